@@ -1,23 +1,22 @@
 //! watershed: a cycle-level, bit-exact hardware model of collectives computed *inside* the network.
 //!
-//! Many streams come down a tree and leave as one river; the result flows back to every source. This crate is the
-//! river: switches with credit-based flow control and collective virtual channels, engines with adder trees that have
-//! the latency and the rate of a pipeline, end points with limited memory bandwidth. Time is counted in clock cycles,
-//! every result is checked bit by bit against an independent oracle, and the registers of ports, queues, engines and end
-//! points can be watched in a waveform.
+//! The operands of all participants travel up a tree of switches, engines on the way reduce them, and the result
+//! travels back to every participant. The model has switches with credit-based flow control and collective virtual
+//! channels, engines with pipelined adder trees, and end points with limited memory bandwidth. Time is counted in clock
+//! cycles, every result is checked bit by bit against an independent oracle, and the registers of ports, queues,
+//! engines and end points can be watched in a waveform.
 //!
-//! Adder trees are clocked register by register when somebody looks: an engine computes a result with the tree's stage
-//! functions when it takes the operands, and holds it back for the tree's latency; where a waveform shows its
-//! [stage registers](arith::stages), they are clocked beside that through the same functions, and the result that leaves is
-//! the one in the last of them.
+//! An engine computes a result with the tree's stage functions when it takes the operands, and holds it back for the
+//! tree's latency. Where a waveform shows its [stage registers](arith::stages), the engine also clocks them, register
+//! by register, through the same functions; the result that leaves is then the one in the last register.
 //!
 //! The program `watershed` is the crate's [`cli`]; the library is for those who want to build systems of their own or
 //! to use a block as a golden model.
 //!
-//! # The house
+//! # Layers
 //!
 //! ```text
-//!  roof      cli/        one file a subcommand; parses, calls, prints               glossary/  what printed words mean
+//!  top       cli/        one file a subcommand; parses, calls, prints               glossary/  what printed words mean
 //!             |                                                                     guide/     a page a task
 //!             v
 //!  floor 6   study/      curves, sweeps, comparisons and reports over many runs
@@ -34,10 +33,10 @@
 //!            pbv/        frames, participant bit vectors, packet engines in the wire, nodes, trees of engines
 //!             |
 //!             v
-//!  floor 2   fabric/     switch, buffers, credits, virtual channels, arbiters, links, routing, topologies, traffic;
+//!  layer 2   fabric/     switch, buffers, credits, virtual channels, arbiters, links, routing, topologies, traffic;
 //!             |          the two forms in which an engine joins
 //!             v
-//!  floor 1   kernel/     channels, clocked storage, wake-driven scheduling, wait-for graph   (no arithmetic in it)
+//!  layer 1   kernel/     channels, clocked storage, wake-driven scheduling, wait-for graph   (no arithmetic in it)
 //!            arith/      formats, staged adder, multiplier, comparators, reduction tree      (no fabric in it)
 //!            probe/      signals, waves, comparison of waves, message ladders; blocks describe their registers to it
 //!            files       files that are written beside their name and then renamed; who writes which
@@ -45,7 +44,7 @@
 //! ```
 //!
 //! Each folder is a member of the Cargo workspace, so that Cargo itself keeps it from using what its manifest does not name;
-//! a test (`testbench/project`) holds the manifests against the figure. A folder uses those on floors below its own, never one
+//! a test (`testbench/project`) holds the manifests against the figure. A folder uses those on layers below its own, never one
 //! above or beside it. Two lines lead aside: [`oracle`] takes the names of types from [`arith`], and the [`glossary`] finds
 //! the nearest word as [`scenario`] does. The oracle is used by the checks of runs, by commands that
 //! print exact values, and by tests, never by a block that is clocked; the [legality](piuma::legality) check reads a
@@ -54,7 +53,7 @@
 //! # Time
 //!
 //! In cycle t a block reads its own registers as they were at the start of t. What it sends over a channel of latency L
-//! is delivered in t + L and stands in the far register at the start of t + L + 1. Every channel has L >= 1, so the order
+//! is delivered in t + L and is in the far register at the start of t + L + 1. Every channel has L >= 1, so the order
 //! in which blocks are evaluated in a cycle cannot matter. From this follow all latencies of the model:
 //!
 //! | way | cycles |
@@ -68,19 +67,21 @@
 //!
 //! 1. The core calls the collective: its [`Job`](piuma::Job) starts, memory grants reads as far as the bandwidth goes,
 //!    and the fragmenter sends words as [`Flit`](fabric::Flit)s on the request channel of port 7.
-//! 2. The link delivers the flit ([`kernel::Wheel`]); it stands in the switch's input queue.
+//! 2. The link delivers the flit ([`kernel::Wheel`]) into the switch's input queue.
 //! 3. The request [register](piuma::Registers) of (collective id, input port) is a vector of output ports. If the
 //!    engine's bit is set, the flit goes to the operand slot of its port at the [`Ceng`](piuma::Ceng).
 //! 4. When every configured port has its operand, all are taken together through the
 //!    [`Tree`](arith::Tree), in port order; the result enters the crossbar by the engine's port.
-//! 5. Its register names the output towards the root; a credit is spent, a flit is sent. So it climbs.
+//! 5. Its register names the output towards the root; a credit is spent, a flit is sent. The same happens at every
+//!    switch on the way to the root.
 //! 6. At the root the engine's request register is empty and its response register is not: the result turns into a
 //!    response.
 //! 7. Response registers are the inverse mapping; a flit moves only when all its outputs can take it, and so it reaches
 //!    port 7 of every participant.
-//! 8. Memory grants the write, the word lands, the counter counts. When all words have landed the core is told.
+//! 8. Memory grants the write, the word lands, the counter counts. When all words have landed, the collective is
+//!    complete at this core.
 //!
-//! Credits are the only thing that flows backwards. Background packets take the point-to-point channels: route
+//! Only credits flow against the direction of the flits. Background packets take the point-to-point channels: route
 //! computation, channel allocation, switch allocation, always behind the collective channels.
 //!
 //! # Glossary

@@ -15,7 +15,7 @@
 //! | port | width | meaning |
 //! |------|-------|---------|
 //! | a, b | lane  | operands |
-//! | sum  | lane  | a + b, or a - b when the sign of b is inverted at the door |
+//! | sum  | lane  | a + b, or a - b when the sign of b is inverted at the input |
 //! | flags | 5 | invalid, overflow, underflow, inexact |
 //!
 //! | parameter | default | effect |

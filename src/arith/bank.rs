@@ -7,8 +7,8 @@
 //!          `--> extended --> int_partials --------------------------------------------^
 //! ```
 //!
-//! All lanes of a bank stand at the same place, so that one array is in use and the others are empty: function,
-//! format and place are looked at once for all of them. Buffers stay for the next wave.
+//! All lanes of a bank are at the same place, so one array is in use and the others are empty, and function, format and
+//! place are looked up once for all lanes. Buffers stay allocated for the next wave.
 //!
 //! Requirement: A-PIPE-1 (`common.md`, section 1); the stages themselves are in the units' pages.
 
@@ -21,7 +21,7 @@ use super::round::{self, Normalised, Packed, Rounded};
 use super::types::{DType, Mode};
 use super::unit::{Path, StageRegister, Unit, with_build};
 
-/// A pair of lanes at the door of a unit.
+/// A pair of lanes at the inputs of a unit.
 pub(super) type Pair = (u64, u64);
 
 /// The registers of many lanes.

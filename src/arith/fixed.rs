@@ -1,5 +1,5 @@
-//! Doubles as fixed-point integers below a common exponent, and back: what software does before and after the integer sum of a
-//! deterministic reduction.
+//! Doubles as fixed-point integers below a common exponent, and back: the conversions that software makes before and
+//! after the integer sum of a deterministic reduction.
 //!
 //! ```text
 //!  double ──▶ exponent field ──▶ (maximum over all) ──┐
@@ -36,7 +36,7 @@ pub fn exponent(double: u64) -> u64 {
     (double >> 52 & SPECIAL).max(1)
 }
 
-/// F of so many contributions.
+/// F for a number of contributions.
 ///
 /// # Panics
 /// If there are none, or 2^31 or more.

@@ -19,11 +19,11 @@
 //!
 //! Limitations and choices:
 //!
-//! - TF32 has no storage form of its own in its source. *\[chosen\]* It travels as the upper 19 bits of a 32-bit lane,
-//!   so that an f32 whose low 13 fraction bits are zero is the same number. The units ignore the low 13 bits of an
-//!   operand and write them as zero. An f32 NaN whose payload lies only in those bits reads as an infinity.
-//! - E4M3 cannot say infinity. *\[chosen\]* A result that an IEEE format would turn into an infinity becomes the NaN
-//!   (the OCP document's non-saturating behaviour); directed modes still stop at the largest finite number, 448.
+//! - The TF32 source defines no storage form. *\[chosen\]* It travels as the upper 19 bits of a 32-bit lane, so that an
+//!   f32 whose low 13 fraction bits are zero is the same number. The units ignore the low 13 bits of an operand and
+//!   write them as zero. An f32 NaN whose payload lies only in those bits reads as an infinity.
+//! - E4M3 has no code for infinity. *\[chosen\]* A result that an IEEE format would turn into an infinity becomes the
+//!   NaN (the OCP document's non-saturating behaviour); directed modes still stop at the largest finite number, 448.
 //! - E4M3's NaN is quiet.
 //!
 //! Requirements: A-FMT-1 (`common.md`); OCP 8-bit Floating Point Specification 1.0 for the FP8 formats.

@@ -29,10 +29,10 @@
 //! *\[chosen\]* Zeros: -0 is below +0, as in `min` and `max`, so equal means the same bits. Of two NaNs of one kind the index
 //! is the lower one, whichever payload survives.
 //!
-//! Both operations are commutative but for payloads that the mode propagates. In associative mode they are associative, any
-//! tree gives the same four words, unless a signalling NaN and another NaN compete for one index: the rule is one of pairs,
-//! and a signalling NaN that has won is quiet from then on. Which of the NaNs the index names depends on the tree then;
-//! the value, which is a NaN, and the invalid flag do not.
+//! Both operations are commutative but for payloads that the mode propagates. In associative mode any tree gives the
+//! same four words, with one exception. Where a signalling NaN and another NaN compete for one index, the rule decides
+//! pair by pair, and a signalling NaN that has won is quiet from then on. So which NaN the index names depends on the
+//! tree; the value (a NaN) and the invalid flag do not.
 //!
 //! Values are f64, i64 or u64. Timing: as every unit, one operand pair a cycle.
 //!

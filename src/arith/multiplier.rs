@@ -19,7 +19,7 @@
 //! Parameters and timing: as the [adder](super::adder).
 //!
 //! *\[chosen\]* Stage 1 multiplies a by the lower and by the upper half of b; stage 2 adds the two. A carry-save array
-//! would hold other bits in the register between them and give the same product. Denormal operands are not
+//! would hold different bits in the register between them and give the same product. Denormal operands are not
 //! normalised first: the leading-zero count of stage 3 covers the whole product, and moves it right again where the
 //! result is denormal.
 //!

@@ -16,8 +16,8 @@
 //! |-----------|---------|-------|--------|
 //! | stages | - | 1 to 6 | latency in cycles; as many registers |
 //!
-//! Timing: what is given to [`Pipe::tick`] of cycle t is returned by that of cycle t + stages. A stalled cycle
-//! ([`Pipe::stall`]) does not count: every register holds.
+//! Timing: operands given to [`Pipe::tick`] in cycle t return as a result from the `tick` of cycle t + stages. A
+//! stalled cycle ([`Pipe::stall`]) does not count: every register holds.
 //!
 //! Limitation: one function for the life of the pipe; [`tree`](super::tree) mixes functions.
 //!

@@ -20,7 +20,8 @@
 //! |-----------|---------|-------|--------|
 //! | stages | - | 1 to 6 | latency in cycles; bits never |
 //!
-//! Timing: a pair a cycle; what is given to [`QuadPipe::tick`] of cycle t is returned by that of cycle t + stages.
+//! Timing: a pair a cycle; operands given to [`QuadPipe::tick`] in cycle t return as a result from the `tick` of cycle
+//! t + stages.
 //!
 //! Most operations work on the four lanes by themselves; `repsum` and the locators take all four as one operand. A
 //! barrier gives zero words and the larger code. Opcodes (R-OP-1) are in [`OPCODES`].
@@ -67,7 +68,7 @@ impl Quad {
     }
 }
 
-/// What a frame carries: words with what there is to report, and how many contributions they are made of.
+/// The contents of a frame: words, codes, and the number of contributions in them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Contribution {
     /// The words, the result code, the exponent index and the word that wrapped.
@@ -169,7 +170,7 @@ pub struct QuadUnit {
 /// The contents of one pipeline register of a quad unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QuadRegister {
-    /// The operands at the door (wires, not a register).
+    /// The operands at the inputs (wires, not a register).
     Operands {
         /// First operand.
         a: Quad,

@@ -13,11 +13,12 @@
 //! | pack  | overflow to infinity or to the largest finite number, flush-to-zero, NaN and infinity of the bypass, joins the fields |
 //!
 //! Tininess is detected *after* rounding, as RISC-V and x86 do: a result is tiny if, rounded with an unbounded
-//! exponent, it lies below the smallest normal number. For a significand that was moved right by exactly one place
-//! that decision needs only the three bits guard, round and sticky, so no register carries it separately.
+//! exponent, it lies below the smallest normal number. For a significand that was shifted right by exactly one place
+//! this decision needs only the guard, round and sticky bits, so no register carries it separately.
 //!
-//! Flush-to-zero looks at the packed result: what rounds up to the smallest normal number is not flushed. A flushed
-//! result raises underflow and inexact. *\[chosen\]* The requirement names inexact; underflow is what happened.
+//! Flush-to-zero looks at the packed result: a number that rounds up to the smallest normal number is not flushed. A
+//! flushed result raises underflow and inexact. *\[chosen\]* The requirement names inexact only; underflow is raised
+//! too, because the result did underflow.
 //!
 //! Requirements: A-PIPE-1, A-MODE-1, A-FLAG-1 (`common.md`, section 1); R-AR-4 (`armed.md`).
 

@@ -27,9 +27,9 @@
 //! its latency is 0 and `tick` returns its input at once. A cycle in which `tick` is not called is a cycle with the
 //! clock enable low: every register holds.
 //!
-//! The shape is fixed by the radix alone. An absent port leaves its node to the other operand; there is no
-//! compaction, because it would change the bits with the configuration. So a result depends on which port brought
-//! which word, and never on who was there first.
+//! The shape is fixed by the radix alone. An absent port leaves its node to the other operand; there is no compaction,
+//! because it would change the bits with the configuration. So a result depends on which port brought which word, and
+//! never on the order of arrival.
 //!
 //! A **lone operand passes unchanged**, bit for bit: NaN payloads, signalling NaNs, denormals under flush-to-zero and
 //! the pad of TF32 included. With one operand the whole tree is a wire (with registers), and raises no flag.
@@ -593,8 +593,8 @@ impl Tree {
         self.busy.iter().flat_map(|pipeline| &pipeline.waves).map(|wave| TreeWave(wave))
     }
 
-    /// Calls `sink` with every field of every register of the tree as it looks for one operation and type: the list
-    /// is the same in every cycle, and a field has a value while a wave of that operation and type is there.
+    /// Calls `sink` with every field of every register of the tree, for one operation and type. The list is the same in
+    /// every cycle; a field has a value while a wave of that operation and type is there.
     pub fn visit_registers(&self, op: Op, dtype: DType, sink: &mut dyn FnMut(TreeSignal)) {
         let unit = Unit::of(op, dtype, Mode::default());
         let ends = cut(self.cfg.unit_stages);

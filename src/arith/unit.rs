@@ -19,8 +19,8 @@
 //! `>|` is a register. Every function of a unit takes the same number of cycles, so results leave in the order in
 //! which operands entered, whatever the mixture.
 //!
-//! Each segment is a pure function from one register's contents to the next one's ([`StageRegister`]); a clock stage
-//! is one to six of them in a row. The number of clock stages therefore cannot change a bit.
+//! Each segment is a pure function from one register's contents to the next one's ([`StageRegister`]); a clock stage is
+//! one to six of them in a row. The number of clock stages therefore cannot change a result.
 //!
 //! Requirements: A-PIPE-1, A-OP-1 (`common.md`, section 1); P-SW-3 (`piuma.md`).
 
@@ -191,7 +191,7 @@ pub struct Unit {
 /// side, of which one is in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StageRegister {
-    /// The operands at the door (wires, not a register).
+    /// The operands at the inputs (wires, not a register).
     Operands {
         /// Lane of the lower port.
         a: u64,

@@ -26,8 +26,8 @@
 //!                          +-----------+
 //! ```
 //!
-//! *\[chosen\]* A signalling NaN is quieted and raises invalid at either end; a propagated payload keeps its leading bits.
-//! An infinity that is narrowed to E4M3 becomes its NaN and raises invalid: the format cannot say it.
+//! *\[chosen\]* A signalling NaN is quieted and raises invalid at either end; a propagated payload keeps its leading
+//! bits. An infinity that is narrowed to E4M3 becomes its NaN and raises invalid: the format has no infinity.
 //! Limitation: the converter is combinational; it belongs to the end point, not to the engine.
 //!
 //! Requirement: A-FMT-1 (`common.md`).

@@ -1,10 +1,10 @@
-//! Admission: which frames engines and processes obey, and what is counted for those they refuse (requirements R-TAB-1,
-//! R-ENG-3, R-ERR-1; description (51), (53), (54)).
+//! Admission: which frames engines and processes obey, and the counters of refused ones (requirements R-TAB-1, R-ENG-3,
+//! R-ERR-1; description (51), (53), (54)).
 //!
-//! One check stands before every state that a frame could change. It asks in this order, and the first thing that is wrong
-//! names the refusal; a refused frame changes nothing but its counter.
+//! One check precedes every change of state by a frame. It goes through the rows in this order, and the first one that
+//! fails names the refusal; a refused frame changes only its counter.
 //!
-//! | asked | engine, climbing | engine, descending | root process | leaf process | software rank |
+//! | check | engine, climbing | engine, descending | root process | leaf process | software rank |
 //! |---|---|---|---|---|---|
 //! | bytes | CRC, contents | CRC, contents | CRC, contents | CRC, contents | CRC, contents |
 //! | address | passes up without a descriptor | entry of this port | a job and flow of this end point | the same | its job |
@@ -15,10 +15,10 @@
 //! | number | the descriptor's; older: refused, newer: passes | newer than the last arming; a release: not older | this attempt's | newer than the last arm; a release: not older | this round's or the next one's |
 //! | state | - | - | gathering | not over | not there yet |
 //!
-//! *Chosen*: the management agent writes the root's address, the VNI and the cookie of a job into every entry of its tree. It
-//! knows all three from the request for the tree, and without them the first arm frame could not be told from a forged one.
-//! Source addresses are stamped by the fabric, so a sender is who it says it is. A descending frame can only come in by the
-//! parent port of an entry: what a leaf multicasts ends at the discard port of its own switch, whatever it carries.
+//! *Chosen*: the management agent writes the root's address, the VNI and the cookie of a job into every entry of its
+//! tree. It knows all three from the request for the tree; without them a forged first arm frame would look genuine.
+//! The fabric stamps source addresses, so they cannot be forged. A descending frame can only come in by the parent port
+//! of an entry: a multicast from a leaf ends at the discard port of its own switch, whatever it carries.
 //!
 //! ```
 //! use watershed_armed::admission::descends;
@@ -62,7 +62,7 @@ pub enum Refused {
     Cookie,
     /// Its number is old.
     Stale,
-    /// Whoever it is for is not waiting for it.
+    /// Its receiver is not waiting for it.
     State,
 }
 

@@ -1,11 +1,11 @@
-//! What the management agent computes: spanning trees over a fabric, and their entries in the multicast tables (requirements
-//! R-TAB-1, R-TAB-2, R-EP-4; description (36), (50), (51), (70), (77), (78)). Trees that are there when the run begins are
-//! written before cycle 0; at run time the [`manager`](super::manager) writes them with frames.
+//! The computation of the management agent: spanning trees over a fabric, and their entries in the multicast tables
+//! (requirements R-TAB-1, R-TAB-2, R-EP-4; description (36), (50), (51), (70), (77), (78)). Trees of the start of a run
+//! are written before cycle 0; at run time the [`manager`](super::manager) writes them with frames.
 //!
-//! A request names a root end point and any set of others. The agent walks outwards from the root's switch, cuts off what
-//! leads to no participant, counts the end points below every switch, takes the lowest multicast id that is free at all
-//! switches of the tree, and writes one entry a switch. A request that does not fit is refused: the job then reduces in
-//! software.
+//! A request names a root end point and any set of others. The agent walks outwards from the root's switch, prunes
+//! branches without participants, counts the end points below every switch, takes the lowest multicast id that is free
+//! at all switches of the tree, and writes one entry a switch. A request that does not fit is refused: the job then
+//! reduces in software.
 //!
 //! **Deadlock.** Climbing frames of different trees share one channel of each link, so all trees together must not make
 //! a cycle of links in which each waits for the next. The agent numbers the switches once and lets every way to a root go
@@ -16,15 +16,16 @@
 //! | by distance from the nearest end point | every switch with end points can reach every other so: fat-trees | shortest |
 //! | by distance from switch 0 | all others: meshes, dragonflies, generic trees | shortest in meshes and trees |
 //!
-//! What was installed is checked once more by [`Agent::dependency_cycle`], which builds the graph of the tables as they are.
-//! Descending frames take the same ways backwards on the other channel.
+//! [`Agent::dependency_cycle`] checks the installed tables again, on the graph that they make. Descending frames take
+//! the same ways backwards on the other channel.
 //!
-//! **Two disjoint trees** ([`Agent::pair`]): the second one uses none of the first one's links between switches, and none of
-//! its switches either except those at which end points of the request sit; failing that, one that is disjoint in links
-//! only. If the order of the switches leaves no such pair, ways of any kind are tried: two trees that begin with different
-//! links of the root's switch and avoid passing the switches of end points *chosen*. Those are not deadlock-free by their
-//! order, so what is written is checked, and a tree that closes a cycle is deleted again. An end point has one link, so its own
-//! switch is always shared. The search is not exhaustive: it may miss a pair that exists.
+//! **Two disjoint trees** ([`Agent::pair`]): the second one uses none of the first one's links between switches, and
+//! none of its switches except those with end points of the request; failing that, one that is disjoint in links only.
+//! If the order of the switches leaves no such pair, ways against the order are tried: two trees that begin with
+//! different links of the root's switch and avoid passing the switches of end points *chosen*. The order does not keep
+//! those free of deadlock, so the written tables are checked, and a tree that closes a cycle is deleted again. An end
+//! point has one link, so its own switch is always shared. The search is not exhaustive: it may miss a pair that
+//! exists.
 
 use super::admission::Owner;
 use super::header::MAX_COUNT;
@@ -81,7 +82,7 @@ pub enum Refusal {
         /// Switch that cannot be reached.
         switch: String,
     },
-    /// A tree needs somebody besides the root.
+    /// A tree needs an end point besides the root.
     #[error("a reduction tree needs a root and at least one other end point")]
     Alone,
     /// More end points than a wait count can say.
@@ -228,7 +229,7 @@ impl Agent {
     /// A spanning tree for these end points, whichever end points there are elsewhere.
     ///
     /// # Errors
-    /// If there is nobody besides the root, or no way to somebody.
+    /// If there is no end point besides the root, or no way to one of them.
     pub fn tree(&self, root: EndPlace, leaves: &[EndPlace]) -> Result<SpanningTree, Refusal> {
         self.tree_avoiding(root, leaves, &Avoid::default())
     }

@@ -9,10 +9,10 @@
 //!                                         time-out: again                     granted after all
 //! ```
 //!
-//! A request names the participants in as many frames as they need, all with the number of the request. The agent answers a
-//! number once it has done what is asked, and again if it is asked again, so that a lost request and a lost answer are the
-//! same to both *chosen*. A root that is refused, or gets no answer, tells its participants to reduce in software
-//! ([`soft`](super::soft)); if it is granted the tree after that, it has it deleted.
+//! A request names the participants in as many frames as they need, all with the number of the request. The agent
+//! answers each request number once the request is carried out, and again whenever the request is repeated. So a lost
+//! request and a lost answer need no different treatment *chosen*. A root that is refused, or gets no answer, tells its
+//! participants to reduce in software ([`soft`](super::soft)); if the tree is granted later, the root has it deleted.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -277,7 +277,7 @@ impl Client {
         }
     }
 
-    /// When to act again if nothing comes; what goes before is seen by whoever drives it.
+    /// When to act again if nothing arrives; the end point sees earlier events.
     pub fn next_wake(&self, now: Cycle) -> Wake {
         match self.state {
             ClientState::Waiting if self.job.start > now => Wake::At(self.job.start),

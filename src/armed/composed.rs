@@ -1,16 +1,16 @@
-//! Operations that end points compose of what engines have: rounds that prepare others, and what software makes of a result
-//! (description (48); the 136 names of the PBV source have a mean, too).
+//! Operations that end points compose from the operations of engines: preparing rounds, and software that converts a
+//! result (description (48); the 136 names of the PBV source include a mean).
 //!
-//! | operation | rounds on the wire, each time | what an end point contributes | what it makes of the result |
+//! | operation | rounds on the wire, each time | contribution of an end point | use of the result |
 //! |---|---|---|---|
 //! | plain | 1: the opcode | its operands | nothing |
 //! | mean | 1: the opcode, a sum | its operands | divides once by the number of contributions |
-//! | deterministic sum | 2: INT MAX, INT SUM | the exponents of its operands; then these as fixed-point integers below the largest one | the double that the sum of integers is |
+//! | deterministic sum | 2: INT MAX, INT SUM | the exponents of its operands; then the operands as fixed-point integers below the largest exponent | the double of the sum of integers |
 //!
-//! A deterministic sum is the same to the bit in every order of arrival, over every tree, with every retry, because integer
-//! maxima and sums are; see [`arith::fixed`](watershed_arith::fixed) for its numbers and its error. It costs the latency of two
-//! rounds. Its second round needs the result of the first: both belong to one flow. An error in the first one is the second one's,
-//! too: its code goes with the contributions, and climbs.
+//! A deterministic sum has the same bits in every order of arrival, over every tree and with every retry, because
+//! integer maxima and sums do; see [`arith::fixed`](watershed_arith::fixed) for its numbers and its error. It costs the
+//! latency of two rounds. Its second round needs the result of the first: both belong to one flow. An error in the
+//! first round is one of the second, too: its code travels with the contributions.
 
 use watershed_arith::divider::word_quotient;
 use watershed_arith::fixed;
@@ -60,8 +60,8 @@ impl Composed {
         }
     }
 
-    /// What a node with these operands contributes to a data round; `before` is the result of the round before, of so many
-    /// contributions.
+    /// What a node with these operands contributes to a data round; `before` is the result of the round before, of this
+    /// many contributions.
     pub fn contribution(
         self,
         data: u32,

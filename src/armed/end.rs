@@ -12,29 +12,29 @@
 //!
 //! | parameter | default | unit | effect on cycles |
 //! |---|---|---|---|
-//! | [`Overheads::send`](super::job::Overheads) | 0 | cycles | a frame leaves that much after it was decided on; the processor is busy so long |
-//! | `receive` | 0 | cycles | a process sees a frame that much after its tail has come; the processor is busy so long |
-//! | `merge` | 0 | cycles | on top, for a frame that the root, or a rank of a software reduction, merges |
+//! | [`Overheads::send`](super::job::Overheads) | 0 | cycles | from the decision to send a frame to its departure; the processor is busy meanwhile |
+//! | `receive` | 0 | cycles | from the arrival of a frame's tail to its process; the processor is busy meanwhile |
+//! | `merge` | 0 | cycles | added to `receive` for a frame that the root, or a rank of a software reduction, merges |
 //! | [`End::ethernet`] | off | | frames go in their Ethernet form, 13 flits instead of 11 |
 //!
-//! Timing: a tail taken from the queue in cycle t is seen by its process in t + receive; what that decides to send has its
-//! head on the link in t + receive + send. The NIC sends a flit a cycle; queues of processes and of strangers take turns
-//! frame by frame.
+//! Timing: a tail taken from the queue in cycle t reaches its process in t + receive; a frame sent in answer has its head on the
+//! link in t + receive + send. The NIC sends a flit a cycle; queues of processes and of strangers take turns frame by frame.
 //!
-//! A dead end point takes what comes, says nothing, and finishes the frame it is sending. One that comes back *chosen* has
-//! its processes as they were: what came meanwhile is lost, and what time has brought about meanwhile happens then.
+//! A dead end point accepts frames, sends none, and finishes the frame it is sending. One that comes back *chosen* has
+//! its processes as they were: frames that arrived meanwhile are lost, and time-outs that passed meanwhile fire then.
 //!
-//! **The management agent.** An end point can hold the agent ([`manager`](super::manager)), and has a [`client`](super::client)
-//! for each job of its root processes whose tree is made at run time. Their frames have the highest channel. What the agent
-//! receives it acts on at once; requests and answers take a root's `send` and `receive` as its other frames do. When a client
-//! is refused, its root processes end, and the dormant rank 0 of the same job is roused.
+//! **The management agent.** An end point can hold the agent ([`manager`](super::manager)), and has a
+//! [`client`](super::client) for each job of its root processes whose tree is made at run time. Their frames have the
+//! highest channel. The agent acts on frames at once; at a root, requests and answers take `send` and `receive` as its
+//! other frames do. When a client is refused, its root processes end, and the dormant rank 0 of the same job is roused.
 //!
-//! **Where frames wait.** The queue of processes has no bound: a frame in it stands for a descriptor in the host's memory that the NIC
-//! has not fetched yet. A process makes one frame for each one that it obeys, or for a time-out, so it holds a few frames for each
-//! process at most; with a bound, an end point that stopped taking frames while it is full could make two wait for each other
-//! *chosen*. The queue of strangers holds two frames. Queues in switches, links and engines all have bounds.
+//! **Where frames wait.** The queue of processes has no bound: a frame in it represents a descriptor in the host's
+//! memory that the NIC has not fetched yet. A process makes one frame for each frame that it obeys, or for a time-out,
+//! so the queue holds at most a few frames for each process. With a bound, an end point that stopped taking frames
+//! while its queue is full could make two end points wait for each other *chosen*. The queue of strangers holds two
+//! frames. Queues in switches, links and engines all have bounds.
 //!
-//! Which frames processes obey: see [`admission`](super::admission); those they do not are counted here, by why.
+//! Which frames processes obey: see [`admission`](super::admission); refused frames are counted here, by reason.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -98,7 +98,7 @@ use watershed_fabric::{Block, Flit, Io};
 use watershed_kernel::{Cycle, Wake};
 use watershed_probe::Scope;
 
-/// Stands for any point-to-point channel: the first one is behind the set-routed ones of the system.
+/// Any point-to-point channel: the first one is behind the set-routed ones of the system.
 pub(super) const MESSAGE: u8 = u8::MAX;
 
 /// A packet on its way out.
@@ -557,8 +557,8 @@ impl End {
         }
     }
 
-    /// The id of a tree of another job, if it is known here and known to be none of this job's: two trees may have had the same
-    /// id, one after the other or in different places, and a frame with the right address would be no stranger's.
+    /// The id of a tree of another job, if it is known here and is not one of this job's. Two trees may have had the
+    /// same id, one after the other or in different places, and a frame with a valid address would not be a stranger's.
     fn foreign_tree(&self, job: &Job, other: Other) -> Option<u16> {
         let trees = |job: u16| {
             let at_leaf = self.leaves.iter().filter(move |leaf| leaf.job().number == job).map(Leaf::trees);

@@ -13,7 +13,7 @@
 //!   (down)     └──────────────────────────────────────────────────────────────────────────────┘      (down)
 //! ```
 //!
-//! | port, channel | what comes in | what becomes of it |
+//! | port, channel | input | action |
 //! |---|---|---|
 //! | 0, up | frames that climb on this link | stored, checked, matched: reduced, passed, or dropped |
 //! | 1, down | multicasts from the root | cut through; an arm frame arms when its tail has passed and its CRC is right |
@@ -21,63 +21,63 @@
 //!
 //! | parameter | default | unit, range | effect on cycles | effect on storage |
 //! |---|---|---|---|---|
-//! | [`EngineCfg::descriptors`] | 8 | 0 and up | frames of a reduction without one pass unreduced | 72 bytes each |
-//! | [`EngineCfg::stages`] | 3 | 1 to 6 cycles | of the quad unit; bits never change | a register of four lanes each |
+//! | [`EngineCfg::descriptors`] | 8 | 0 and up | frames of a reduction without a descriptor pass unreduced | 72 bytes each |
+//! | [`EngineCfg::stages`] | 3 | 1 to 6 cycles | latency of the quad unit; results do not depend on it | a register of four lanes each |
 //! | [`EngineCfg::entrance_frames`] | 2 | frames, from 1 | absorbs bursts while the exit is blocked | 84 bytes each |
 //! | [`EngineCfg::exit_frames`] | 4 | frames, from 1 | frames that wait for the link; a full exit stalls the pipeline's entrance | 84 bytes each |
-//! | [`EngineCfg::timeouts`] | 4 x 8 | 1024 cycles, 24 bits | until a partial result is sent up | four registers a switch |
+//! | [`EngineCfg::timeouts`] | 4 x 8 | 1024 cycles, 24 bits | time until a partial result is sent up | four registers a switch |
 //! | [`EngineCfg::thresholds`] | 4, 16, 64 | wait count, ascending | which time-out: the first whose threshold is not below the wait count, else the fourth | three registers a switch |
 //! | [`EngineCfg::mode`] | associative | `R_TF_RED_CFG_MODE` | - | - |
 //! | [`EngineCfg::hazard`] | interlock | | see below | - |
 //! | [`EngineCfg::memory_ports`] | 2 | accesses a cycle, 1 to 4 | of the descriptor memory; see below | two are a memory that reads and writes |
 //!
-//! **Timing.** The tail of a climbing frame is taken from the queue in cycle t. It is matched and its descriptor read in
-//! t + 1, and written back in t + 1 + stages; the first contribution takes the same time. If it completes the reduction, the
-//! result's head leaves in t + 2 + stages; a frame that passes leaves in t + 2. Frames leave one flit a cycle. A descending
-//! flit is sent in the cycle in which it is at the head of the queue; a descriptor armed by a tail in cycle t can be matched
-//! from t + 1 on, and its deadline is t + n x 1024 (no prescaler *chosen*).
+//! **Timing.** The tail of a climbing frame is taken from the queue in cycle t. It is matched and its descriptor read
+//! in t + 1, and written back in t + 1 + stages; the first contribution takes the same time. If it completes the
+//! reduction, the result's head leaves in t + 2 + stages; a frame that passes leaves in t + 2. Frames leave one flit a
+//! cycle. A descending flit is sent in the cycle in which it is at the head of the queue. A descriptor armed by a tail
+//! in cycle t can be matched from t + 1 on, and its deadline is t + n x 1024 (no prescaler *chosen*).
 //!
-//! **Registers.** What has passed the first stage stands in the unit's first register when the match stage is over, and what is in
-//! the last is written back. Waves have them under `engine.unit`, named as
-//! [`stage_waves`] says, with `multicast_id`, `reduction_id`, `seqno` and `descriptor` of each; a first contribution and a
-//! mismatch pass as lone operands.
+//! **Registers.** The first register of the unit loads at the end of the match stage, and the last one is written back.
+//! Waves have them under `engine.unit`, named as [`stage_waves`] says, with `multicast_id`, `reduction_id`, `seqno` and
+//! `descriptor` of each; a first contribution and a mismatch pass as lone operands.
 //!
 //! **Hazards.** A frame may follow another for the same descriptor every cycle (after the exit was blocked), while a
 //! read-modify-write takes `stages` cycles. With [`Hazard::Interlock`] a frame waits at the match stage until the
-//! descriptor is written back; what is written in a cycle can be read in the same one. Arming clears a descriptor at once and
-//! what is still in the pipeline for it is discarded by its generation number. Expiry waits for the pipeline.
+//! descriptor is written back; a word written in a cycle can be read in the same one. Arming clears a descriptor at
+//! once; results for it that are still in the pipeline are discarded by their generation number. Expiry waits for the
+//! pipeline.
 //!
-//! **Ports.** Write-back, arming, an expiry and the read at the match stage are an access to the descriptor memory each; in a
-//! cycle there are as many as it has ports. Who finds none left waits a cycle: write-backs go first, for the pipeline does not
-//! stop; then an arm frame that waits already, expiries, an arm frame whose tail came in this cycle, and the match *chosen*. With
-//! two ports, a read and a write *chosen*, frames for several descriptors follow each other every cycle, and arming or an
-//! expiry next to a write-back costs the match a cycle. Which descriptor has an address, and whose deadline has come, is
-//! known from comparators beside the memory and costs no access.
+//! **Ports.** Write-back, arming, an expiry and the read at the match stage are an access to the descriptor memory
+//! each; a cycle has as many as there are ports; the others wait a cycle. Write-backs go first, because the pipeline
+//! does not stop; then an arm frame that waits already, expiries, an arm frame whose tail came in this cycle, and the
+//! match *chosen*. With two ports, a read and a write *chosen*, frames for several descriptors follow each other every
+//! cycle, and arming or an expiry next to a write-back costs the match a cycle. Which descriptor has an address, and
+//! whose deadline has come, is known from comparators beside the memory and costs no access.
 //!
 //! **Rules**, in the order in which a climbing frame meets them:
 //!
-//! | frame | what becomes of it |
+//! | frame | action |
 //! |---|---|
 //! | CRC wrong, or malformed | dropped, counted |
 //! | no contribution: an arm frame, one that asks again, one with another result | dropped, counted |
 //! | no active descriptor of its address | passed up |
-//! | other VNI or cookie | dropped, counted; the reduction is not touched *chosen* (a passed one would cost others bandwidth) |
+//! | other VNI or cookie | dropped, counted; the reduction is not touched *chosen* (passing it would cost other trees bandwidth) |
 //! | older sequence number | dropped, counted |
 //! | newer sequence number | passed up *chosen* (the engine missed an arming) |
 //! | first contribution | fixes the operation; its headers are stored |
 //! | other operation than the first, or either is a mismatch already | count added, code OP_MISMATCH, lane 0: the two source addresses, first and other; no arithmetic |
 //! | any other | reduced; count added; more than the wait count: CONTR_OVERFLOW |
 //!
-//! A descriptor is free again when its count has reached the wait count or its time has come; both send one frame with the
-//! stored headers and `resno` = `seqno`. Expiry with count 0 sends nothing *chosen*.
+//! A descriptor is free again when its count has reached the wait count or its time-out has passed; both send one frame
+//! with the stored headers and `resno` = `seqno`. Expiry with count 0 sends nothing *chosen*.
 //!
 //! A descending frame is obeyed if it comes from the root of the entry, with the entry's keys, and is not old: see
-//! [`admission`](super::admission). With `arm` set, an active descriptor of its address is cleared and armed again; otherwise
-//! a free descriptor is taken; if there is none the request fails, is counted and nothing else. With `arm` clear, an active
-//! descriptor of the address is freed: the reduction is over *chosen*. A descriptor that is free again still knows the number
-//! of its last arming for as long as its time-out is, so that a repeated or late arm frame does not open it again *chosen*;
-//! longer would let numbers that wrap look old. A number counts only under the keys that it came with: where a tree was deleted
-//! at run time and its address given to another job, the first arm frame of that one clears what is left.
+//! [`admission`](super::admission). With `arm` set, an active descriptor of its address is cleared and armed again;
+//! otherwise a free descriptor is taken; if there is none the request fails and is only counted. With `arm` clear, an
+//! active descriptor of the address is freed: the reduction is over *chosen*. A free descriptor keeps the number of its
+//! last arming for the length of its time-out, so that a repeated or late arm frame does not open it again *chosen*.
+//! Kept longer, numbers that wrap would look old. A number counts only under the keys that it came with: where a tree
+//! was deleted at run time and its address given to another job, that job's first arm frame clears the rest.
 //!
 //! Limitations: one climbing frame is assembled at a time; an engine on a port that no tree climbs is not instantiated.
 //!
@@ -157,7 +157,7 @@ pub const MAX_TIMEOUT: u32 = (1 << 24) - 1;
 pub enum Hazard {
     /// It waits.
     Interlock,
-    /// It reads what stands there: hardware with a fault, to show that the hazard is real.
+    /// It reads the old word: faulty hardware, to show that the hazard is real.
     Ignore,
 }
 
@@ -391,7 +391,7 @@ fn is_zero(number: &u64) -> bool {
 #[derive(Clone, Copy, Debug)]
 struct Accesses {
     left: u8,
-    /// Somebody found none.
+    /// An access found no free port.
     refused: bool,
 }
 
@@ -582,12 +582,12 @@ impl Engine {
         moved | ports.refused
     }
 
-    /// A whole frame stands at the entrance: for who has no link to take flits from.
+    /// Puts a whole frame at the entrance, for callers without a link.
     pub fn climb(&mut self, frame: Frame, token: u64) {
         self.state().frames.push_back(Held { frame, token });
     }
 
-    /// The next frame that leaves, whole: for who has no link to put flits into.
+    /// The next frame that leaves, whole, for callers without a link.
     pub fn leave(&mut self) -> Option<(Frame, u64)> {
         self.state.as_deref_mut()?.exit.pop_front().map(|held| (held.frame, held.token))
     }

@@ -5,9 +5,9 @@
 //!          ──▶ 11 flits               ─▶ 0 [         ] 1 ──▶ 13 flits               ──▶
 //! ```
 //!
-//! Timing: store and forward, because the check sum covers the header that changes: the head of a frame leaves in the cycle after
-//! its tail was taken. One frame a direction and channel is stored; the next is taken in while it leaves.
-//! A frame that is damaged or is no reduction frame is dropped and counted. Point-to-point packets pass as they are.
+//! Timing: store and forward, because the check sum covers the header that changes. The head of a frame leaves in the
+//! cycle after its tail was taken. One frame a direction and channel is stored; the next is taken in while it leaves. A
+//! frame that is damaged or is no reduction frame is dropped and counted. Point-to-point packets pass as they are.
 //!
 //! ```
 //! use watershed_armed::{

@@ -27,9 +27,9 @@
 //! | 48-79 | four lanes, big-endian | cxi |
 //! | 80-83 | CRC-32 of bytes 0 to 79 (polynomial 0x04c11db7, reflected, as Ethernet's) | length from the source, polynomial *chosen* |
 //!
-//! The source gives the lengths of the parts; what lies in the first 31 bytes is known to the model only as far as engines
-//! need it. All numbers are big-endian, so a 64-bit flit holds eight bytes in their order; the last flit holds the CRC in
-//! its upper half. Lanes, and the low 64 bits of the reduction header, fill whole flits.
+//! The source gives the lengths of the parts; of the first 31 bytes the model defines only what engines need. All
+//! numbers are big-endian, so a 64-bit flit holds eight bytes in their order; the last flit holds the CRC in its upper
+//! half. Lanes, and the low 64 bits of the reduction header, fill whole flits.
 //!
 //! **Ethernet form** (Soft Portals): destination and source MAC address, EtherType, then bytes 0 to 79 and the FCS over all
 //! of it: 98 bytes. The destination MAC is 03:00 and the destination fabric address *chosen*, so that it is a multicast
@@ -248,7 +248,7 @@ impl Frame {
         Ok(words(&self.encode()?))
     }
 
-    /// The frame in so many flits' words.
+    /// The frame as the words of its flits.
     ///
     /// # Errors
     /// As [`Frame::decode`].

@@ -21,9 +21,9 @@
 //! The multicast address (32 bits): 2:0 action = 7, 15:3 multicast id, 17:16 zero, 20:18 reduction id, 22:21 zero, 31:23 all
 //! ones.
 //!
-//! Sequence numbers are compared modulo 1024: what lies behind by up to half the range is older ([`age`]). Software counts
-//! 0 to 1022 *chosen*; 1023 is reserved: it is the `resno` of frames that bring no result, which retries of a first round
-//! need.
+//! Sequence numbers are compared modulo 1024: a number behind by up to half the range is older ([`age`]). Software
+//! counts 0 to 1022 *chosen*; 1023 is reserved: it is the `resno` of frames without a result, as in retries of a first
+//! round.
 
 use bitfield::bitfield;
 use watershed_arith::ResultCode;

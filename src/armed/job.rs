@@ -1,4 +1,4 @@
-//! One reduction job as its root, its leaves and its software know it: keys, rounds, data, timing.
+//! One reduction job, as its root, leaves and software share it: keys, rounds, data, timing.
 //!
 //! A job runs over one tree (or two disjoint ones) in rounds. With several reduction ids it has as many *flows* under way:
 //! flow f does the data rounds f, f + flows, f + 2 flows, … with sequence numbers of its own. Every flow opens with a barrier
@@ -7,8 +7,8 @@
 //! A node with several contributions reduces them one after another in a unit like an engine's, each pair in as many cycles
 //! as that has stages *chosen*, before it contributes.
 //!
-//! A job whose tree is made at run time ([`RunTime`]) knows no address: its root learns it from the agent, its leaves from the
-//! first arm frame with the root's address and the job's keys *chosen*.
+//! A job whose tree is made at run time ([`RunTime`]) begins without an address: its root gets it from the agent, its
+//! leaves from the first arm frame with the root's address and the job's keys *chosen*.
 //!
 //! Rank 0 is the root, ranks 1 to [`Job::leaves`] are the leaves in their order.
 
@@ -120,8 +120,8 @@ pub struct Job {
     pub trees: Vec<u16>,
     /// How it comes by its tree, if it is made at run time.
     pub run_time: Option<RunTime>,
-    /// Whether each flow closes with a barrier, which tells the root that everybody has the last result: the tree is deleted or
-    /// changed then *chosen*.
+    /// Whether each flow closes with a barrier, by which the root learns that all leaves have the last result: the tree
+    /// is deleted or changed then *chosen*.
     pub closing: bool,
     /// Reduction ids in use: 1 to 8.
     pub flows: u8,

@@ -9,10 +9,10 @@
 //!   any: patience is over, or released without a result ─▶ GAVE_UP
 //! ```
 //!
-//! A leaf keeps its contribution until the result comes. It sends it with count 1 on every tree that has been armed, under
-//! the sequence number of that tree's last arm frame, at most once for each number. What the root did not send, or sent
-//! with other keys, or before the last arm, is counted and ignored (see [`admission`](super::admission)); so are results of
-//! other numbers.
+//! A leaf keeps its contribution until the result comes. It sends it with count 1 on every tree that has been armed,
+//! under the sequence number of that tree's last arm frame, at most once for each number. Frames that the root did not
+//! send, or sent with other keys or before the last arm, are counted and ignored (see [`admission`](super::admission));
+//! so are results of other numbers.
 //!
 //! ```
 //! use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The armed family: reduction engines that multicast frames bring to life.
+//! The armed family: reduction engines that multicast frames arm for one reduction at a time.
 //!
 //! Source: "System and method for dynamic allocation of reduction engines" (US 12393530 B2); bit layouts and code numbers
 //! from the public host driver of the same hardware (cxi).
@@ -8,16 +8,16 @@
 //! | [`header`] | reduction header, multicast address, sequence numbers |
 //! | [`frame`] | the 84-byte frame, its check sum, its Ethernet form |
 //! | [`tables`] | multicast tables: entries, wait counts, the discard port |
-//! | [`agent`] | spanning trees on any switch graph: what the management agent computes |
+//! | [`agent`] | spanning trees on any switch graph, the computation of the management agent |
 //! | [`manage`] | the agent's frames: requests, orders to switches, answers |
-//! | [`manager`], [`client`] | the agent as a process at run time, and the root process that asks it |
-//! | [`admission`] | which frames are obeyed, and what is counted for those that are not |
+//! | [`manager`], [`client`] | the agent as a process at run time, and the root process that sends it requests |
+//! | [`admission`] | which frames are obeyed, and the counters of the others |
 //! | [`engine`] | the reduction engine in the wire |
 //! | [`job`] | a reduction job: rounds, keys, data, timing |
 //! | [`composed`] | operations that end points compose of rounds: means, deterministic sums |
 //! | [`root`], [`leaf`], [`soft`] | the processes at end points |
 //! | [`end`] | the end point: NIC, processor |
-//! | [`stranger`] | processes whose frames do not belong |
+//! | [`stranger`] | processes that send frames without valid credentials |
 //! | [`ethernet`] | the edge port of an Ethernet NIC |
 //! | [`reduce`] | whole contributions through one engine |
 //! | [`View`] | what a run sees of a system that has other families in it, too |

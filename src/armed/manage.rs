@@ -1,5 +1,6 @@
-//! Frames of the management agent: requests of root processes, orders to switches, and the answers to both (requirements R-TAB-2,
-//! R-EP-1; description (36), (50), (51)). The source leaves open how tables come into switches; all of this is *chosen*.
+//! Frames of the management agent: requests of root processes, orders to switches, and the answers to both
+//! (requirements R-TAB-2, R-EP-1; description (36), (50), (51)). The source does not say how tables are written into
+//! switches; all of this is *chosen*.
 //!
 //! A frame is as long as a reduction frame, 84 bytes in 11 flits, on a channel of its own ([`MANAGE`](super::tables::MANAGE)):
 //!
@@ -10,7 +11,7 @@
 //! | 1 | 63:56 | verb, see [`Verb`] |
 //! | 1 | 55:48 | reason of a refusal |
 //! | 1 | 47:32 | job |
-//! | 1 | 31:0 | number: of the request of a job, or of the order of the agent; an answer has that of what it answers |
+//! | 1 | 31:0 | number: of the request of a job, or of the order of the agent; an answer has the number that it answers |
 //! | 2 | 63:48, 31:0 | VNI, cookie |
 //! | 3 | 63:48, 47:32 | multicast ids of two trees, [`NO_ID`] is none |
 //! | 3 | 31:16 | parent port |
@@ -18,7 +19,7 @@
 //! | 4 | 63:32, 31:0 | a part's place among the parts of a request, and end points in all; of an order, the wait count |
 //! | 5 | 63:32 | root of the tree |
 //! | 6-9 | | child ports, a bit each, or up to eight end points of 32 bits, the first in the upper half |
-//! | 10 | 63:32 | CRC-32 of all before it |
+//! | 10 | 63:32 | CRC-32 of all bytes before it |
 
 use super::admission::Keys;
 use super::agent::Refusal;
@@ -102,7 +103,7 @@ pub enum Reason {
     None = 0,
     /// Nobody besides the root, or more than a wait count holds.
     Members = 1,
-    /// No way to somebody.
+    /// No way to one of the end points.
     NoWay = 2,
     /// No id that is free at all switches of the tree.
     TableFull = 3,
@@ -234,7 +235,7 @@ impl Message {
         words(&frame)
     }
 
-    /// The frame in so many words.
+    /// The frame as words.
     ///
     /// # Errors
     /// A wrong CRC, or a verb or reason that nobody has.
@@ -268,7 +269,7 @@ impl Message {
         })
     }
 
-    /// Parts of a request that names so many end points.
+    /// Parts of a request that names this many end points.
     pub fn parts(ends: usize) -> u32 {
         ends.div_ceil(MEMBERS) as u32
     }

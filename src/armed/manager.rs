@@ -1,5 +1,5 @@
-//! The management agent at run time: a process at an end point that root processes ask for trees (requirements R-TAB-2, R-EP-1;
-//! description (36), (50), (51), (77), (78), (93)). What it computes is in [`agent`](super::agent).
+//! The management agent at run time: a process at an end point that root processes ask for trees (requirements R-TAB-2,
+//! R-EP-1; description (36), (50), (51), (77), (78), (93)). Its computation is in [`agent`](super::agent).
 //!
 //! ```text
 //!   requests ─▶ collect parts ─▶ queue ─▶ compute ─▶ erase old entries ─▶ lay the tree ─▶ write entries ─▶ answer
@@ -10,25 +10,25 @@
 //!
 //! | parameter | default | unit | effect |
 //! |---|---|---|---|
-//! | [`ManagerCfg::compute_cycles`] | 2000 | cycles | that a request takes, before its first order *chosen* |
-//! | [`ManagerCfg::write_timeout`] | 4000 | cycles | after which an order is sent again |
-//! | [`ManagerCfg::write_attempts`] | 4 | | after which a switch is given up |
-//! | [`ManagerCfg::window`] | 8 | switches | that have an order under way at a time |
+//! | [`ManagerCfg::compute_cycles`] | 2000 | cycles | time of a request before its first order *chosen* |
+//! | [`ManagerCfg::write_timeout`] | 4000 | cycles | time after which an order is sent again |
+//! | [`ManagerCfg::write_attempts`] | 4 | orders | attempts after which a switch is given up |
+//! | [`ManagerCfg::window`] | 8 | switches | switches that have an order under way at a time |
 //!
-//! It serves one request after another. **Change before use** *chosen*: the entries of a tree that is changed are erased at all
-//! its switches, and acknowledged, before the first entry of the new one is written, so that no frame ever finds entries of
-//! both and follows them in a circle.
+//! It serves one request after another. **Change before use** *chosen*: the entries of a changed tree are erased at all
+//! its switches, and acknowledged, before the first entry of the new tree is written. So no frame finds entries of both
+//! and follows them in a circle.
 //!
-//! **Reuse** *chosen*. An id is free again when every switch has acknowledged that it has erased it. Frames of the tree that
-//! was deleted may still be under way then, held up by a link; in the new tree they must not be taken for its own. What tells
-//! them apart are the keys (VNI and cookie) that every frame carries and every entry and descriptor has: the agent never gives
-//! an id twice to the same keys, so what is left of one tree fails the admission of the next at every engine and process,
-//! whatever its sequence number is. At a switch that could not be reached the old entry may still stand, so its id is never
-//! free there again.
+//! **Reuse** *chosen*. An id is free again when every switch has acknowledged that it has erased it. Frames of the
+//! deleted tree may still be under way then, held up by a link; the new tree must not take them for its own. The keys
+//! (VNI and cookie) that every frame, entry and descriptor has tell them apart: the agent never gives an id twice to
+//! the same keys. So late frames fail the admission of the new tree at every engine and process, whatever their
+//! sequence number is. A switch that could not be reached may still have the old entry, so the id is never free there
+//! again.
 //!
-//! It knows from the launch of a job which end point is its root, and obeys nobody else about it *chosen*.
+//! It knows from the launch of a job which end point is its root, and obeys only that one about it *chosen*.
 //!
-//! A tree that was asked for and cannot be had is refused; entries that were written for it are erased before the answer.
+//! A request that cannot be met is refused; entries that were written for it are erased before the answer.
 //!
 //! ```
 //! use std::sync::Arc;

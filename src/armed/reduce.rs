@@ -1,12 +1,12 @@
-//! Whole contributions through the engine's own clock: what `watershed reduce --family armed` is to drive, and what tests
-//! of the arithmetic in its place use.
+//! Whole contributions through a clocked engine: the model behind `watershed reduce --family armed` and behind tests of
+//! the engine's arithmetic.
 //!
 //! ```text
 //!   feeder ──▶ 0 [ engine ] 1 ──▶ collector        the collector arms; the feeder sends every contribution,
 //!          ◀──            ◀── arm                  one frame behind the other; the engine answers with frames
 //! ```
 //!
-//! The engine is the one that stands in systems, clocked by the same loop over real links; only the two ends are makeshift.
+//! The engine is the one of whole systems, clocked by the same loop over real links; only the two ends are simplified.
 //!
 //! ```
 //! use watershed_arith::Opcode;
@@ -41,7 +41,7 @@ use watershed_probe::Scope;
 pub struct Contribution {
     /// The four lanes.
     pub lanes: [u64; 4],
-    /// Contributions it stands for.
+    /// Contributions it represents.
     pub count: u32,
     /// Result code it brings.
     pub rc: ResultCode,

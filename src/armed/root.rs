@@ -11,7 +11,7 @@
 //!                       └─────── yes: new sequence number, arm with the retry flag, own data restored
 //! ```
 //!
-//! | what comes up | what becomes of it |
+//! | frame | action |
 //! |---|---|
 //! | no contribution, or not from a leaf of the job | counted, discarded |
 //! | other VNI or cookie | counted, discarded |
@@ -27,8 +27,8 @@
 //! With two trees both are armed with the same numbers, gathered side by side, and the first complete one wins; its number is
 //! the result's number on both.
 //!
-//! An OP_MISMATCH or CONTR_OVERFLOW that arrives completes the round as far as the protocol goes: leaves get the code and no
-//! usable data, and the report counts the round as detected.
+//! An OP_MISMATCH or CONTR_OVERFLOW that arrives completes the round for the protocol: leaves get the code without
+//! usable data, and the report counts the round as a detected error.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -368,7 +368,7 @@ impl Root {
             }
             return;
         }
-        // More than everybody: somebody was counted twice. The attempt is worth nothing.
+        // More than all participants: one was counted twice. The attempt is worth nothing.
         let over = self.gathered.iter().any(|gathered| gathered.count > leaves);
         let alone = self.gathered.len() == 1;
         if now >= self.deadline || over && alone {

@@ -1,4 +1,4 @@
-//! Reduction in software on the same fabric: what a job does whose tree was refused, and what engines are compared with
+//! Reduction in software on the same fabric: for jobs whose tree was refused, and as the baseline of engines
 //! (requirements R-EP-1, R-FIG-1; description (77), (78)).
 //!
 //! ```text
@@ -11,16 +11,17 @@
 //! sender [`Overheads::send`](super::job::Overheads), the receiver `receive`, and a merge `merge`. Contributions of children
 //! are merged in the order of steps, so the order of additions is always the same.
 //!
-//! **Time-outs** *chosen*. Each message says by its count for how many ranks it stands. A rank with k children waits for them
-//! k times as long as [`Job::patience`](super::job::Job) says, so that the lower ones give up first; then it sends up what it
-//! has. Rank 0 that does not have all knows who is missing; it sends down that there is no result, and whoever gets that, or waits
-//! longer for a result than rank 0 can for everybody, passes it on and ends. So one dead rank costs the job, and not the run.
+//! **Time-outs** *chosen*. The count of a message is the number of ranks in it. A rank with k children waits for them k
+//! times [`Job::patience`](super::job::Job), so that the lower ranks give up first; then it sends up what it has. If
+//! contributions are missing, rank 0 knows which, and sends down that there is no result. A rank that gets this, or
+//! waits for a result longer than rank 0 can wait for all ranks, passes it on and ends. So one dead rank ends the job,
+//! and not the run.
 //!
-//! **In place of a tree** that a job was to get at run time and did not get ([`client`](super::client)): every participant has a
-//! dormant rank. Rank 0 is roused by its own end point; it tells those below it by a message with `arm` and `retry` set, and
-//! so on down the same tree *chosen*.
+//! **In place of a tree** that a job was to get at run time and did not get ([`client`](super::client)): every
+//! participant has a dormant rank. Its own end point wakes rank 0, which wakes the ranks below it by a message with
+//! `arm` and `retry` set, and so on down the same tree *chosen*.
 //!
-//! Whose messages are obeyed: see [`admission`](super::admission).
+//! For the messages that are obeyed see [`admission`](super::admission).
 //!
 //! Limitations: no retry: a lost message is a missing one. One flow.
 //!
@@ -111,7 +112,7 @@ pub struct SoftResult {
 struct Brought {
     quad: Quad,
     token: u64,
-    /// Ranks it stands for.
+    /// Ranks it represents.
     count: u32,
 }
 
@@ -436,7 +437,7 @@ impl Soft {
         }
     }
 
-    /// There will be no result: whoever waits for it below is told, by a result that stands for too few.
+    /// There will be no result: the ranks below get one whose count is too small.
     fn give_up(&mut self, count: u32, out: &mut Vec<Message>) {
         let frame = self.frame(true, Quad::default(), count.min(self.ranks() - 1));
         self.pass_down(frame, NO_TOKEN, out);

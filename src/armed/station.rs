@@ -1,13 +1,13 @@
-//! What stations write down beside the hardware: who merged what in which order (for the golden check), and which
-//! frame they saw when (for ladders). Nothing here is read by a block.
+//! Records of the stations beside the hardware: who merged what in which order (for the golden check), and which frame
+//! they saw when (for ladders). No block reads them.
 //!
-//! Every frame that a station makes has a *token*: the station's number in its upper bits, a running number in the rest of
-//! its 36. It travels in the side band of the flits, not in the frame, and a frame that is passed on keeps it. So the
-//! merges of all stations together are the tree by which each result came about, whatever happened on the way.
+//! Every frame that a station makes has a *token*: the station's number in its upper bits, a running number in the rest
+//! of its 36. It travels in the side band of the flits, not in the frame, and a frame that is passed on keeps it. So
+//! the merges of all stations together are the tree of each result, whatever happened on the way.
 //!
-//! How many bits the station's number needs the size of the system says ([`Tokens`]): the rest counts frames, so that a
-//! running number is unique unless a system of 131,073 stations or more has one that makes more than 262,144 frames. Then
-//! the record says that it does not know ([`Merges::of`]), and never names another frame.
+//! The size of the system sets the number of bits of the station's number ([`Tokens`]); the rest counts frames. So a
+//! running number is unique unless, in a system of 131,073 stations or more, a station makes more than 262,144 frames.
+//! Then the record is unknown ([`Merges::of`]) and never names a wrong frame.
 
 use super::frame::Frame;
 use watershed_kernel::Cycle;
@@ -27,7 +27,7 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// For a system of up to so many stations.
+    /// For a system of up to this many stations.
     ///
     /// # Panics
     /// For more than [`MAX_STATIONS`].
@@ -110,8 +110,8 @@ impl Merges {
         self.made
     }
 
-    /// What a frame of this station was made from; `None` if it was not recorded, or if the station made so many frames
-    /// that the running number names several.
+    /// What a frame of this station was made from; `None` if it was not recorded, or if the station made more frames
+    /// than the running number can tell apart.
     pub fn of(&self, token: u64) -> Option<&Made> {
         debug_assert_eq!(self.tokens.station(token), self.station);
         if self.made > self.tokens.range() {

@@ -1,5 +1,5 @@
-//! Strangers: processes that send frames which do not belong (requirement R-ERR-1, interference). Each lacks at least one of the
-//! credentials that [`admission`](super::admission) asks for.
+//! Strangers: processes that send frames without valid credentials (requirement R-ERR-1, interference). Each frame
+//! lacks at least one of the credentials that [`admission`](super::admission) checks.
 
 use super::client::{ASK, DELETE};
 use super::end::MESSAGE;

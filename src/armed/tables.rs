@@ -14,20 +14,20 @@
 //! | wait count | 20 | end points below this switch; 0 means a plain multicast, which arms nothing |
 //! | owner | 80 | address of the root, VNI and cookie of its job, see [`admission`](super::admission) *chosen* |
 //!
-//! An entry is one-sided: only what comes in by the parent port is multicast; what comes in by a child port goes to the
-//! parent and nowhere else. A port that is neither has no entry, so a frame of an end point outside the tree cannot
-//! enter it: it goes to the discard port, as do frames for unknown addresses and frames on the wrong channel *chosen*.
-//! Trees without a common switch may use the same multicast id.
+//! An entry is one-sided: only frames from the parent port are multicast; frames from a child port go to the parent
+//! only. Any other port has no entry, so a frame of an end point outside the tree cannot enter it: it goes to the
+//! discard port, as do frames for unknown addresses and frames on the wrong channel *chosen*. Trees without a common
+//! switch may use the same multicast id.
 //!
 //! Frames of one tree take one path, on one channel of each link, whose buffers are first in, first out, and a frame holds
 //! the channel from head to tail: so they never overtake each other (R-TAB-3).
 //!
-//! **Written at run time.** A system with a [management agent](super::manager) has one more set-routed channel, [`MANAGE`], of
-//! the highest priority *chosen*: what travels there never waits for a reduction and holds none up. Its frames follow one tree
-//! that spans all switches and has the agent at its root ([`Ways`]): towards the agent by the parent, away from it by the
-//! child below which the destination lies. A frame for the switch itself goes to its internal port, whose [`Discard`] obeys
-//! it. What it writes stands in the table from the next cycle on ([`Tables::stage`]), so that no block sees a table change
-//! within a cycle; a frame whose head was routed before keeps its way.
+//! **Written at run time.** A system with a [management agent](super::manager) has one more set-routed channel,
+//! [`MANAGE`], of the highest priority *chosen*: its frames never wait for a reduction and delay none. Its frames
+//! follow one tree that spans all switches and has the agent at its root ([`Ways`]): towards the agent by the parent,
+//! away from it by the child below which the destination lies. A frame for the switch itself goes to its internal port,
+//! whose [`Discard`] obeys it. Its writes are in the table from the next cycle on ([`Tables::stage`]), so that no table
+//! changes within a cycle; a frame whose head was routed before keeps its way.
 //!
 //! Storage: an entry costs a bit a port, a port number and 100 bits; the model keeps only entries in use.
 
@@ -226,7 +226,7 @@ impl Ways {
     }
 }
 
-/// What becomes of an entry.
+/// The change of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// It is written, in the place of one with its id.

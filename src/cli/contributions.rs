@@ -159,7 +159,7 @@ pub(super) fn parse(text: &str) -> Result<Request, String> {
     Ok(Request { opcode: file.op.0, contributions: contributions.collect() })
 }
 
-/// What came out of an engine, as one line of JSON.
+/// The result of an engine, as one line of JSON.
 pub(super) fn print(outcome: &Contribution) -> String {
     #[derive(Serialize)]
     struct Printed {

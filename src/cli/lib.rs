@@ -5,10 +5,11 @@
 //! | 0 | everything is fine |
 //! | 1 | a check failed, a run did not finish, two waveforms differ |
 //! | 2 | the command line or an input is wrong; what and where is on the standard error |
-//! | 3 | all was done and is fine, but what came of it could not be written, for example on a full disk |
+//! | 3 | all was done and is fine, but the outcome could not be written, for example on a full disk |
 //!
-//! Ctrl-C, SIGTERM and SIGHUP end a command that takes long with the results so far and status 1; SIGUSR1 makes any command print a
-//! line that says how far it is. What is written is whole or not there, and nobody else writes it meanwhile ([`files`](watershed_files)).
+//! Ctrl-C, SIGTERM and SIGHUP end a command that takes long with the results so far and status 1; SIGUSR1 makes any
+//! command print a line that says how far it is. Files are written whole or not at all, and by one process at a time
+//! ([`files`](watershed_files)).
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
@@ -283,7 +284,7 @@ fn complain(text: &impl std::fmt::Display) {
     let _ = writeln!(err, "{}", talk::painted(&text));
 }
 
-/// Whether somebody watches the standard error and wants to see progress.
+/// Whether the standard error is a terminal and progress is wanted.
 fn watched() -> bool {
     io::stderr().is_terminal() && !talk::is_quiet()
 }

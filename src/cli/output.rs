@@ -41,7 +41,7 @@ pub(super) fn place(out: Option<&Path>, file: &Path) -> PathBuf {
     }
 }
 
-/// Files that a command will write and nobody else does, until this is dropped.
+/// Files that only this command may write until this is dropped.
 #[must_use]
 pub(super) struct Claims(#[expect(dead_code, reason = "held, not looked at")] Vec<Claim>);
 

@@ -155,7 +155,7 @@ mod signals {
         }
     }
 
-    /// Whether whoever started the program has it ignore a signal, as far as the system tells.
+    /// Whether the program was started with a signal ignored, as far as the system reports it.
     fn ignored(signal: i32) -> bool {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -1,4 +1,4 @@
-//! `watershed run`: runs a scenario, prints what came of it, writes what was asked for.
+//! `watershed run`: runs a scenario, prints the outcome, writes what was asked for.
 
 use std::fmt::Write;
 use std::fs;

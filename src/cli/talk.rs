@@ -128,7 +128,7 @@ impl Display for Took {
     }
 }
 
-/// Whether somebody watches the standard output.
+/// Whether the standard output is a terminal.
 pub(super) fn is_watched() -> bool {
     std::io::stdout().is_terminal()
 }

@@ -161,7 +161,7 @@ fn inspect(arguments: &Inspect) -> Exit {
     }
 }
 
-/// So many ps, for people.
+/// This many ps, for people.
 fn time(ps: u64) -> String {
     let scale = [(1_000_000_000_000, "s"), (1_000_000_000, "ms"), (1_000_000, "us"), (1000, "ns")];
     match scale.into_iter().find(|&(unit, _)| ps >= unit) {

@@ -1,4 +1,4 @@
-//! Which nodes of a part of a system are evaluated next: the kernel's wake set and alarms, by system-wide numbers.
+//! The nodes of a part of a system that are evaluated next: the kernel's wake set and alarms, by system-wide numbers.
 
 use super::span::Span;
 use watershed_kernel::{Alarms, Cycle, WakeSet};

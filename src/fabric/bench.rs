@@ -1,4 +1,5 @@
-//! A block alone: between links whose far ends send what the caller says and take whatever comes.
+//! A bench for a single block: it sits between links whose far ends send what the caller gives them and accept every
+//! flit.
 //!
 //! ```text
 //!   arrivals ──▶ pin ─── link ──▶ 0 [ block ] 1 ◀── link ─── pin ◀── arrivals
@@ -205,7 +206,7 @@ enum Seat<T, B> {
 struct Pin {
     /// What is to be sent, and from when on.
     arrivals: VecDeque<(Cycle, Flit)>,
-    /// What came, and when.
+    /// The arrivals, with their cycles.
     taken: Vec<(Cycle, Flit)>,
 }
 

@@ -1,4 +1,4 @@
-//! What a driver changes of a system between two steps.
+//! Changes to a system that its driver may make between two steps.
 
 use super::{Block, Join, Network, Tables};
 use watershed_kernel::Cycle;

@@ -1,26 +1,28 @@
-//! Traffic classes at the outputs of a switch: whose turn it is to ask for a channel, and to use the link.
+//! Traffic classes at the outputs of a switch: which class may ask for a channel, and which may use the link.
 //!
 //! ```text
 //!   heads that ask for channels of output o:   class 0   class 7   class 0   class 7
 //!   what channel allocation sees of them:                class 7             class 7
 //! ```
 //!
-//! Of the packets that ask for channels of one output, channel allocation sees those of the highest class only; which of
-//! them goes first its arbiters say, as without classes. After [`RouterCfg::class_bound`](super::RouterCfg) grants in a row past a packet
-//! of a lower class it sees those of lower classes only, until one of them has its grant.
+//! Of the packets that ask for channels of one output, channel allocation sees those of the highest class only; among
+//! them its arbiters decide, as without classes. After [`RouterCfg::class_bound`](super::RouterCfg) grants in a row
+//! past a packet of a lower class it sees those of lower classes only, until one of them has its grant.
 //!
-//! Where several packets hold channels of one output, switch allocation sees the flits of the highest class among those that
-//! have a credit, and after as many flits in a row past one of a lower class, those of lower classes until one has left
-//! *\[chosen: the same bound, counted in flits\]*. So a packet of a high class that has a channel of its own does not share the link.
+//! Where several packets hold channels of one output, switch allocation sees the flits of the highest class among those
+//! that have a credit. After as many flits in a row past one of a lower class, it sees those of lower classes until one
+//! has left *\[chosen: the same bound, counted in flits\]*. So a packet of a high class that has a channel of its own
+//! does not share the link.
 //!
-//! A packet that has its channel keeps it to its tail, whatever its class, and packets that came by one queue leave in order:
-//! where there is one channel, a head of a high class waits for the rest of what is under way, and always for what stands before
-//! it in its own queue.
+//! A packet that has its channel keeps it to its tail, whatever its class, and packets of one queue leave in order. So
+//! a head of a high class always waits for the packets before it in its own queue, and, where there is one channel, for
+//! the rest of the packet under way.
 //!
-//! Families whose packets have no classes ([`Tables::CLASSES`]) pay nothing: the code is not there.
+//! For families whose packets have no classes ([`Tables::CLASSES`]) this code is not compiled.
 //!
-//! Limitations: if several channels are free at once, lower classes get theirs a cycle later than they could. A flit of a high
-//! class that loses its input passage to another output keeps flits of lower classes from its own output in that cycle.
+//! Limitations: if several channels are free at once, lower classes get theirs a cycle later than they could. A flit of
+//! a high class that loses its crossbar input to another output keeps flits of lower classes from its own output in
+//! that cycle.
 
 use super::tables::Tables;
 use super::unicast::{Here, bits};
@@ -61,7 +63,7 @@ pub(super) struct ClassRegisters {
 }
 
 impl ClassRegisters {
-    /// Of so many ports, each with `1 << vc_shift` queues.
+    /// For a number of ports, each with `1 << vc_shift` queues.
     pub fn new(classes: bool, ports: usize, vc_shift: u32) -> ClassRegisters {
         let count = if classes { ports } else { 0 };
         let ports = vec![Classes::default(); count];

@@ -1,4 +1,5 @@
-//! CRC-32 as Ethernet has it (polynomial 0x04c11db7, reflected): of frames, and of what a link layer keeps to send again.
+//! CRC-32 as Ethernet has it (polynomial 0x04c11db7, reflected), of frames and of flits in a link layer's replay
+//! buffer.
 
 const fn crc_table() -> [[u32; 256]; 8] {
     let mut table = [[0; 256]; 8];

@@ -6,13 +6,14 @@
 //! ```
 //!
 //! A block reads and changes only its own registers, its own queues and its own credit counters; everything it does to
-//! others is a flit or a credit that arrives in a later cycle. So the blocks of a cycle can be evaluated in any order, or
-//! at once; what crosses from one part into another is handed over between two cycles, and every link takes at least one.
-//! The division therefore changes nothing but time.
+//! others is a flit or a credit that arrives in a later cycle. So the blocks of a cycle can be evaluated in any order,
+//! or at once. Flits and credits that cross from one part into another are handed over between two cycles, and every
+//! link takes at least one cycle. The division therefore changes only the speed.
 //!
 //! Parts are stretches of switches in the order of their numbers, with stretches of the end points; ports are numbered
-//! part by part, so that each part's share of an array is one stretch of it ([`Arena`](super::arena::Arena)). An engine in the
-//! wire belongs to the switch that its port 0 leads to, and those of a part are numbered in no row: a [`Place`] says where each is.
+//! part by part, so that each part's share of an array is one stretch of it ([`Arena`](super::arena::Arena)). An engine
+//! in the wire belongs to the switch that its port 0 leads to, and the engines of a part are not numbered in a row: a
+//! [`Place`] says where each is.
 
 use super::{NodeKind, Plan};
 use std::ops::Range;
@@ -21,9 +22,9 @@ use std::sync::Arc;
 /// How a system is divided; the default is one part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parts {
-    /// At most so many parts of about equally many switches.
+    /// At most this many parts of about equally many switches.
     pub count: usize,
-    /// Switches that stay together: every part has a multiple of so many, but for the last one.
+    /// Switches that stay together: every part has a multiple of this many, but for the last one.
     pub grain: u32,
     /// Threads that evaluate them; without windows every part has one.
     pub threads: usize,
@@ -69,8 +70,8 @@ pub(super) struct Place {
 }
 
 impl Division {
-    /// At most so many parts of about equally many grains of switches, with the engines in the wire and, as far as they are
-    /// numbered in the order of their switches, the end points that hang on them.
+    /// At most this many parts of about equally many grains of switches. A part has the engines in the wire of its
+    /// switches and their end points too, as far as end points are numbered in the order of their switches.
     pub fn new(plan: &Plan, parts: Parts) -> Division {
         let Parts { count: parts, grain, .. } = parts;
         let switches = plan.count(NodeKind::Switch) as u32;

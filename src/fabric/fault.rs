@@ -11,16 +11,15 @@
 //!
 //! | parameter | default | unit | effect |
 //! |---|---|---|---|
-//! | [`LinkLayer::sequence_check`] | on | | frames are numbered, channel by channel, and one that is not newer than the last is removed; off: it is delivered twice, which counting cannot tell from a frame of somebody else's |
-//! | [`LinkLayer::reliability`] | none | | frames are kept and sent again until they are there: see [`replay`](super::replay), which takes the place of the check; none: a damaged frame is delivered damaged, and whoever checks its CRC drops it |
-//! | [`Fault`]s | | | what happens to which frames |
+//! | [`LinkLayer::sequence_check`] | on | | frames are numbered, channel by channel, and one that is not newer than the last is removed; off: it is delivered twice, and a count of frames cannot tell the copy from another sender's frame |
+//! | [`LinkLayer::reliability`] | none | | frames are kept and sent again until they are there: see [`replay`](super::replay), which takes the place of the check; none: a damaged frame is delivered damaged, and the receiver that checks its CRC drops it |
+//! | [`Fault`]s | | | which frames are lost, damaged, repeated or delayed |
 //!
-//! What becomes of a frame is decided at its head; a frame under way is never cut off. Frames on a link stay in order: a
-//! delayed one holds those behind it. Which frames are damaged, delayed or repeated a family says by its [`View`]; a dead
-//! link swallows all.
-//! Random choices come from a stream of the block's own, one draw a frame and fault.
+//! The fate of a frame is decided at its head; a frame under way is never cut off. Frames on a link stay in order: a
+//! delayed one holds those behind it. A family's [`View`] says which frames can be damaged, delayed or repeated; a dead
+//! link drops all. Random choices come from a stream of the block's own, one draw a frame and fault.
 //!
-//! Timing: a frame that nothing happens to spends one cycle more than without the block. A repeated frame takes its time on the
+//! Timing: an undisturbed frame spends one cycle more than without the block. A repeated frame takes its time on the
 //! link twice, whether it is removed or not.
 
 use super::replay::{Reliability, Replay};
@@ -34,7 +33,7 @@ pub trait View {
     /// link stops.
     fn way(&self, from: u16, head: &Flit) -> Option<Way>;
 
-    /// What a damaged frame looks like to whoever gets it: the flit and the bit of it that flip.
+    /// How a frame is damaged: the flit and the bit of it that flip.
     fn damage(&self, head: &Flit, rng: &mut Rng) -> (u16, u8);
 }
 
@@ -47,7 +46,7 @@ pub enum Effect {
     Corrupt,
     /// It comes twice.
     Duplicate,
-    /// It comes so many cycles later.
+    /// It comes this many cycles later.
     Delay(u64),
     /// It is lost, and so is every other one of any kind, in both directions.
     Dead,
@@ -312,7 +311,7 @@ impl FaultyLink {
         self.faults.list.is_empty()
     }
 
-    /// Whether it keeps frames and sends them again: it stands for the whole link then, wire included.
+    /// Whether it keeps frames and sends them again: then it models the whole link, wire included.
     pub fn replays(&self) -> bool {
         self.replay.is_some()
     }

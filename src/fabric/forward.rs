@@ -1,4 +1,4 @@
-//! Set-routed forwarding: what moves packets whose output ports are a set (configuration registers, multicast tables).
+//! Set-routed forwarding: moves packets whose output ports are a set (configuration registers, multicast tables).
 //!
 //! ```text
 //!   input queue of (port, vc) ──▶ route: a set of outputs ──┬─ one flit:   all outputs at once, or not at all
@@ -12,12 +12,12 @@
 //! | a one-flit packet moves only when *all* its outputs are free and have a credit | lock step (P-SW-6) |
 //! | a longer multicast makes a copy per output, each at its own pace; a flit leaves the buffer when every copy has read it | lock step over many flits can deadlock; the buffer must hold a whole frame (K-PIPE-1) |
 //! | an input port feeds the crossbar one flit a cycle; the copies of one frame count once each *chosen* | the buffer has a read port per copy |
-//! | every link takes one flit a cycle, or one in several; while a packet of one flit waits only until links of its outputs are free, no point-to-point flit starts that would occupy one beyond that | links that are free at different times would never be free at once (H-WIDTH-1) |
+//! | every link takes one flit a cycle, or one in several; while a packet of one flit waits only for links of its outputs, no point-to-point flit starts that would occupy one of them longer | links that are free at different times would never be free at once (H-WIDTH-1) |
 //!
-//! Who goes first among inputs that want the same output is the arbiter's choice; there is one arbiter a channel and
-//! switch, because a packet may want many outputs. A matrix shares each output equally. A round-robin cursor starves
-//! nobody and shares equally among inputs that want the same outputs, but inputs that want different ones move the
-//! cursor for each other, and then shares are not equal. Losing or being blocked changes no register.
+//! The arbiter chooses among inputs that want the same output; there is one arbiter a channel and switch, because a
+//! packet may want many outputs. A matrix shares each output equally. A round-robin cursor starves nobody and shares
+//! equally among inputs that want the same outputs, but inputs that want different ones move the cursor for each other,
+//! and then shares are not equal. Losing or being blocked changes no register.
 
 use super::ports::{NONE, channel};
 use super::switch::{Cx, Fork};

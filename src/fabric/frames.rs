@@ -1,7 +1,7 @@
-//! Frames that must fit: what is checked about buffers before cycle 0.
+//! The check before cycle 0 that buffers hold the frames that must fit them.
 //!
 //! A set-routed frame of several flits that goes to several outputs is copied independently to each; a flit leaves the
-//! input buffer when every copy has read it. If the buffer holds the whole frame, a blocked copy delays nobody: the
+//! input buffer when every copy has read it. If the buffer holds the whole frame, a blocked copy delays no other: the
 //! others read on to the tail. If it does not, the head that the blocked copy has not read keeps the tail out of the
 //! buffer, every copy waits for the slowest, and copies that wait for each other across switches deadlock. So the
 //! system is refused (requirement K-PIPE-1). Frames of one flit need nothing of the kind: they move in lock step.

@@ -1,4 +1,5 @@
-//! What flits of a whole system waited for at the heads of queues: the counts of [`waits`](super::waits) put together.
+//! The reasons for which flits of a whole system waited at the heads of queues: the sums of the counts of
+//! [`waits`](super::waits).
 
 use super::waits::{HeadWaits, WaitCycles, Waits};
 use super::{Block, Join, Network, Tables};

@@ -13,18 +13,19 @@
 //!            └────────┘
 //! ```
 //!
-//! **Internal port** ([`Join`]): the last port of a switch, for set-routed packets. A flit that is routed to it lands in
-//! the operand slot of the port it came in by; the engine takes slots when it likes and its results enter the crossbar
-//! through the input side of the same port. Nothing of the slots is shared, so a packet of several flits does not hold
-//! the engine: packets of all inputs stream into their slots side by side, and an engine that returns packets of several
-//! flits sees to it that they come out whole. Timing: a flit granted in cycle t is visible in its slot at t + post + 1;
-//! a result that `tick` returns in cycle t can be granted in cycle t + front. So a packet that passes an engine of
-//! latency T spends 2 x pipeline + T cycles in the switch instead of pipeline.
+//! **Internal port** ([`Join`]): the last port of a switch, for set-routed packets. A flit that is routed to it lands
+//! in the operand slot of the port it came in by; the engine takes slots when it likes and its results enter the
+//! crossbar through the input side of the same port. Slots share nothing, so a packet of several flits does not block
+//! the engine: packets of all inputs stream into their slots side by side. An engine that returns packets of several
+//! flits must return each of them whole. Timing: a flit granted in cycle t is visible in its slot at t + post + 1; a
+//! result that `tick` returns in cycle t can be granted in cycle t + front. So a packet that passes an engine of
+//! latency T spends 2 x pipeline + T cycles in the switch; one that does not spends pipeline cycles.
 //!
 //! **Bump in the wire** ([`Block`] with two ports): a node between two link halves. It ends the credit loop of one side
-//! and starts its own on the other, so it may absorb, replace, hold or inject; the flow control a neighbour sees is
-//! what the bump grants. Timing: what arrives in the queue at the start of cycle t can be sent on in cycle t, so a bump
-//! that passes everything on at once adds the latency of its half-link and one cycle for the edge at its input.
+//! and starts its own on the other, so it may absorb, replace, hold or inject flits. A neighbour gets its credits from
+//! the bump. Timing: a flit that arrives in the queue at the start of cycle t can be sent on in cycle t. A bump that
+//! passes everything on at once therefore adds the latency of its half-link and one cycle for the register at its
+//! input.
 
 use super::wires::{Input, Io};
 use super::{Flit, Vcs};
@@ -159,7 +160,7 @@ pub trait Join {
     /// Scopes of [`probe_stages`](Self::probe_stages) below that of the switch.
     const STAGES: &'static [&'static str] = &[];
 
-    /// From now on, or no longer, somebody looks at the registers of its pipelines: they are clocked, and the engine is
+    /// Switches the registers of its pipelines on or off for waveforms: while on, they are clocked, and the engine is
     /// awake while something is in them.
     fn watch(&mut self, _watched: bool, _tables: &Self::Tables, _switch: u32) {}
 

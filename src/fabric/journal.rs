@@ -1,7 +1,7 @@
-//! A journal of what flits did: when each came into a queue, left it, and was put on a link.
+//! A journal of the flits: when each entered a queue, left it, and was put on a link.
 //!
-//! It is a test instrument like the link monitors: it observes, costs a branch where it is not kept, and changes nothing. What
-//! made a collective take as long as it did is read from it afterwards (the scenario's `why`).
+//! It is a test instrument like the link monitors: it observes and changes nothing, and where it is off it costs a
+//! branch. `why` reads from it afterwards where the cycles of a collective went.
 
 use super::ports::channel;
 use super::{Flit, Network, Tables, Tag};

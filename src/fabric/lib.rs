@@ -8,26 +8,26 @@
 //! | [`plan`](Plan) | a system before it is built: nodes, links, levels |
 //! | [`topology`] | meshes, tori, HyperX, fat trees, dragonflies, files, and the PIUMA die |
 //! | [`routing`] | point-to-point routes, and the proof that they arrive and cannot deadlock |
-//! | [`wires`](Wires) | the arenas: input queues, what is under way, and the rules it moves by |
-//! | `node` | what the clock asks of a node first: ports, flags, bits of its queues |
-//! | [`tables`](Tables) | what switches look up: outputs of multicasts, routes, classes |
+//! | [`wires`](Wires) | the arenas: input queues, flits and credits under way, and how they move |
+//! | `node` | the record of a node that every evaluation reads first: ports, flags, bits of its queues |
+//! | [`tables`](Tables) | the tables of switches: outputs of multicasts, routes, classes |
 //! | [`ports`](LinkCount) | the sending side of a port: link, credits, owners, counters |
 //! | [`switch`](Pipeline) | a switch is only wiring between the next two |
 //! | `forward` | set-routed packets: lock step, wormhole, independent copies |
 //! | [`frames`](check_buffers) | frames that must fit: the check of buffers before cycle 0 |
 //! | `unicast` | point-to-point packets: route computation, channel and switch allocation |
-//! | `class` | whose turn it is to ask for a channel, where packets have classes |
+//! | `class` | priority among packets that have traffic classes |
 //! | [`arbiter`] | one file a policy |
 //! | [`join`](Join) | the two forms in which an engine joins |
 //! | `crc` | the check sum of frames |
 //! | [`fault`] | links that lose, damage, repeat or delay frames |
-//! | [`replay`] | links that keep what they send until it is there |
+//! | [`replay`] | links that keep what they send until it is acknowledged |
 //! | [`monitor`](SwitchCfg) | link monitors of checked runs |
 //! | [`stage_waves`] | the stage registers of engines in waves |
 //! | [`network`](Network) | the loop that clocks it all, waves, the watchdog's view |
-//! | [`simulation`](Simulation) | what a run needs of a system whatever its family |
+//! | [`simulation`](Simulation) | the interface of a run to a system of any family |
 //! | [`division`](Parts) | a system in parts: for threads, and for the cache |
-//! | `windows` | parts that run ahead of each other by as many cycles as a link between them takes |
+//! | `windows` | parts that run ahead of each other within the latency of the links between them |
 //! | [`traffic`] | point-to-point sources and sinks |
 //! | [`bench`](Bench) | a block alone, clocked by hand |
 

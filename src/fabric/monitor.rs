@@ -1,4 +1,4 @@
-//! Link monitors: what must hold on every link and virtual channel of a checked run (requirement K-FC-1).
+//! Link monitors: the rules that every link and virtual channel of a checked run must keep (requirement K-FC-1).
 //!
 //! ```text
 //!   credit counter ──── flit n, n+1, … ───▶ queue        sent: n of the next flit          arrived: n due next
@@ -12,16 +12,17 @@
 //! | a credit never exceeds the buffer it stands for | at every arrival of a credit | O(1) |
 //! | no flit of a second packet between the head and the tail of a first on one channel | at every send | O(1) |
 //!
-//! With them, credits held + flits under way + flits buffered + credits under way = buffer depth: flits under way are
-//! `sent - arrived`, credits under way `left - back`, and the sum of the four is the depth, whatever the counts are. A flit or a
-//! credit that is lost or made anywhere, in a link, a queue or a counter, shifts the numbers of what follows it, and the next one
-//! on its way tells; if none follows, a credit is missing at the end of a run that comes to one.
+//! Together they say that credits held + flits under way + flits buffered + credits under way = buffer depth. Flits
+//! under way are `sent - arrived`, credits under way are `left - back`, so the sum is the depth whatever the counts
+//! are. A flit or a credit that is lost or made anywhere, in a link, a queue or a counter, shifts the numbers of those
+//! that follow it, so the next one on the same way fails the check. If none follows, a credit is missing at the end of
+//! the run.
 //!
-//! The registers stand in the records of the two ends of the link, which the flit and the credit touch anyway, and the numbers
-//! travel with flit and credit: nobody looks at the far end, and a link between two parts of a divided system is watched like
-//! any other. Numbers are modulo 256 and begin elsewhere for every queue ([`first_number`]), so that what goes to a wrong place
-//! tells too; one in 256 is taken for the right one, and the next one then tells. A breach is a bug of the model and panics with
-//! the numbers. Runs without monitors are faster by what this costs; the results are the same.
+//! The registers are in the records of the two ends of the link, which flit and credit touch anyway, and the numbers
+//! travel with them. No check reads the far end, so a link between two parts of a divided system is watched like any
+//! other. Numbers are modulo 256 and begin at another value for every queue ([`first_number`]), so that a flit in a
+//! wrong queue fails too. One in 256 has the right number by coincidence; the next one then fails. A breach is a bug of
+//! the model and panics with the numbers. Runs without monitors are faster, with the same results.
 
 use super::Flit;
 use super::ports::{Output, Ports};
@@ -150,7 +151,7 @@ mod tests {
             credit_arrived(5, &self.out, self.credits.pop_front().expect("a credit is under way"));
         }
 
-        /// Sends so many flits, of which all arrive but those left out.
+        /// Sends this many flits, of which all arrive but those left out.
         fn with(mut self, flits: usize, arrive: usize) -> Pair {
             (0..flits).for_each(|_| self.send(&whole()));
             (0..arrive).for_each(|_| self.arrive());
@@ -164,7 +165,8 @@ mod tests {
 
     #[test]
     fn a_flit_and_its_credit_balance_at_every_place_they_can_be() {
-        // Chance moves what can be moved; numbers wrap many times, and buffers are deeper and less deep than that.
+        // Random moves of flits and credits; numbers wrap many times, with buffers above and below the range of the
+        // numbers.
         for depth in [1, 4, 255, 256, 700] {
             let mut rng = watershed_kernel::Rng::new(3, u64::from(depth));
             let mut pair = pair(depth);
@@ -306,7 +308,7 @@ mod tests {
 
     type Net = Network<Routes, NoJoin<Routes>, NoBump<Routes>, TrafficEnd<Routes>, 1>;
 
-    /// A mesh of four switches under load for 400 cycles, whole or in parts, over links of so many cycles a flit.
+    /// A mesh of four switches under load for 400 cycles, whole or in parts, over links of this many cycles a flit.
     fn network(monitors: bool, parts: usize, cycles_per_flit: u16) -> Net {
         let link = LinkParams { latency: 2, cycles_per_flit };
         let common = Common { vcs: Vcs { set: 0, unicast: 2 }, engine: false, link, local: link };

@@ -2,13 +2,13 @@
 //!
 //! A cycle has three parts, in this order:
 //!
-//! 1. *commit*: what the channels deliver enters queues and credit counters, and wakes whom it reaches;
+//! 1. *commit*: flits and credits that the channels deliver enter queues and credit counters, and wake the nodes there;
 //! 2. *sample*: waves read the registers that may have changed (`waves`);
 //! 3. *tick*: every awake node is evaluated, in any order.
 //!
-//! With skipping on (the default) cycles in which nobody is awake are jumped over; with skipping off every node is
-//! evaluated in every cycle. The results and the waveform are the same byte for byte, and so they are in any order of
-//! evaluation (K-CLK-1, K-CLK-2; [`Evaluation`]).
+//! With skipping on (the default) cycles in which no node is awake are skipped; with skipping off every node is
+//! evaluated in every cycle. The results and the waveform are the same byte for byte, in any order of evaluation
+//! (K-CLK-1, K-CLK-2; [`Evaluation`]).
 
 use super::arena::{Across, Arena, Bumps};
 use super::class::ClassRegisters;
@@ -189,7 +189,7 @@ fn by_part<B>(bumps: Vec<B>, division: &Division) -> Vec<Vec<B>> {
 pub struct Blocks<J, B, E> {
     /// An engine for every switch, in switch order; empty if no switch has an internal port.
     pub joins: Vec<J>,
-    /// What stands for the engine of a switch without one.
+    /// The placeholder for the engine of a switch without one.
     pub no_join: J,
     /// Engines in the wire.
     pub bumps: Vec<B>,
@@ -699,7 +699,7 @@ where
 
     // ------------------------------------------------------------------------------------------------- watchdog
 
-    /// Says who waits for whom (requirement K-WD-1). Meant for a system that does not move any more.
+    /// The wait-for graph of the system (requirement K-WD-1). Meant for a system that does not move any more.
     pub fn autopsy(&self) -> Autopsy {
         let mut waits = Vec::new();
         for node in 0..self.plan.nodes.len() as u32 {

@@ -1,13 +1,13 @@
-//! What the clock asks of a node first: its ports, its flags and the bits of its queues, 32 bytes a node.
+//! The record of a node that every evaluation reads first: its ports, its flags and the bits of its queues, 32 bytes a
+//! node.
 //!
 //! ```text
 //!   │ port_base 4 B │ ports 2 B │ flags 1 B │ occupied, routed, active: 8 B each │
 //!                                              one bit a queue: (port << vc_shift | vc)
 //! ```
 //!
-//! A switch with one packet in forty queues looks at one: what the allocators scan are words of queue bits. Mostly they are
-//! one each and stand in the node's record, half a line of the cache; where there are more than 64 queues they stand in a
-//! list of their own.
+//! Allocators scan words of queue bits, so a switch with one packet in forty queues reads one queue. A node with up to
+//! 64 queues has its words in this record, half a cache line; a node with more has them in a list of their own.
 
 use super::arena::{Arena, NodeArena};
 use super::division::Division;
@@ -56,7 +56,7 @@ pub(super) struct NodeInfo {
 }
 
 impl NodeInfo {
-    /// A node with so many ports.
+    /// A node with this many ports.
     pub fn new(ports: u16, flags: Flags) -> NodeInfo {
         NodeInfo { port_base: 0, ports, flags, bits: Masks::default() }
     }
@@ -155,7 +155,7 @@ impl Nodes {
         self.records.place(node as usize)
     }
 
-    /// The record that stands there.
+    /// The record at this place.
     #[inline(always)]
     pub fn at(&self, place: usize) -> &NodeInfo {
         self.records.at(place)

@@ -90,9 +90,9 @@ impl Plan {
         self.nodes.iter().filter(|node| node.kind == kind).count()
     }
 
-    /// The switch that each end point hangs on, and behind them that of each engine in the wire, which is the one that its port 0
-    /// leads to, past other engines, or else its port 1. An end point without a link goes with the one before it. `None` if one
-    /// of them leads to no switch.
+    /// The switch of each end point, then that of each engine in the wire: the switch that its port 0 leads to, past
+    /// other engines, or else its port 1. An end point without a link goes with the one before it. `None` if one of
+    /// them leads to no switch.
     pub(super) fn hosts(&self) -> Option<Vec<u32>> {
         let switches = self.count(NodeKind::Switch) as u32;
         let others = (self.nodes.len() - self.count(NodeKind::End)) as u32;
@@ -164,10 +164,10 @@ impl Plan {
         None
     }
 
-    /// Puts a bump-in-the-wire engine on port `port` of switch `switch`: the link is cut in two halves, the half that
-    /// faces the switch has latency `inner` and takes a flit a cycle, for it is wired as wide as a flit is; the other keeps the
-    /// link's latency and width. Returns the number of the bump among
-    /// the bumps. All node numbers of end points move up by one.
+    /// Puts a bump-in-the-wire engine on port `port` of switch `switch`. The link is cut in two halves: the half that
+    /// faces the switch has latency `inner` and is as wide as a flit, so it takes a flit a cycle; the other keeps the
+    /// link's latency and width. Returns the number of the bump among the bumps. All node numbers of end points move up
+    /// by one.
     ///
     /// # Panics
     /// If the port has no link.

@@ -1,4 +1,4 @@
-//! The sending side of every port: where its link goes, the credits and owners of its channels, what it has carried.
+//! The sending side of every port: where its link goes, the credits and owners of its channels, and its counters.
 //!
 //! ```text
 //!   port p:  records p << stride_shift ..
@@ -7,9 +7,9 @@
 //!      …
 //! ```
 //!
-//! A hop reads and writes all of it: allocation looks at the gate, the flit spends a credit, the counters count it, the
-//! link says where it goes, and the credit that comes back finds the same line. In a system that no cache holds, each
-//! of these is waited for if it lies in a line of its own.
+//! A hop reads and writes all of it: allocation reads the gate, the flit spends a credit, the counters count it, the
+//! link says where it goes, and the returning credit updates the same cache line. In a system larger than the caches
+//! each further line would cost another miss.
 
 use super::arena::Arena;
 use super::waits::Waits;
@@ -72,12 +72,13 @@ pub struct LinkCount {
     pub set: u64,
     /// Flits of point-to-point channels.
     pub unicast: u64,
-    /// Cycles that flits stood at the head of a switch's input queue before they left over this link, summed over the
-    /// flits: whatever they waited for, be it a credit, a lost arbitration, a channel that another packet holds, a link that takes
-    /// several cycles a flit, or another output or a full engine that a multicast of one flit goes to as well. Set-routed flits
-    /// count from when they have passed the stages before allocation; point-to-point packets walk through those stages at the
-    /// head of the queue, and the cycles of that count. What an end point or an engine in the wire sends counts nothing, nor
-    /// do the copies of a multicast of several flits. [`Network::link_waits`](crate::Network::link_waits) splits them by cause.
+    /// Cycles that flits waited at the head of a switch's input queue before they left over this link, summed over the
+    /// flits. All causes count: no credit, a lost arbitration, a channel that another packet holds, a link that takes
+    /// several cycles a flit, or another output or a full engine that a multicast of one flit goes to as well.
+    /// Set-routed flits count from when they have passed the stages before allocation; point-to-point packets walk
+    /// through those stages at the head of the queue, and the cycles of that count. What an end point or an engine in
+    /// the wire sends counts nothing, nor do the copies of a multicast of several flits.
+    /// [`Network::link_waits`](crate::Network::link_waits) splits them by cause.
     pub waited: u64,
     /// Packets: head flits of all channels.
     pub packets: u64,

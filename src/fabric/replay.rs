@@ -1,4 +1,4 @@
-//! Link-layer replay: a link that keeps what it sends until the far side has it whole (`[link.reliability]`).
+//! Link-layer replay: a link that keeps frames until the far side acknowledges them (`[link.reliability]`).
 //!
 //! ```text
 //!            transmitter                              wire                             receiver
@@ -12,27 +12,28 @@
 //! | [`Reliability::replay_frames`] | 8 | frames a channel and direction, from 1 | fewer than the round trip needs: the link idles | a frame each |
 //! | [`Reliability::receive_frames`] | 4 | frames a channel and direction, from 1 | the credits of the transmitter | a frame each |
 //! | [`Reliability::wire_cycles`] | the link's latency | cycles, from 1 | from either end of the link to the other | - |
-//! | [`Reliability::timeout_cycles`] | round trip and a full buffer | cycles | after so long without an acknowledgement the oldest frame is sent again | a counter |
-//! | [`Reliability::attempts`] | 8 | | time-outs in a row with nothing heard after which the oldest frame is given up | a counter |
+//! | [`Reliability::timeout_cycles`] | round trip and a full buffer | cycles | without an acknowledgement for this long the oldest frame is sent again | a counter |
+//! | [`Reliability::attempts`] | 8 | | time-outs in a row without any answer after which the oldest frame is given up | a counter |
 //!
-//! **Rules.** Each channel of each direction is a link of its own *chosen*, so that one that is blocked holds no other; they
-//! share the wire, the highest channel first. Frames are numbered as they come in. The receiver takes a frame whose CRC is
-//! right and whose number is the next one; what is older it has already (a duplicate: removed), what is newer shows that one
-//! is lost, what is damaged is worth nothing: both make one negative acknowledgement, and the transmitter goes back to the
-//! frame that is missing and sends all from there on again (go-back-N). An acknowledgement says which number is the next and
-//! how many frames have left the receiver, both since the beginning, so that a lost one costs nothing but time.
+//! **Rules.** Each channel of each direction is a link of its own *chosen*, so that a blocked channel holds up no
+//! other; they share the wire, the highest channel first. Frames are numbered as they come in. The receiver accepts a
+//! frame whose CRC is right and whose number is the next one. An older number is a duplicate, which is removed. A newer
+//! number shows that a frame is lost; it and a damaged frame cause one negative acknowledgement, and the transmitter
+//! sends the missing frame and all after it again (go-back-N). An acknowledgement carries the next number and the count
+//! of frames that have left the receiver, both since the beginning, so that a lost acknowledgement only costs time.
 //!
-//! **Credits.** A frame may leave while fewer than `receive_frames` before it are in the receiver. After a time of silence the
-//! oldest unacknowledged frame may leave without: it asks what the receiver knows. A receiver without room answers and
-//! keeps nothing.
+//! **Credits.** A frame may leave while fewer than `receive_frames` before it are in the receiver. After a time-out the
+//! oldest unacknowledged frame may leave without a credit, to get an answer from the receiver. A receiver without room
+//! answers and keeps nothing.
 //!
-//! **A dead link** answers nothing. After [`Reliability::attempts`] time-outs the oldest frame is given up, so that whatever
-//! stands behind it moves on; each frame says which one is the oldest that can still come, and the receiver goes on from there.
-//! So a frame that is lost for good is lost as without this layer, and the protocol above has to know.
+//! **A dead link** answers nothing. After [`Reliability::attempts`] time-outs the oldest frame is given up, so that the
+//! frames behind it move on. Each frame names the oldest frame that can still come, and the receiver goes on from
+//! there. A frame that is given up is lost, as without this layer, and the protocol above has to recover.
 //!
-//! Timing: a flit that comes to the head of the transmitter's queue in cycle t is on the wire in t, and at the receiver in t +
-//! `wire_cycles`. The receiver checks whole frames: the head leaves in the cycle in which the tail is there, a frame's length
-//! after its own coming. An acknowledgement takes a flit's time on the wire of the other direction, before any frame.
+//! Timing: a flit that comes to the head of the transmitter's queue in cycle t is on the wire in t, and at the receiver
+//! in t + `wire_cycles`. The receiver checks whole frames: the head leaves in the cycle in which the tail arrives, a
+//! frame's length after its own arrival. An acknowledgement takes a flit's time on the wire of the other direction,
+//! before any frame.
 //!
 //! Limitations: numbers are wide enough never to wrap (hardware needs the next power of two above both buffers); faults other
 //! than a dead link strike frames, not acknowledgements.
@@ -141,7 +142,7 @@ struct Transmitter {
     /// Place in the buffer of the frame that is being sent, and its flits that were.
     at: usize,
     flits: usize,
-    /// What becomes of the frame that is being sent.
+    /// The fate of the frame that is being sent.
     fate: Fate,
     /// The far side's state as it said last.
     freed: u64,
@@ -225,9 +226,9 @@ impl Replay {
         self.lanes.iter().any(|lane| !lane.transmitter.kept.is_empty() || !lane.receiver.waiting.is_empty())
     }
 
-    /// Whether the link may still bring a frame to its far side by itself. It repeats what is not acknowledged, and gives up
-    /// after so many time-outs without an answer; one whose far side answers and takes nothing is stuck, not busy, and
-    /// nothing is expected of it when as long has gone by without progress.
+    /// Whether the link may still bring a frame to its far side by itself. It repeats unacknowledged frames, and gives
+    /// up after [`Reliability::attempts`] time-outs without an answer. A link whose far side answers but accepts
+    /// nothing is stuck, not busy; it no longer counts after the same time without progress.
     pub fn expects(&self, now: Cycle) -> bool {
         let patience = self.cfg.timeout_cycles.saturating_mul(u64::from(self.cfg.attempts) + 2);
         self.is_busy() && now < self.progress.saturating_add(patience)

@@ -1,17 +1,17 @@
-//! The knobs of a point-to-point router: allocators and the fine points of flow control.
+//! The parameters of a point-to-point router: allocators and details of flow control.
 //!
 //! | parameter | range | effect on cycles | what it costs in hardware |
 //! |---|---|---|---|
 //! | [`RouterCfg::vc_allocator`] | ordered, separable, islip | how many of the packets that want a channel get one in a cycle; a packet that gets none waits a cycle (or [`vc_alloc`](super::Pipeline)) | ordered: a chain through the channels of an output; the others: two ranks of arbiters |
-//! | [`RouterCfg::switch_allocator`] | separable, islip | the same for crossbar passages | two ranks of arbiters |
-//! | [`RouterCfg::iterations`] | from 1 | islip finds more pairs in further rounds | as many times the arbiters, or clock period |
-//! | [`RouterCfg::credit_delay`] | cycles, from 0 | a credit is usable so many cycles after it reached a switch; the credit round trip grows by it | registers on the credit path |
-//! | [`RouterCfg::input_speedup`] | 1 to 8 | that many flits may leave an input port in a cycle, to different outputs; channel v uses passage v mod speed-up | a crossbar with so many times the inputs |
+//! | [`RouterCfg::switch_allocator`] | separable, islip | the same for crossbar inputs | two ranks of arbiters |
+//! | [`RouterCfg::iterations`] | from 1 | islip finds more pairs in further rounds | as many times the arbiters, or a longer clock period |
+//! | [`RouterCfg::credit_delay`] | cycles, from 0 | a credit is usable this many cycles after it reached a switch; the credit round trip grows by it | registers on the credit path |
+//! | [`RouterCfg::input_speedup`] | 1 to 8 | that many flits may leave an input port in a cycle, to different outputs; channel v uses crossbar input v mod speed-up | a crossbar with this many times the inputs |
 //! | [`RouterCfg::wait_for_tail_credit`] | no, yes | a channel is given to the next packet only when all credits of the one before are back: the rate of a channel is one packet a credit round trip, however deep its buffer | no packet ever queues behind another in a buffer, so a simpler buffer |
 //! | [`RouterCfg::speculative`] | no, yes | a packet bids for the crossbar in the cycle in which it asks for a channel; if it gets both, it saves [`vc_alloc`](super::Pipeline) cycles; bids of packets that hold a channel go first | a second switch allocator |
 //!
 //! Stage counts are in [`Pipeline`](super::Pipeline), buffer depths in the plan. Set-routed packets use none of these:
-//! they have priority, hold no channel beyond a packet and take the input port whole, all passages of it *chosen*.
+//! they have priority, hold no channel beyond a packet and take the input port whole, all its crossbar inputs *chosen*.
 //! Only `credit_delay` concerns them too.
 
 /// How packets at the head of their queues get output channels.
@@ -31,10 +31,11 @@ pub enum VcAllocator {
 /// How flits get through the crossbar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum SwitchAllocator {
-    /// Separable, input first: each input passage picks a channel, then each output picks a passage.
+    /// Separable, input first: each crossbar input picks a channel, then each output picks a crossbar input.
     #[default]
     Separable,
-    /// iSLIP between input passages and outputs; among channels of a passage that want the same output, in turn.
+    /// iSLIP between crossbar inputs and outputs; among channels of a crossbar input that want the same output, in
+    /// turn.
     Islip,
 }
 
@@ -80,7 +81,7 @@ pub struct RouterCfg {
     pub iterations: u8,
     /// Cycles a switch takes to process a credit.
     pub credit_delay: u16,
-    /// Crossbar passages of an input port.
+    /// Crossbar inputs of an input port.
     pub input_speedup: u8,
     /// Whether a channel stays with its packet until the tail's credit is back.
     pub wait_for_tail_credit: bool,

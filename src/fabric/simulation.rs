@@ -1,4 +1,4 @@
-//! What a run needs of a system whatever its family: it is stepped, watched, recorded and asked how it stands.
+//! The interface of a run to a system of any family: stepping, the watchdog's view, recording, counters.
 //!
 //! [`Network`] is the one implementation, for every family's tables, engines and end points. Dispatch is per step, never per
 //! tick.
@@ -25,7 +25,7 @@ pub trait Simulation {
     fn completions(&self) -> u64;
     /// The first rule that was broken, if any.
     fn fault(&self) -> Option<&str>;
-    /// Who waits for whom.
+    /// The wait-for graph.
     fn autopsy(&self) -> Autopsy;
     /// Flits on links, not in queues.
     fn flits_on_links(&self) -> usize;

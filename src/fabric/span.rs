@@ -1,14 +1,15 @@
-//! Where the nodes of a part of a system stand among those of the whole.
+//! The numbers of the nodes of a part of a system, within the part and within the whole system.
 //!
 //! ```text
 //!   system-wide   switches [ first .. )    engines in the wire, here and there    end points [ first_end .. )
 //!   in the part            [ 0 .. inner )  [ inner .. inner + bumps )             [ inner + bumps .. )
 //! ```
 //!
-//! A part has a stretch of the switches, a stretch of the end points, and the engines in the wire of its switches. Inside, its
-//! nodes are counted from 0, so that a part of a thousand nodes keeps bits, times and records for a thousand nodes, whatever the
-//! size of the system. The order of the numbers is that of the system. In a system that is whole the two numbers are the same;
-//! its engines in the wire count among the stretch of the switches there, and nothing is looked up.
+//! A part has a stretch of the switches, a stretch of the end points, and the engines in the wire of its switches.
+//! Within the part its nodes are counted from 0, so that a part of a thousand nodes keeps bits, times and records for a
+//! thousand nodes, whatever the size of the system. The order of the numbers is that of the system. In an undivided
+//! system the two numbers are equal; its engines in the wire count among the stretch of the switches, and no look-up is
+//! needed.
 
 use super::division::{Division, Place};
 use std::sync::Arc;
@@ -83,8 +84,8 @@ mod tests {
     use super::super::{NodeKind, Parts, Plan, PlanLink, PlanNode, Vcs};
     use super::*;
 
-    /// Four switches in a row with an end point each, an engine on every port that leads on, put there from the last to the
-    /// first, and one before the end point of switch 1; three on the link between switches 1 and 2.
+    /// Four switches in a row with an end point each. There is an engine on every port that leads on, added from the
+    /// last to the first, one before the end point of switch 1, and three on the link between switches 1 and 2.
     fn row() -> Plan {
         let node = |kind, ports, name: String| PlanNode { kind, ports, engine: false, path: name.clone(), name };
         let link = |a, b| PlanLink { a, b, latency: 1, cycles_per_flit: 1, level: 0 };

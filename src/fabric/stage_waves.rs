@@ -2,15 +2,15 @@
 //!
 //! | scope | signals |
 //! |---|---|
-//! | `tree.operands` | what the tree took at the last edge: `valid`, operation, type, mode, tag, `flags`, `present`, and `portN.word` |
-//! | `tree.levelL.stageS` | what goes with a reduction: `valid`, `op`, `dtype`, tag, `flags` |
+//! | `tree.operands` | the operands of the tree at the last edge: `valid`, operation, type, mode, tag, `flags`, `present`, and `portN.word` |
+//! | `tree.levelL.stageS` | the control registers of a reduction: `valid`, `op`, `dtype`, tag, `flags` |
 //! | `tree.levelL.unitU.stageS` | a two-input unit: `valid`, `joined`, `op`, `dtype`, tag |
-//! | `….passed` | a lone operand on its way through |
+//! | `….passed` | an operand without a partner, which passes through |
 //! | `….aligned.laneK`, `….normalised.laneK`, … | the fields of that register, named as in the datasheet of the unit |
 //!
-//! Levels and units count from 0 at the ports, stages from 1. A unit alone has the scopes of a `unitU`, and `operands` with
-//! `a` and `b`. What is in `operands` is no register but a look at the unit's inputs, for who steps a reference beside it; it
-//! is shown with the registers that were loaded from it, and holds the last operands while `valid` is 0.
+//! Levels and units count from 0 at the ports, stages from 1. A unit alone has the scopes of a `unitU`, and `operands`
+//! with `a` and `b`. `operands` is no register: it shows the unit's inputs, for comparison with a reference model. It
+//! appears together with the registers that were loaded from it, and holds the last operands while `valid` is 0.
 //!
 //! All of it is [detail](watershed_probe::Tracer::declare_details). Requirement: H-PIPE-1 (`hardware.md`).
 

@@ -1,4 +1,4 @@
-//! The switch: nothing but wiring between its units.
+//! The switch: only the wiring between its units.
 //!
 //! ```text
 //!                     ┌──────────────── switch ────────────────────────────────────┐
@@ -14,11 +14,11 @@
 //! |---|---|---|---|---|
 //! | [`Pipeline`] | cycles | 1 to 4, or step by step | every hop takes its sum + link latency | the credit round trip grows by that sum - 1 |
 //! | buffer depth | flits a channel | from 1 | below the round trip the rate of a channel is depth / round trip | depth x flit width |
-//! | [`Policy`] | | round-robin, matrix, fixed | who waits | see [`arbiter`](super::arbiter) |
+//! | [`Policy`] | | round-robin, matrix, fixed | which requester waits | see [`arbiter`](super::arbiter) |
 //!
-//! Timing: a flit delivered in cycle t can leave, if nothing is in its way, in cycle t + stages; the neighbour gets it
-//! at t + stages + latency. Set-routed packets spend the front stages as plain delay (the register look-up takes the
-//! place of RC and VA *chosen*).
+//! Timing: an unblocked flit delivered in cycle t leaves in cycle t + stages; the neighbour gets it at t + stages +
+//! latency. Set-routed packets spend the front stages as plain delay (the register look-up takes the place of RC and VA
+//! *chosen*).
 //!
 //! The allocators and the other knobs of point-to-point channels are in [`router`](super::router).
 //!
@@ -102,11 +102,11 @@ pub(super) struct Arbiters<const W: usize> {
     pub set: Bank<W>,
     /// The first switch of this part.
     pub first_switch: u32,
-    /// Per input passage: which channel enters the crossbar.
+    /// Per crossbar input: which channel enters the crossbar.
     pub input: Bank<1>,
-    /// Per output port: which input passage it serves.
+    /// Per output port: which crossbar input it serves.
     pub output: Bank<W>,
-    /// Per input passage: which output's offer it accepts (iSLIP).
+    /// Per crossbar input: which output's offer it accepts (iSLIP).
     pub accept: Bank<W>,
     /// Per output port: where ordered virtual-channel allocation starts looking.
     pub va_cursor_q: Vec<u16>,
@@ -218,26 +218,26 @@ pub(super) struct Scratch<const W: usize> {
     pub want: Vec<u64>,
     /// Per queue: channels that offered themselves or were picked.
     pub offers: Vec<u32>,
-    /// Per input passage: the channels that could send.
+    /// Per crossbar input: the channels that could send.
     pub channels: Vec<PortSet<1>>,
-    /// Per input passage: the outputs it wants.
+    /// Per crossbar input: the outputs it wants.
     pub targets: Vec<PortSet<W>>,
-    /// Per output: the input passages that want it.
+    /// Per output: the crossbar inputs that want it.
     pub requests: Vec<PortSet<W>>,
-    /// Per output: the passage it offered itself to.
+    /// Per output: the crossbar input it offered itself to.
     pub granted: Vec<u16>,
-    /// Per input passage and output: the channel for it.
+    /// Per crossbar input and output: the channel for it.
     pub labels: Vec<u8>,
-    /// Per input passage: the channel that was picked.
+    /// Per crossbar input: the channel that was picked.
     pub chosen: Vec<u8>,
-    /// Per queue: its input passage. Constant.
+    /// Per queue: its crossbar input. Constant.
     pub passages: Vec<u16>,
     /// What switches use whose queues fit one word.
     pub word: Word,
 }
 
-/// The memory of switches whose queues fit one word, and whose passages and outputs therefore do: by numbers that are
-/// below 64 whatever they are, so that nothing has to be checked.
+/// The memory of switches whose queues fit one word. Their crossbar inputs and outputs then fit one too, so all numbers
+/// are below 64 and need no bounds check.
 #[derive(Clone, Debug)]
 pub(super) struct Word {
     want: [u64; 64],
@@ -265,18 +265,18 @@ impl Word {
         word
     }
 
-    /// Notes that queue (or passage) `local` wants output `out`; `wanted` has the outputs noted so far.
+    /// Notes that queue (or crossbar input) `local` wants output `out`; `wanted` has the outputs noted so far.
     #[inline(always)]
     pub fn ask(&mut self, wanted: &mut u64, out: u16, local: usize) {
         let out = out & 63;
         let want = &mut self.want[usize::from(out)];
-        // What stands there is of this cycle if somebody has asked before.
+        // The contents are of this cycle if they were asked for before in it.
         let before = std::hint::select_unpredictable(*wanted >> out & 1 == 1, *want, 0);
         *want = before | 1 << (local & 63);
         *wanted |= 1 << out;
     }
 
-    /// As [`Word::ask`] for a queue of passage `e`, of which [`Word::wanting`] knows then.
+    /// As [`Word::ask`] for a queue of crossbar input `e`, of which [`Word::wanting`] knows then.
     #[inline(always)]
     pub fn ask_by(&mut self, wanted: &mut u64, out: u16, e: u16, local: usize) {
         let queues = &mut self.queues_for[usize::from(out & 63)];
@@ -285,7 +285,7 @@ impl Word {
         self.ask(wanted, out, usize::from(e));
     }
 
-    /// The queues of passage `e` that want output `out`; valid if [`Word::ask_by`] was told so in this cycle.
+    /// The queues of crossbar input `e` that want output `out`; valid if [`Word::ask_by`] was told so in this cycle.
     #[inline(always)]
     pub fn wanting(&self, e: u16, out: u16) -> u64 {
         self.queues_for[usize::from(out & 63)] & self.queues(e)
@@ -297,31 +297,31 @@ impl Word {
         self.want[out & 63]
     }
 
-    /// The passage of a queue.
+    /// The crossbar input of a queue.
     #[inline(always)]
     pub fn passage(&self, local: usize) -> u16 {
         u16::from(self.passages[local & 63])
     }
 
-    /// The queues of a passage.
+    /// The queues of a crossbar input.
     #[inline(always)]
     pub fn queues(&self, passage: u16) -> u64 {
         self.queues[usize::from(passage & 63)]
     }
 
-    /// Notes the queue that a passage picked.
+    /// Notes the queue that a crossbar input picked.
     #[inline(always)]
     pub fn choose(&mut self, passage: u16, local: usize) {
         self.chosen[usize::from(passage & 63)] = local as u8;
     }
 
-    /// The queue that a passage picked.
+    /// The queue that a crossbar input picked.
     #[inline(always)]
     pub fn chosen(&self, passage: u16) -> usize {
         usize::from(self.chosen[usize::from(passage & 63)])
     }
 
-    /// The outputs that offered themselves to a passage.
+    /// The outputs that offered themselves to a crossbar input.
     #[inline(always)]
     pub fn outs(&mut self, passage: usize) -> &mut u64 {
         &mut self.outs[passage & 63]

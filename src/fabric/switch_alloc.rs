@@ -1,20 +1,21 @@
 //! Switch allocation and traversal: which flits cross the switch in this cycle.
 //!
 //! ```text
-//!   input port p ──┬─ passage p·s     (channels v with v mod s = 0) ──┐
-//!                  ├─ …                                               ├──▶ crossbar ──▶ output o: one flit a cycle
-//!                  └─ passage p·s+s-1                               ──┘
+//!   input port p ──┬─ crossbar input p·s     (channels v with v mod s = 0) ──┐
+//!                  ├─ …                                                      ├──▶ crossbar ──▶ output o: one flit a cycle
+//!                  └─ crossbar input p·s+s-1                               ──┘
 //! ```
 //!
-//! A queue whose packet holds an output channel asks for a passage if there is a credit and the link is free.
+//! A queue whose packet holds an output channel asks for a crossbar input if there is a credit and the link is free.
 //!
 //! | allocator | step 1 | step 2 |
 //! |---|---|---|
-//! | separable | each passage picks a channel | each output picks a passage |
-//! | iSLIP | among channels of a passage that want the same output, one in turn; each output offers itself to a passage | each passage accepts an offer |
+//! | separable | each crossbar input picks a channel | each output picks a crossbar input |
+//! | iSLIP | among channels of a crossbar input that want the same output, one in turn; each output offers itself to a crossbar input | each crossbar input accepts an offer |
 //!
-//! With speculation a second allocator of the same kind serves packets that asked for a channel in this cycle, over
-//! passages and outputs the first one left; its grant counts only if the packet got a channel, with a credit.
+//! With speculation a second allocator of the same kind serves packets that asked for a channel in this cycle. It works
+//! on the crossbar inputs and outputs that the first one left free; its grant counts only if the packet got a channel
+//! with a credit.
 
 use super::unicast::{Here, bits, each};
 use super::waits::Towards;
@@ -55,7 +56,7 @@ pub(super) fn serve_words<const W: usize>(here: &mut Here<'_, W>) {
 /// The same where queues fit one word and `active` has the bits of those that hold a channel.
 #[inline]
 pub(super) fn serve_word<const LOOK: u8, const W: usize>(here: &mut Here<'_, W>, active: u64) {
-    // The queues that can send now, the outputs they want and the passages they come by.
+    // The queues that can send now, the outputs they want and the crossbar inputs they come by.
     let (mut wanted, mut passages, mut crossing) = (0u64, 0u64, 0u64);
     let mut contested = false;
     let any_taken = !here.taken_in.is_empty() || !here.taken_out.is_empty();
@@ -116,13 +117,13 @@ fn alone<const LOOK: u8, const W: usize>(here: &mut Here<'_, W>, local: usize, o
     traverse::<LOOK, W>(here, local, out, false);
 }
 
-/// The input passage of a queue.
+/// The crossbar input of a queue.
 #[inline(always)]
 fn passage<const W: usize>(here: &Here<'_, W>, local: usize) -> u16 {
     here.scratch.passages[local]
 }
 
-/// The arbiters of a passage of this switch.
+/// The arbiters of a crossbar input of this switch.
 #[inline(always)]
 fn bank<const W: usize>(here: &Here<'_, W>, passage: u16) -> usize {
     here.base as usize * usize::from(here.router.input_speedup) + usize::from(passage)
@@ -196,7 +197,7 @@ fn separable<const W: usize>(here: &mut Here<'_, W>, passages: &PortSet<W>, take
     }
 }
 
-/// The same where queues fit one word: `crossing` are those that can send, `passages` theirs.
+/// The same where queues fit one word: `crossing` are those that can send, the other argument has their crossbar inputs.
 #[inline(never)]
 fn separable_word<const LOOK: u8, const W: usize>(here: &mut Here<'_, W>, passages: u64, crossing: u64) {
     let mut wanted = 0u64;
@@ -281,7 +282,7 @@ fn islip<const W: usize>(here: &mut Here<'_, W>, mut passages: PortSet<W>, taken
 /// those that nobody competes with.
 #[inline(never)]
 fn islip_word<const LOOK: u8, const W: usize>(here: &mut Here<'_, W>, crossing: u64) {
-    // Per wanted output, the passages that want it.
+    // Per wanted output, the crossbar inputs that want it.
     let mut wanted = 0u64;
     for local in each(crossing) {
         let (out, e) = (here.inputs[local].out_port, here.scratch.word.passage(local));
@@ -304,7 +305,7 @@ fn islip_word<const LOOK: u8, const W: usize>(here: &mut Here<'_, W>, crossing: 
             let outs = PortSet::from_word(std::mem::take(here.scratch.word.outs(e)));
             let e = e as u16;
             let Some(out) = here.arbiters.accept.pick(bank(here, e), &outs) else { continue };
-            // From the cursor on, the first channel of the passage that wants this output.
+            // From the cursor on, the first channel of the crossbar input that wants this output.
             let queues = here.scratch.word.wanting(e, out);
             let first = queues.trailing_zeros() >> here.shift() << here.shift();
             let channels = PortSet::from_word(queues >> (first & 63));

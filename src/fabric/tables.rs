@@ -1,4 +1,4 @@
-//! What a family's switches look up, and what they may look at to answer.
+//! The interface of a family's routing tables, and the state of a switch that they may read.
 
 use super::PortSet;
 use super::flit::Flit;
@@ -69,7 +69,7 @@ pub struct At<'a> {
     pub port: u16,
     /// The point-to-point channel the packet came in on, counted from the first such channel.
     pub channel: u8,
-    /// The sending sides of the switch, so many records each as `stride` says.
+    /// The sending sides of the switch, `stride` records each.
     sides: &'a [Port],
     stride: u32,
     set: u8,
@@ -102,8 +102,8 @@ impl<'a> At<'a> {
         self.within(lane * each, each)
     }
 
-    /// The view of a packet where the first `left` channels belong to somebody else than those behind them, and it never leaves
-    /// those that it is on: the channels that are seen are counted from 0, as with [`At::lane`].
+    /// The view of a packet where the first `left` channels and those behind them belong to different users, and a
+    /// packet never changes sides: the visible channels are counted from 0, as with [`At::lane`].
     #[inline]
     #[must_use]
     fn beside(self, left: u8) -> Self {

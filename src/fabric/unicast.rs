@@ -7,19 +7,19 @@
 //! | 3 | RC VA | SA | ST | |
 //! | 4 | RC | VA | SA | ST |
 //!
-//! Cycle 1 is the first in which the head flit stands at the head of its queue and the flit with the address, if that is
-//! another one ([`Tables::route_flits`]), behind it. Body flits pass SA and ST only. Steps
-//! that share a cycle are chained combinationally; steps in different cycles have a register between them: the state
-//! of the queue at the start of the cycle, kept as words of queue bits ([`Masks`]) so that a
-//! switch with one packet in forty queues looks at one. A packet that comes to the head of its queue because the tail
-//! before it left in cycle t begins in cycle t + 1, and an output channel whose tail left in cycle t can be given to
-//! another packet in cycle t + 1; so a queue starts a packet every 1, 1, 2 or 3 cycles with 1 to 4 stages.
+//! Cycle 1 is the first in which the head flit is at the head of its queue, with the flit that carries the address
+//! behind it, if that is another flit ([`Tables::route_flits`]). Body flits pass SA and ST only. Steps that share a
+//! cycle are chained combinationally; steps in different cycles have a register between them. That register is the
+//! state of the queue at the start of the cycle, kept as words of queue bits ([`Masks`]), so that a switch with one
+//! packet in forty queues reads one queue. A packet that comes to the head of its queue because the tail before it left
+//! in cycle t begins in cycle t + 1. An output channel whose tail left in cycle t can be given to another packet in
+//! cycle t + 1. So a queue starts a packet every 1, 1, 2 or 3 cycles with 1 to 4 stages.
 //!
 //! | unit | where |
 //! |---|---|
 //! | RC | [`Tables::unicast`]: one output port and the channels that may be used there |
 //! | VA | [`vc_alloc`]; where packets have classes, `class` says first which of them it sees |
-//! | SA | [`switch_alloc`], of classes as VA; what set-routed packets took in this cycle is gone |
+//! | SA | [`switch_alloc`], with classes as in VA; outputs and inputs that set-routed packets took in this cycle are not available |
 
 use super::network::SwitchCfg;
 use super::node::Masks;
@@ -36,7 +36,7 @@ use watershed_kernel::Wake;
 /// within the switch, a link by its port.
 pub(super) struct Here<'a, const W: usize> {
     pub inputs: &'a mut [Input],
-    /// The sending sides of its ports, so many records each as `stride` says.
+    /// The sending sides of its ports, `stride` records each.
     pub sides: &'a mut [Port],
     pub stride: u32,
     pub carries: &'a mut Carries,
@@ -229,7 +229,7 @@ fn serve_words<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, tables: &T)
         }
     }
     if T::CLASSES && any_routed != 0 {
-        // Whom a higher class kept from its channel has waited for a channel.
+        // A packet that a higher class kept from its channel counts as waiting for a channel.
         for w in 0..here.words() {
             here.scratch.routed[w] |= here.scratch.kept_back[0][w];
         }
@@ -277,7 +277,8 @@ fn note_waits<const W: usize>(here: &mut Here<'_, W>) {
     }
 }
 
-/// The same of a word of queues: those of `routed` asked for a channel in this cycle, those of `active` for a passage.
+/// The same of a word of queues: those of `routed` asked for a channel in this cycle, those of `active` for a crossbar
+/// input.
 #[inline(never)]
 fn note_word<const W: usize>(here: &mut Here<'_, W>, w: usize, routed: u64, active: u64) {
     let Some(waits) = &mut here.carries.waits else { return };
@@ -307,7 +308,7 @@ fn note_word<const W: usize>(here: &mut Here<'_, W>, w: usize, routed: u64, acti
     }
 }
 
-/// A switch whose queues fit one word, looked at as closely as somebody wants.
+/// A switch whose queues fit one word, with monitors, journal and waves as configured.
 #[inline(always)]
 fn serve_word_as_seen<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, tables: &T, traced: bool) {
     match if traced { WATCHED } else { here.flow.look } {

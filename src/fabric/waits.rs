@@ -1,6 +1,6 @@
 //! Why flits waited at the heads of queues, cycle by cycle (requirement H-STAT-1).
 //!
-//! A cycle is put down to one [`Cause`], by the registers at its start; the rows are looked at in this order:
+//! Each cycle counts for one [`Cause`], decided by the registers at its start; the first row that holds counts:
 //!
 //! | the flit at the head of a switch's queue | cause |
 //! |---|---|
@@ -13,13 +13,13 @@
 //! | has one of several outputs of its multicast free, and one of the others is not | output |
 //! | could have left, but its input or its output served another flit | arbitration |
 //!
-//! A multicast of one flit waits at each of its outputs for a cause of that output's own. What an end point has not taken
-//! yet waits for its memory, or for whatever else takes it there; what a bump in the wire has not taken, for its engine.
-//! Copies of a multicast of several flits count nothing, as in [`LinkCount::waited`](crate::LinkCount::waited).
+//! A multicast of one flit waits at each of its outputs for a cause of that output's own. A flit at an end point waits
+//! for its memory, or for the block that takes it there; a flit at a bump in the wire waits for its engine. Copies of a
+//! multicast of several flits count nothing, as in [`LinkCount::waited`](crate::LinkCount::waited).
 //!
-//! Nothing of what a cause is derived from changes while a switch sleeps. So a flit that waits has the cause of its switch's
-//! last clock, and the cycle since which it has it; they are added up when the cause changes and when the flit leaves.
-//! Link monitors keep these counts: without them nothing of this is done.
+//! The registers that decide a cause do not change while a switch sleeps. So a waiting flit has the cause of its
+//! switch's last evaluation, and the cycle in which that cause began; the cycles are added when the cause changes and
+//! when the flit leaves. Link monitors keep these counts; without monitors there are none.
 
 use std::collections::BTreeMap;
 use watershed_kernel::Cycle;
@@ -212,7 +212,7 @@ pub(super) struct Waits {
 }
 
 impl Waits {
-    /// For so many ports from `first` on.
+    /// For this many ports from `first` on.
     pub fn new(first: u32, ports: usize) -> Waits {
         Waits {
             first,
@@ -263,7 +263,7 @@ impl Waits {
         }
     }
 
-    /// A block that is no switch takes a flit that waited for so many cycles in the queue of a port.
+    /// A block that is no switch takes a flit that waited for this many cycles in the queue of a port.
     pub fn taken(&mut self, port: u32, cause: Cause, waited: u64) {
         self.port(port).add(cause, waited);
         self.all.blocks.add(cause, waited);

@@ -1,9 +1,9 @@
-//! Waves of a system: which registers are shown, and which of them are looked at in a cycle.
+//! Waves of a system: which registers are shown, and which of them are sampled in a cycle.
 //!
-//! What is recorded is cut into *views* of a few signals each, so that a cycle looks at what may have changed and at
-//! nothing else:
+//! The recorded signals are divided into *views* of a few signals each, so that a cycle samples only those that may
+//! have changed:
 //!
-//! | view | signals | looked at |
+//! | view | signals | sampled |
 //! |---|---|---|
 //! | input queue | flits, phase, head | if something is queued, or was in the last cycle, at a node that was ticked |
 //! | output port | the flit in the output register | in the two cycles after it sent |
@@ -11,9 +11,9 @@
 //! | block | what an engine or end point describes | in the cycle after a tick, and in the next |
 //! | stages | the registers of its pipelines, which are details: see [`stage_waves`](super::stage_waves) | the same, if something is in them |
 //!
-//! End points have the registers of their one port too: what waits there for their memory, and the credits that they send by.
-//! Views of ports nobody selected do not exist and cost a flag's look-up. Views are visited in the order in which they
-//! were declared, so the changes of a cycle come out in the order in which a file wants them.
+//! End points have the registers of their one port too: what waits there for their memory, and the credits that they
+//! send by. Ports without selected signals have no views and cost the look-up of a flag. Views are visited in the order
+//! in which they were declared, so the changes of a cycle come out in the order in which a file wants them.
 
 use super::network::Network;
 use super::ports::NONE;
@@ -245,7 +245,8 @@ where
                 due.insert(view);
             }
         };
-        // Registers change where somebody is awake or was a cycle ago. Of a few nodes all are looked at, which shows the same.
+        // Registers change at nodes that are awake or were awake a cycle ago. Of a few nodes all are looked at, which
+        // shows the same.
         let mut looked = std::mem::take(&mut waves.looked);
         if waves.traced_nodes.len() <= self.first.awake.len() {
             looked.extend_from_slice(&waves.traced_nodes);

@@ -7,18 +7,18 @@
 //!                              ▲ what was sent from part to part is handed over
 //! ```
 //!
-//! What a block sends in cycle t over a link of latency L reaches the far queue, and its credit comes back, in cycle
-//! t + L + 1 at the earliest. If L is the shortest latency of a link between two parts, then nothing that a part does in the
-//! L + 1 cycles of a window can reach another part in the same window. So a part runs all cycles of the window in one go,
-//! and crossings are handed over between two windows: every block sees in every cycle what it would see if all went in
-//! step (K-CLK-1).
+//! A flit sent in cycle t over a link of latency L reaches the far queue in cycle t + L + 1 at the earliest, and so
+//! does a credit. If L is the shortest latency of a link between two parts, then nothing that a part does in the L + 1
+//! cycles of a window can reach another part in the same window. So a part runs all cycles of the window in one go, and
+//! crossings are handed over between two windows: every block sees in every cycle what it would see if all went in step
+//! (K-CLK-1).
 //!
-//! A large system gains twice by this. The registers of a part that is small enough stay in the cache for a whole window,
-//! where a walk over the whole system finds every switch cold in every cycle. And threads meet once a window, not once a
-//! cycle. A part with nothing to do in a window costs a look at the cycle in which it is due.
+//! A large system gains twice by this. The registers of a small part stay in the cache for a whole window, while a walk
+//! over the whole system would miss the cache at every switch in every cycle. And threads synchronise once a window,
+//! not once a cycle. An idle part costs one comparison a window.
 //!
-//! Limitations: between two steps a whole window has passed, so who must act on the system in the cycle in which something
-//! happens (programs that store registers, collectives that wait for each other, measured windows) steps by cycles.
+//! Limitations: a step is a whole window. Runs that must act on the system in a given cycle (programs that store
+//! registers, collectives that wait for each other, measured windows) step by cycles instead.
 
 use super::division::Division;
 use super::network::{Common, Network, Part, Step};
@@ -63,7 +63,7 @@ where
         let common = Common { tables: &self.tables, cfg: self.cfg, switches: self.switches, first_end };
         let (first, others) = (&mut self.first, &mut self.others);
         if self.threads > 1 {
-            // Whoever is free takes the next parts; which thread runs a part changes nothing.
+            // A free thread takes the next part; which thread runs a part does not change the result.
             first.run(&common, from, until);
             let batches = Mutex::new(others.chunks_mut(BATCH));
             let work = || {

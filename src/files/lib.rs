@@ -1,17 +1,18 @@
-//! Files that are never half there: written beside their name, flushed to the disk, then renamed.
+//! Files that are never left half written: written under a temporary name, flushed to the disk, then renamed.
 //!
 //! | step | what is there |
 //! |---|---|
-//! | [`Claim::take`] | `.NAME.lock`, locked, with who writes: a second process that wants the file is refused |
-//! | [`Draft::create`] | `STEM.part.EXT` grows; under its name stands what was there before |
-//! | [`Draft::keep`] | the part is on the disk and takes the name, in one step |
-//! | a [`Draft`] dropped | nothing but what was there before: an error gives its room back, on a full disk to smaller files |
+//! | [`Claim::take`] | `.NAME.lock`, locked, names the process that writes: a second process that wants the file is refused |
+//! | [`Draft::create`] | `STEM.part.EXT` grows; the file of the final name is unchanged |
+//! | [`Draft::keep`] | the part is on the disk and takes the final name, in one step |
+//! | a [`Draft`] dropped | only the old file: the part is deleted, which frees its space on a full disk |
 //!
-//! A process that is killed (`kill -9`, a power cut) leaves the part, to be read as far as it goes, and the lock's file, which locks
-//! nobody out: the system frees the lock with the process. The next one that writes the file takes both over.
+//! A process that is killed (`kill -9`, a power cut) leaves the part, which can be read as far as it goes, and the lock
+//! file. The system frees the lock when the process ends, so the next writer takes over both files.
 //!
-//! **Links** are followed: what they lead to is replaced, not the link. **Devices and pipes** are written to as they are.
-//! **Limits.** Where a file system knows no locks, nobody is refused. A second hard link keeps the old contents.
+//! **Links** are followed: what they lead to is replaced, not the link. **Devices and pipes** are written to as they
+//! are. **Limits.** On a file system without locks no second writer is refused. A second hard link keeps the old
+//! contents.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
@@ -57,7 +58,7 @@ impl Claim {
                     return Err(io::Error::new(io::ErrorKind::ResourceBusy, format!("it is being written by {who}")));
                 }
             }
-            // Whoever had it may have taken the file away since it was opened.
+            // The last holder may have deleted the file since it was opened.
             if is_at(&lock, &name) {
                 break lock;
             }
@@ -78,7 +79,7 @@ impl Drop for Claim {
         let Some((_, times)) = held.get_mut(&self.0) else { return };
         *times -= 1;
         if *times == 0 {
-            // While it is locked: afterwards the file may be somebody else's.
+            // While it is locked: afterwards the file may belong to another process.
             let _ = fs::remove_file(lock_of(&self.0));
             held.remove(&self.0);
         }
@@ -180,7 +181,7 @@ impl Draft {
     /// Ends the file: from now on it stands under its name.
     ///
     /// # Errors
-    /// What the system says; what stood under the name stands there still.
+    /// The system's error; the file of that name is unchanged.
     pub fn keep(mut self) -> io::Result<()> {
         self.sync()?;
         if let Some((part, target)) = &self.rename {

@@ -1,11 +1,11 @@
-//! Asking memory ahead of time for what will be looked at.
+//! Prefetching: loads that start before their data is needed.
 //!
-//! The registers of a few thousand switches are in no near cache when their turn in a cycle comes, and each of them leads to the
-//! next: the node to its queues, a queue to its flit, the flit to an output. Who knows whose turn is next asks for them a few
-//! turns before, and waits for none. This is the only `unsafe` of the crate.
+//! The registers of a few thousand switches do not fit the first caches, and each access leads to the next: a node to
+//! its queues, a queue to its flit, a flit to its output. The loop over awake nodes knows which nodes come next, and
+//! prefetches their registers a few nodes ahead. This is the only `unsafe` code of the crate.
 
-/// Asks for the line of the cache that `place` begins in, and does not wait for it. It changes nothing but time; where a machine
-/// has no such instruction it does nothing.
+/// Prefetches the cache line that `place` begins in, without waiting for it. It changes only the speed; on machines
+/// without such an instruction it does nothing.
 #[inline(always)]
 #[cfg_attr(target_arch = "x86_64", allow(unsafe_code))]
 pub fn ask<T>(place: &T) {

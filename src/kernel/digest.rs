@@ -1,7 +1,7 @@
-//! What a block is in the middle of, as one number.
+//! The state of a block that decides what it does next, as one number.
 //!
-//! A search over all interleavings tells states by it. What says nothing about what the block does next stays out: counters,
-//! logs, and clocks, of which only matters whether they run.
+//! A search over all interleavings recognises states by it. Counters and logs stay out, because they decide nothing; of
+//! a timer only whether it runs goes in.
 
 use std::fmt::{Debug, Write};
 use std::hash::Hasher;

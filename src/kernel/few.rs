@@ -1,8 +1,8 @@
-//! Small storage that lies where its owner lies: what is usually one or a few entries takes no memory of its own.
+//! Small lists stored inside their owner: one or a few entries take no allocation of their own.
 //!
-//! A system has millions of cores and engines, and each is touched a few times in a run, cold. An allocation then costs more
-//! than what it is for, and its memory lies somewhere else. So the first entries stand in the owner, and only what is
-//! more goes elsewhere.
+//! A system has millions of cores and engines, and each is touched a few times in a run, with cold caches. An
+//! allocation then costs more than its use, and puts the data into another cache line. So the first entries are stored
+//! in the owner, and only further ones are allocated.
 
 use super::Cycle;
 use std::collections::VecDeque;

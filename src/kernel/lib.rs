@@ -1,4 +1,5 @@
-//! The clocked kernel: time, registered channels, clocked storage, who wakes when, and what is said when nothing moves.
+//! The clocked kernel: time, registered channels, clocked storage, wake-driven scheduling, and the watchdog's report of
+//! a deadlock.
 //!
 //! ```text
 //!            cycle t                                   cycle t + 1
@@ -10,20 +11,20 @@
 //!     brought    registers committed at the start of t + L + 1
 //! ```
 //!
-//! A block reads only its own registers and sends only into channels whose latency is at least one cycle
-//! (requirement K-CLK-1), so the order in which blocks are evaluated within a cycle cannot matter. The price of a
-//! block that has nothing to do is zero (K-CLK-2): [`WakeSet`] names the blocks of a cycle, and a cycle in which
-//! nobody is awake and nothing arrives is not visited at all.
+//! A block reads only its own registers and sends only into channels whose latency is at least one cycle (requirement
+//! K-CLK-1), so the order in which blocks are evaluated within a cycle cannot matter. An idle block costs nothing
+//! (K-CLK-2): [`WakeSet`] names the blocks that are evaluated in a cycle, and cycles in which no block is awake and
+//! nothing arrives are skipped.
 //!
 //! | file | what |
 //! |---|---|
 //! | [`wheel`](self::Wheel) | registered channels: everything in flight, by the cycle it arrives |
 //! | [`wake`](self::WakeSet) | wake-driven scheduling: a two-level bit set, and alarms for far cycles |
 //! | [`storage`](self::Fifo) | clocked storage with staged writes |
-//! | [`few`](self::Few) | lists and queues whose first entries lie where their owner lies |
+//! | [`few`](self::Few) | lists and queues whose first entries are stored in their owner |
 //! | [`rng`](self::Rng) | seeded random numbers by integer methods only (K-DET-1) |
-//! | [`digest`](self::Digest) | what a block is in the middle of, as a hash |
-//! | `ahead` | asking memory ahead of time for what will be looked at |
+//! | [`digest`](self::Digest) | the state that decides what a block does next, as a hash |
+//! | `ahead` | prefetching of the registers that are read next |
 //! | [`waits`](self::WaitFor) | the wait-for graph of the watchdog (K-WD-1) |
 
 pub mod ahead;

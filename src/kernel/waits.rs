@@ -1,4 +1,4 @@
-//! The watchdog's autopsy: who waits for whom, and the cycle among them (requirement K-WD-1).
+//! The watchdog's wait-for graph, and the deadlocks in it (requirement K-WD-1).
 //!
 //! When a run stops moving although work is left, each blocked place says what it waits for. The result is a graph;
 //! a deadlock is a cycle in it. If there is no cycle, the chains end in places that wait for something that never

@@ -1,14 +1,14 @@
-//! Registered channels: whatever is under way, kept by the cycle in which it arrives.
+//! Registered channels: flits and credits under way, kept by the cycle in which they arrive.
 //!
 //! ```text
 //!   push(now, delay, x) ──▶ [ now+1 | now+2 | … | now+horizon ] ──▶ take(now)
 //! ```
 //!
-//! A link of latency L is not an object with a shift register of its own: millions of idle links would then cost
-//! memory and time. All links share one calendar of arrivals; a flit that is sent is entered under the cycle in which
-//! it is committed at the other end. What is in the calendar is exactly what stands in the stages of all links.
-//! Within one cycle the order of entries for different registers carries no meaning; those for the same register (credits of
-//! a queue out of which an end point took two flits at once) stand in the order in which they were entered.
+//! A link of latency L is not an object with a shift register of its own: millions of idle links would then cost memory
+//! and time. All links share one calendar of arrivals; a flit that is sent is entered under the cycle in which it is
+//! committed at the other end. The calendar holds exactly the contents of the stages of all links. Within one cycle the
+//! order of entries for different registers carries no meaning; those for the same register (credits of a queue out of
+//! which an end point took two flits at once) stand in the order in which they were entered.
 
 use super::Cycle;
 

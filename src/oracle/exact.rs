@@ -1,9 +1,9 @@
 //! Exact arithmetic on big integers, rounded once by the definition of IEEE 754: the second opinion.
 //!
 //! A finite number is `integer x 2^scale`. Sums and products of such numbers are exact; one function then rounds to a
-//! format the way the standard defines it: as if to an unbounded exponent, then to the format, and compares. It is
-//! slow and has no cleverness that could be wrong. It settles the flags of bf16, TF32 and FP8, for which there is no
-//! SoftFloat, and gives exact sums of many operands.
+//! format the way the standard defines it: as if to an unbounded exponent, then to the format, and compares. It is slow
+//! and simple on purpose. It decides the flags of bf16, TF32 and FP8, which SoftFloat does not have, and gives exact
+//! sums of many operands.
 //!
 //! E4M3 has no infinity: a result that would be one is the NaN (as in the datapath's page, *\[chosen\]* there).
 

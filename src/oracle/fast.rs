@@ -1,12 +1,12 @@
 //! Oracles quick enough for all 2^32 pairs: f16 by SoftFloat, bf16 by SoftFloat's f32 rounded to odd.
 //!
-//! A bf16 operand is an f32 with sixteen zeros below it. Rounding an f32 result to bf16 would round twice; if the f32
-//! result is instead truncated and every loss is recorded in its last bit (rounding to odd), the second rounding sees all
-//! it needs: f32 keeps 16 bits more than bf16, and both have the same exponents, denormals included.
+//! A bf16 operand is an f32 with sixteen zeros below it. Rounding an f32 result to bf16 would round twice. Instead the
+//! f32 result is truncated, and its last bit records whether anything was lost (rounding to odd). The second rounding
+//! then has all it needs: f32 keeps 16 bits more than bf16, and both have the same exponents, denormals included.
 //!
 //! Minimum and maximum follow the rule text, with SoftFloat's predicates for the order.
 //!
-//! [`pair`](super::pair) is the slower judge; a test holds the two against each other.
+//! [`pair`](super::pair) is slower; a test compares the two.
 //!
 //! Requirement: A-VER-1 (`common.md`).
 

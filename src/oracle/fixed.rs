@@ -1,7 +1,7 @@
 //! What a deterministic sum of doubles must be, by the definition: exact numbers, quantised to the unit that the largest exponent
 //! and the number of contributions give, added, and rounded once.
 //!
-//! Shares with [`arith::fixed`](watershed_arith::fixed) only what its table says.
+//! Shares no code with [`arith::fixed`](watershed_arith::fixed); both follow the table there.
 
 use num_bigint::{BigInt, Sign};
 use num_traits::{ToPrimitive, Zero};

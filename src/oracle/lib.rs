@@ -1,4 +1,4 @@
-//! The golden side: what every result must be, bit for bit, found without the hardware model.
+//! The oracle: what every result must be, bit for bit, computed without the hardware model.
 //!
 //! ```text
 //!             f16, f32, f64      bf16, TF32, FP8        integers, gates, min/max
@@ -25,7 +25,7 @@
 //! [`arith`](watershed_arith). Shared are the *names* [`Op`](watershed_arith::Op), [`DType`](watershed_arith::DType),
 //! [`Mode`](watershed_arith::Mode), [`Flags`](watershed_arith::Flags) and what they are made of.
 //!
-//! Known deviations of the oracles, settled by [`exact`]:
+//! Known deviations of the libraries used here, and what decides instead:
 //!
 //! | oracle | deviation | what we take |
 //! |--------|-----------|--------------|

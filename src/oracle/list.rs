@@ -1,4 +1,4 @@
-//! The untimed tree as two lists, for trees of millions of engines: no recursion, no name, no memory an engine.
+//! The untimed tree as two lists, for trees of millions of engines: no recursion, no names, no allocation per engine.
 //!
 //! ```text
 //!   engines   [ e0 | e1 | e2 ... root ]       children before parents, each with a number
@@ -41,12 +41,12 @@ pub struct EngineList {
 }
 
 impl EngineList {
-    /// A tree of engines with so many ports, and as yet without any.
+    /// A tree of engines with this many ports, and as yet without any.
     pub fn new(radix: u8) -> EngineList {
         EngineList { radix, ..EngineList::default() }
     }
 
-    /// Room for so many engines and inputs.
+    /// Room for this many engines and inputs.
     #[must_use]
     pub fn with_capacity(mut self, engines: usize, inputs: usize) -> EngineList {
         self.engines.reserve_exact(engines);

@@ -1,4 +1,4 @@
-//! One operation on one pair, by whichever oracle knows it, under the rules of the mode.
+//! One operation on one pair of operands, under the rules of the mode, by the library that has the type.
 //!
 //! The rules, from the text of the requirements:
 //!

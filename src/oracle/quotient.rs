@@ -1,7 +1,7 @@
 //! A number divided by a count, by the definition: long division of big integers, then rounded once.
 //!
-//! The quotient is written with 256 bits behind the dividend's last one, and with another one if something is left over. No
-//! format here has so many: what is cut off there is on the right side of every number that decides a rounding.
+//! The quotient has 256 bits behind the dividend's last one, and a sticky bit for the remainder. No format here has
+//! that many fraction bits, so cutting off there cannot change a rounding.
 
 use num_bigint::{BigInt, Sign};
 

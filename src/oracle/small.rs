@@ -1,6 +1,6 @@
 //! `rustc_apfloat` for bf16, TF32 and the two FP8 formats.
 //!
-//! TF32 is an own semantics of that crate's generic format: 19 bits, 8 of them exponent.
+//! TF32 is defined here as a format of that crate's generic type: 19 bits, 8 of them exponent.
 //!
 //! Only values are taken from here ([`pair`](super::pair) asks [`exact`](super::exact) for flags): the crate's flags
 //! differ from IEEE 754 in two places, which the module page of [`oracle`](super) names.

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! The rule: the ports of a node, filled up to a power of two with absent ones, are halved again and again; a half
-//! without operands leaves the other half's value as it is. The hardware reaches the same tree from the other end,
-//! by pairing neighbours level by level.
+//! without operands leaves the other half's value as it is. The hardware builds the same tree from the leaves up, by
+//! pairing neighbours level by level.
 //!
 //! Requirement: A-GOLD-1 (`common.md`, section 1).
 

@@ -1,4 +1,4 @@
-//! The collective engine: contexts, who has answered, and the reduction (B-CE-1 to B-CE-9).
+//! The collective engine: contexts, tracking of answers, and the reduction (B-CE-1 to B-CE-9).
 //!
 //! ```text
 //!              ┌───────────────────────── collective engine ──────────────────────────┐
@@ -13,28 +13,28 @@
 //! | parameter | default | range | effect |
 //! |---|---|---|---|
 //! | `contexts` | 64 | 1 to 4095 | contexts stored at once; one more is refused with `store-full`. Each costs 2 x (128 + 16) bits of tracking and its accumulators |
-//! | `hazard` | forward | forward, interlock | forward takes a message a cycle; interlock holds one for a context that is in the pipeline up to 2 cycles |
-//! | `unit_stages` | 4 | 1 to 6 | a word of one message follows the same word of the one before after so many cycles |
-//! | `feeds` | 2 | 1 to 64 messages | while so many have words that wait for the reduction unit nothing more is taken; two more may come out of the tracking pipeline. Each costs a longest message |
+//! | `hazard` | forward | forward, interlock | forward takes a message a cycle; interlock delays a message whose context is in the pipeline by up to 2 cycles |
+//! | `unit_stages` | 4 | 1 to 6 cycles | latency of the reduction unit: a word of one message follows the same word of the message before after this many cycles |
+//! | `feeds` | 2 | 1 to 64 messages | while this many messages have words that wait for the reduction unit no further one is taken; two more may come out of the tracking pipeline. Each costs the storage of a longest message |
 //! | `memory_ports` | 2 | 1 to 4 accesses a cycle | of each of its memories; see below |
 //!
-//! Two ports are a memory that reads and writes in a cycle, which is what a message a cycle and a word a cycle need *\[chosen\]*.
-//! What takes more than one access:
+//! A memory with two ports reads and writes in one cycle, as a message a cycle and a word a cycle require *\[chosen\]*.
+//! Operations that take more than one access:
 //!
-//! | memory | what | cycles, with p ports |
+//! | memory | operation | cycles, with p ports |
 //! |---|---|---|
-//! | PBV table | a configuration frame replaces all entries; what needs the table waits | 128 / p |
+//! | PBV table | a configuration frame replaces all entries; messages that need the table wait | 128 / p |
 //! | tracking store | a message reads when it is taken and writes two cycles later; with one port nothing is taken in the cycle of a write | - |
 //! | accumulators | a word into the reduction unit is a read, one out of it a write, which goes first | 1 word, every other cycle with one port |
-//! | | a context that begins anew has its words cleared, by ports that are left; its first word waits for that | words / p |
-//! | words kept for the order of PBV entries | those of a message are written before what comes behind it | words / p |
-//! | | when everybody has answered they are read in order, into the reduction unit | words of all |
-//! | deadlines | when the earliest one has come, all contexts of the store are looked at, stored or not; the k-th acts k / p cycles later | contexts / p |
+//! | | a context that begins a new run has its words cleared, by ports that are free; its first word waits for that | words / p |
+//! | words kept for the order of PBV entries | the words of a message are written before the next message | words / p |
+//! | | when all participants have answered they are read in order, into the reduction unit | words of all |
+//! | deadlines | when the earliest one is due, all entries of the store are scanned, used or not; the k-th acts k / p cycles later | contexts / p |
 //!
-//! Timing of a message that is offered in cycle t and taken: the tracking store is read in t, changed in t + 1, written
-//! in t + 2, where the verdict is there too. Its words enter the reduction unit one a cycle from t + 2 on, each held
-//! while the same accumulator word is in the unit. The last word is written `unit_stages` cycles after it entered; a
-//! context that is satisfied answers in the cycle of that write (without data: in t + 2).
+//! Timing of a message that is offered in cycle t and taken: the tracking store is read in t, changed in t + 1 and
+//! written in t + 2; the verdict is known in t + 2 too. Its words enter the reduction unit one a cycle from t + 2 on,
+//! each held while the same accumulator word is in the unit. The last word is written `unit_stages` cycles after it
+//! entered; a context that is satisfied answers in the cycle of that write (without data: in t + 2).
 //!
 //! A context (B-CE-8):
 //!
@@ -42,32 +42,31 @@
 //! |---|---|---|
 //! | absent | remove | `unknown-context` |
 //! | inactive | inactivate, stop | `inactive` |
-//! | active | initialise, activate, start, reset, command; satisfied if armed again | tracked |
+//! | active | initialise, activate, start, reset, command; satisfied if the context is armed again | tracked |
 //! | paused | pause (from active); restart leads back | tracked, but the context is not satisfied before restart |
 //! | waiting | a subservient engine has sent its partial response upstream (not that of a multicast, which is done then); at the master of an inter-group barrier: the group is complete and waits for the others | `duplicate` |
 //! | done | satisfied was sent down | `duplicate` |
 //!
-//! A message is *refused* with the first of these that holds: EP set (`poisoned`), no such context, not active, P_ID not
-//! the sender's in the table (`unknown-device`), an engine's message from an end device or the other way round (`wrong-type`), another
-//! operation or type (`mismatch`), another number of words
-//! (`bad-length`), another round (`duplicate`), bit clear (`duplicate`), p_count zero (`count-zero`). Every refusal is
-//! counted; an error message goes back to the sender if errors are reported and the message was not posted. None of them
-//! changes a register of any context.
+//! A message is *refused* with the first of these that holds. First come EP set (`poisoned`), no such context, not active, P_ID
+//! not the sender's in the table (`unknown-device`), and an engine's message from an end device or the reverse (`wrong-type`).
+//! Then come another operation or type (`mismatch`), another number of words (`bad-length`), another round or bit clear
+//! (`duplicate`), and p_count zero (`count-zero`). Every refusal is counted; an error message goes back to the sender if errors
+//! are reported and the message was not posted. None of them changes a register of any context.
 //!
-//! The source of a collective is sent no command. Where its engine is not the master, its contribution may be there before the
-//! command has come down: it begins the run, and the command finds it begun *\[chosen\]*. From then on the run has its
-//! watchdog like any other: if no command comes, those that are missing are asked, which is a command to who got none, and in
-//! the end the engine answers with what is there (B-ERR-1; the command that comes yet begins the time anew).
+//! The source of a collective gets no command. Where its engine is not the master, its contribution may arrive before
+//! the command: then it begins the run *\[chosen\]*. From then on the run has its watchdog like any other. If no
+//! command comes, the missing participants are asked, which is a command to those that got none; in the end the engine
+//! answers with the contributions it has (B-ERR-1). A command that arrives late restarts the watchdog.
 //!
 //! Reduction order: that of arrival, operand of the message second; or that of PBV entries, for which the words of all
-//! participants are kept until everybody has answered (128 times the storage) *\[chosen\]*. The master's accumulators start with
-//! the initial value, so that it enters once a reduction; without one, and at all other engines, with the first operand as
-//! it is, which is what the operation's identity comes to for every operand, -0 and NaN included *\[chosen\]*.
+//! participants are kept until all have answered (128 times the storage) *\[chosen\]*. The master's accumulators start
+//! with the initial value, so that it enters once a reduction. Without one, and at all other engines, they start with
+//! the first operand unchanged, as if it met the operation's identity, -0 and NaN included *\[chosen\]*.
 //!
-//! Generation: whatever is under way in a pipeline carries the generation of the context it was issued in, and is dropped if
-//! the context has begun anew since: a message whose run ended while it was tracked is refused as `duplicate`. A message that is
-//! no answer of a participant to the present run waits until nothing of its context is in the tracking pipeline or on its way to the reduction unit,
-//! so that messages have the effect they have one after the other *\[chosen\]*.
+//! Generation: every operation in a pipeline carries the generation of its context, and is dropped if the context has
+//! begun a new run since. A message whose run ended while it was tracked is refused as `duplicate`. A message that is
+//! not a participant's answer to the present run waits until its context is neither in the tracking pipeline nor on its
+//! way to the reduction unit. So messages take effect one after the other *\[chosen\]*.
 //!
 //! Waves have the stages of the [tracking store](super::tracking), and under `ce.tree` the registers of the reduction unit, a tree
 //! of two ports (the accumulator's word is port 0), named as [`stage_waves`] says, with `cc_id`, `run` and `word` of each.
@@ -249,13 +248,13 @@ pub struct Ce {
     generation: u32,
     /// No watchdog is due before.
     alarm: Cycle,
-    /// Who entered what, in the order of the verdicts, if somebody wants to know.
+    /// The contributions with their senders, in the order of the verdicts, if they are recorded.
     record: Option<Vec<Entered>>,
-    /// Contexts, runs and generations that were answered, and when, if somebody wants to know.
+    /// Contexts, runs and generations that were answered, and when, if they are recorded.
     answered: Vec<(u16, u32, u32, Cycle)>,
-    /// Contexts and runs in which somebody was asked again, if somebody wants to know.
+    /// Contexts and runs in which a device was asked again, if they are recorded.
     asked: Vec<(u16, u32)>,
-    /// Who was reported missing in which context and run, if somebody wants to know.
+    /// The devices that were reported missing, with context and run, if they are recorded.
     reported: Vec<(u16, u32, u16)>,
     /// Device and base offset of this engine.
     me: (u16, u16),
@@ -312,7 +311,7 @@ impl Ce {
         self.record = Some(Vec::new());
     }
 
-    /// Contexts and runs in which this engine asked somebody again; empty without [`keep_record`](Self::keep_record).
+    /// Contexts and runs in which this engine asked a device again; empty without [`keep_record`](Self::keep_record).
     pub fn asked(&self) -> &[(u16, u32)] {
         &self.asked
     }
@@ -355,8 +354,9 @@ impl Ce {
         self.contexts[usize::from(slot)].as_mut().expect("a slot in use")
     }
 
-    /// Whether a message can be taken in this cycle: the tracking pipeline is free for it, the reduction unit is not more
-    /// than a message behind, and whatever is no answer of a participant to the present run meets none of its context in either.
+    /// Whether a message can be taken in this cycle. The tracking pipeline must be free for it, and the reduction unit
+    /// at most a message behind. For a message that is not a participant's answer to the present run, neither may hold
+    /// anything of its context.
     pub fn ready(&self, header: &Header) -> bool {
         if self.feeds.len() >= usize::from(self.cfg.feeds) || !self.loads.is_empty() || !self.tracking_has_port() {
             return false;
@@ -448,7 +448,7 @@ impl Ce {
         }
     }
 
-    /// Keeps the words of a PBV entry until everybody has answered.
+    /// Keeps the words of a PBV entry until all participants have answered.
     fn keep(&mut self, slot: u16, entry: u8, words: Vec<u64>) {
         let context = self.at(slot);
         context.under_way += 1;
@@ -989,7 +989,7 @@ impl Ce {
 
     // ------------------------------------------------------------------------------------------------- messages out
 
-    /// Answers if everybody has answered and every word is written.
+    /// Answers if all participants have answered and every word is written.
     fn finish(&mut self, slot: u16, cx: &mut CeCx<'_>) {
         let context = self.at(slot);
         let ready = context.satisfied && context.under_way == 0 && context.state == State::Active;
@@ -1056,7 +1056,7 @@ impl Ce {
         }
     }
 
-    /// Sends satisfied to everybody below, and to the source if it is not among them and wants it.
+    /// Sends satisfied to all devices below, and to the source if it is not among them and wants it.
     fn distribute(&mut self, slot: u16, packet: Packet, source: u16, answer_source: bool, cx: &mut CeCx<'_>) {
         let context = self.at(slot);
         let stored = context.stored;

@@ -1,6 +1,6 @@
-//! A context of the collective engine: what is stored of it, what is tracked, and the frames made from it (B-CE-2, B-CE-8).
+//! A context of the collective engine: its stored and tracked fields, and the frames made from it (B-CE-2, B-CE-8).
 //!
-//! Its states and what leads from one to another are in the table of the [collective engine](super::ce).
+//! Its states and their transitions are in the table of the [collective engine](super::ce).
 
 use std::collections::BTreeSet;
 use std::hash::Hasher;
@@ -76,7 +76,7 @@ pub struct Context {
     /// Counts how often any context of the engine began anew: what is under way in its pipelines carries the one it was
     /// issued in.
     pub(super) generation: u32,
-    /// Everybody has answered.
+    /// All participants have answered.
     pub(super) satisfied: bool,
     /// The source's contribution was here before the command of this run.
     pub(super) early: bool,
@@ -103,7 +103,7 @@ impl Context {
         self.deadline
     }
 
-    /// Whether a run of it is under way: somebody has entered, or its response has gone up.
+    /// Whether a run of it is under way: a contribution has entered, or its response has gone up.
     pub fn is_under_way(&self) -> bool {
         let tracked = matches!(self.state, State::Active | State::Paused);
         self.state == State::Waiting && !(self.is_master() && self.stored.groups.is_some())
@@ -144,7 +144,7 @@ impl Context {
         self.stored.to_source && self.is_master() && !self.is_multicast()
     }
 
-    /// Whether it is known to whom the answer goes: where every engine was set up by the source, the first command says it.
+    /// Whether the receiver of the answer is known: where the source set up every engine, the first command names it.
     pub(super) fn knows_its_requester(&self) -> bool {
         self.is_master() || self.requester != self.dmu_id
     }
@@ -200,7 +200,7 @@ impl Context {
         (header.p_id, header.dmu_id) = (self.p_id, self.dmu_id);
         header.flags = self.flags;
         header.status = match (message, self.release) {
-            // Whoever may go on is told of the others' failures, not of his own group's.
+            // A member that may go on is told of the failures of other groups, not of its own.
             (Message::Satisfied, Some(status)) => status,
             _ => self.error,
         };

@@ -16,8 +16,8 @@
 //!
 //! | unit | what it does | cycles |
 //! |---|---|---|
-//! | interposer | takes frames addressed to this engine out of the data path, flit by flit, and lets all others pass; decides when the flit with the address is there | a frame that passes: the half link + 1 + a flit |
-//! | checker | collects a frame; when its tail is there, decodes and checks it; steers by message and address | with the tail |
+//! | interposer | takes frames addressed to this engine out of the data path, flit by flit, and lets all others pass; decides when the flit with the address has arrived | a frame that passes: the half link + 1 + a flit |
+//! | checker | collects a frame; when its tail has arrived, decodes and checks it; dispatches by message and address | with the tail |
 //! | collective engine | see [`ce`](super::ce) | from the next cycle on |
 //! | registers | write; read and answer | 1 |
 //! | output queue | engines work in planes: the k-th engine of a switch speaks to the k-th engines of others *\[chosen\]*; a message is one entry, however many copies it has; copies leave in the order of PBV entries, a flit a cycle, between those of messages of a higher [class](super::priority); the look-up of a copy overlaps the copy before | 1 |
@@ -25,20 +25,19 @@
 //! | parameter | default | unit | effect |
 //! |---|---|---|---|
 //! | `base` | 0xC000 | | offset of this engine's registers in its switch's space |
-//! | `inbox` | 1024 | flits | frames that are taken or checked and wait for the collective engine or the registers; one that does not fit is not begun, so the flow control the neighbours see is the engine's |
-//! | `output` | [`messages_of`] | messages | while what is under way in the engine may fill the output queue, nothing more leaves the inbox, nothing is read, and watchdogs wait |
-//! | `ce.memory_ports` | 2 | accesses a cycle | a configuration frame replaces the 128 entries of the table at so many a cycle; until then no message is taken, looked up, or written to a register |
+//! | `inbox` | 1024 | flits | frames that are taken or checked and wait for the collective engine or the registers; a frame that does not fit is not begun, so neighbours see the engine's flow control |
+//! | `output` | [`messages_of`] | messages | while work under way in the engine may fill the output queue, no message leaves the inbox, no register is read, and watchdogs wait |
+//! | `ce.memory_ports` | 2 | accesses a cycle | a configuration frame replaces the 128 entries of the table at this rate; until then no message is taken, looked up, or written to a register |
 //!
-//! Injected frames and those that pass share a port flit by flit only between frames: a port's channel belongs to one frame
-//! from head to tail. Of two that want to start, the one that passes goes first every other time *\[chosen\]*. Background
-//! traffic, on channels behind that of frames, passes untouched; where it and frames want the same output, they take turns flit
-//! by flit.
+//! Injected frames and passing frames share a port only between frames: a port's channel belongs to one frame from head
+//! to tail. When both want to start, they take turns *\[chosen\]*. Background traffic, on channels behind that of
+//! frames, passes untouched; where it and frames want the same output, they take turns flit by flit.
 //!
-//! No deadlock through the engine: an output queue with room for four messages of every context that runs at it
-//! ([`messages_of`]; less is refused before cycle 0) is filled by nothing that others wait for, and what the engine takes waits
-//! for what it sends only while that leaves. An entry holds a message, not its copies: the frames that an initialisation, a
-//! configuration or a list of missing devices is split into are one entry *\[chosen\]*. Refusals beyond
-//! [`MOST_REFUSALS`], and those for which there is no room, are counted and not sent.
+//! The engine causes no deadlock. The output queue has room for four messages of every context that runs at it
+//! ([`messages_of`]; less is refused before cycle 0), so frames that others wait for cannot fill it. The engine's input
+//! waits for its output only while frames leave. An entry holds a message, not its copies: the frames that an
+//! initialisation, a configuration or a list of missing devices is split into are one entry *\[chosen\]*. Refusals
+//! beyond [`MOST_REFUSALS`], or without room, are counted and not sent.
 //!
 //! Limitation: groups that are released together may exceed `output` by their own messages.
 //!
@@ -111,7 +110,8 @@ use watershed_probe::Scope;
 /// Refusals that may wait in the output queue.
 pub const MOST_REFUSALS: usize = 64;
 
-/// Messages that the output queue of an engine holds at least, with so many contexts and engines whose responses are handed on.
+/// The least size of an engine's output queue in messages, for a number of contexts and of engines whose responses are
+/// forwarded.
 pub const fn messages_of(contexts: u64, handed_on: u64) -> u64 {
     16 + 4 * contexts + handed_on
 }
@@ -123,7 +123,8 @@ pub struct EngineCfg {
     pub device: u16,
     /// Offset of its registers.
     pub base: u16,
-    /// Which part of a larger engine it is (paragraph 91): 0 is the one that others know, and the only one of most.
+    /// Which part of a larger engine it is (paragraph 91): 0 is the part that others address; most engines have only
+    /// this one.
     pub part: u8,
     /// Frames in a row that may go past an older one of a lower traffic class; 0: any number.
     pub priority_bound: u8,
@@ -299,7 +300,7 @@ struct OutputQueue {
     refusals: usize,
 }
 
-/// Whether a message tells somebody that a frame of his was refused.
+/// Whether a message reports a refused frame to its sender.
 fn is_refusal(outgoing: &Outgoing) -> bool {
     outgoing.packet.header.message == Message::Error && matches!(outgoing.packet.body, Body::Words(_))
 }
@@ -316,7 +317,7 @@ impl OutputQueue {
         OutputQueue { entries: VecDeque::new(), held: 0, picker: Picker::new(bound), copy: None, refusals: 0 }
     }
 
-    /// Queues a message; of refusals only so many, and only up to `most` messages in all.
+    /// Queues a message; refusals only up to [`MOST_REFUSALS`], and only up to `most` messages in all.
     fn push(&mut self, outgoing: Outgoing, most: u32) {
         if is_refusal(&outgoing) {
             if self.refusals >= MOST_REFUSALS || self.held >= most {
@@ -549,7 +550,7 @@ impl Engine {
 
     // --------------------------------------------------------------------------------------------------- registers
 
-    /// Cycles of so many accesses to the PBV table.
+    /// Cycles that `count` accesses to the PBV table take.
     fn accesses(&self, count: usize) -> Cycle {
         count.div_ceil(usize::from(self.cfg.ce.memory_ports)).max(1) as Cycle
     }
@@ -693,7 +694,7 @@ impl Engine {
         }
     }
 
-    /// The next frame that it sends, whole: for who has no data path to put flits into.
+    /// The next frame that it sends, whole: for callers without a data path.
     pub fn next_frame(&mut self, directory: &Directory) -> Option<(Header, Vec<u64>)> {
         self.output.look_up(&self.registers.table, directory, self.number, self.cfg.base);
         self.output.copy.take().map(|copy| (copy.header, copy.words))

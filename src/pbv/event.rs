@@ -1,4 +1,4 @@
-//! What was sent and received, when: the events that message ladders and the source's step lists are made of.
+//! Events of sending and receiving, with their cycles: the data of message ladders and of the source's step lists.
 
 use super::packet::{Control, Header, Message, Status};
 use watershed_arith::Op;
@@ -104,7 +104,7 @@ pub struct Stepped {
     pub status: Status,
 }
 
-/// The events of one device, if somebody wants them.
+/// The events of one device, if they are recorded.
 #[derive(Clone, Debug, Default)]
 pub struct Log {
     /// Whether events are kept.

@@ -1,12 +1,13 @@
-//! How frames of this family look to a [link with faults](watershed_fabric::fault): everything on channel
-//! [`FRAMES`] is a frame of the family. What is on others, background traffic, only a dead link stops
-//! *\[chosen: traffic has no recovery\]*.
+//! How frames of this family look to a [link with faults](watershed_fabric::fault): everything on channel [`FRAMES`] is
+//! a frame of the family. Background traffic on other channels is stopped only by a dead link *\[chosen: traffic has no
+//! recovery\]*.
 //!
-//! Ways are those of the place: [`Way::Up`] is from port 0 to port 1, away from the switch at whose port the link begins.
+//! Directions are relative to the place: [`Way::Up`] is from port 0 to port 1, away from the switch at whose port the
+//! link begins.
 //!
-//! Damage flips a bit of the frame, any one of header and payload. If the link layer does not repeat the frame, it goes on like
-//! that, is damaged again where a link further on is faulty, and whoever it is for finds that its CRC is wrong; so does whoever
-//! gets a frame that a damaged address leads astray.
+//! Damage flips a bit of the frame, any one of header and payload. If the link layer does not repeat the frame, it goes
+//! on damaged, and a faulty link further on may damage it again. Its receiver finds that the CRC is wrong; so does a
+//! device that gets a frame with a damaged address.
 
 use super::packet::flits_by_length;
 use super::routes::FRAMES;

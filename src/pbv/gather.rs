@@ -1,4 +1,4 @@
-//! The source's software where the master hands it the responses unmerged: it merges them and sends the result back.
+//! The source's software where the master forwards the responses unmerged: it merges them and sends the result back.
 //!
 //! ```text
 //!   response of entry k ─▶ bit k of the PBV ─▶ merge: words x cycles ─▶ … ─▶ all there: satisfied ─▶ master
@@ -8,10 +8,10 @@
 //! |---|---|---|
 //! | `cycles_per_word` | cycles | merging a word of a response into the sum, one response after the other *\[chosen\]* |
 //!
-//! Responses are told apart by their P_ID, the sender's entry in the master's table; one that comes again changes nothing.
-//! They are merged as they come, or, in the order of PBV entries, when all are there. The initial value enters first. A
-//! response that is marked as an error marks the result; when the master says who is missing, the result is what has come. The
-//! answer is kept until the next run, for a master that asks for it.
+//! Responses are told apart by their P_ID, the sender's entry in the master's table; a repeated one changes nothing.
+//! They are merged as they come, or, in the order of PBV entries, when all have arrived. The initial value enters
+//! first. A response that is marked as an error marks the result. When the master names missing devices, the result
+//! covers the responses so far. The answer is kept until the next run, for a master that asks again.
 //!
 //! Paragraphs 11 and 12.
 //!

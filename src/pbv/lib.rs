@@ -7,20 +7,20 @@
 //! | [`packet`] | frames, bit by bit |
 //! | [`tables`] | PBV table, settings and counters; register map at 0xC000 |
 //! | [`ce`] | collective engine: messages in and out, reduction, watchdogs and retries |
-//! | [`context`] | context store: what is known of a context, its states |
+//! | [`context`] | context store: the fields and states of a context |
 //! | [`tracking`] | tracking store: PBV and p_count, read-modify-write pipeline |
 //! | [`engine`] | packet engine in the wire: interposer, checker, output queue |
 //! | [`gather`] | the source that merges responses in software |
 //! | [`metrics`] | congestion metrics of an engine's queues |
 //! | [`node`] | end points with task times; the source that configures |
-//! | [`priority`] | traffic classes: which frame goes next |
-//! | [`reports`] | congestion reports that nobody asks for |
+//! | [`priority`] | traffic classes: the order of waiting frames |
+//! | [`reports`] | unsolicited congestion reports |
 //! | [`routes`] | device IDs, addresses, route tables |
 //! | [`plan`] | collectives as trees of engines: tables, records and frames that set them up |
 //! | [`reduce`](mod@reduce) | operands through one engine, for the command line |
 //! | [`system`] | switches, links, engines and nodes as one system; the source's examples |
-//! | [`event`] | what was sent and received, when |
-//! | [`fault`] | how frames look to a link with faults |
+//! | [`event`] | events of sending and receiving, with their cycles |
+//! | [`fault`] | how a link with faults recognises and damages frames |
 //!
 //! Frames travel on point-to-point channel 0, so that messages from one device to another never overtake each other; a
 //! flit is eight bytes of a frame (see [`packet`]).

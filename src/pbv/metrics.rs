@@ -10,12 +10,13 @@
 //! | 16 | frames that are checked and wait for the collective engine | flits |
 //! | 17 | output queue | messages |
 //!
-//! A level is what stands in the queue at the start of a cycle; a mean is over all cycles of a window. The window is set by a
-//! register; 0 measures without end, from the write on. The first window begins with cycle 0, or with the write. *\[chosen\]*
+//! A level is the length of the queue at the start of a cycle; a mean is over all cycles of a window. A register sets
+//! the window; 0 measures without end, from the write on. The first window begins with cycle 0, or with the write.
+//! *\[chosen\]*
 //!
 //! Storage: for each queue a level, two sums of 40 bits and two maxima of 16 bits.
 //!
-//! Levels are looked at when the engine is clocked: it is whenever one of them changes.
+//! Levels are sampled when the engine is evaluated, which is whenever one of them changes.
 //!
 //! ```
 //! use watershed_pbv::metrics::{INBOX, Metrics};

@@ -1,4 +1,4 @@
-//! A node: an end device that does its task and says so; one of them is the source of a collective (B-EP-1).
+//! A node: an end device that does its task and sends its contribution; one of the nodes is the source of a collective (B-EP-1).
 //!
 //! ```text
 //!   command ─▶ WORKING ─ task time ─▶ contribution ─▶ MET ─ satisfied ─▶ DONE
@@ -9,21 +9,21 @@
 //! | [`TaskTime`] | cycles | from the last flit of what starts the task (for the source: the first flit of its own command) to the cycle in which the contribution can be sent |
 //! | `blocks` | | between contribution and satisfied the node starts no task of another context (paragraph 223) |
 //!
-//! A node takes a flit a cycle and sends one; a frame is looked at in the cycle of its tail, and what it makes the node
-//! send can start in the same cycle. The requester of what started a task is stored, and the contribution goes to it
-//! (paragraph 97). A retry is answered with the contribution again, if it was made, and is a command to a node that got none. A
-//! node whose answer does not come asks for it, a source sends its command again; after so many times they give up, which is
-//! an outcome too (B-ERR-1).
+//! A node takes a flit a cycle and sends one; a frame is handled in the cycle of its tail, and a frame that answers it
+//! can start in the same cycle. The requester of what started a task is stored, and the contribution goes to it
+//! (paragraph 97). A retry is answered with the contribution again, if it was made; to a node that got no command it is
+//! one. A node whose answer does not come asks for it, and a source repeats its command; after a set number of times
+//! they give up, which is an outcome too (B-ERR-1).
 //!
-//! What a node obeys: frames about a context come from the devices that its part [heeds](Part::heeds), its own engine and, at a
-//! source, the engines of the tree; a result without an error is one of the run in which the node waits with its contribution
-//! made. Everything else changes nothing and is [counted](Node::refused): poisoned, damaged and undecodable frames,
-//! strangers', messages that are not for end devices. A node sends no error messages *\[chosen\]*.
+//! A node accepts frames about a context only from the devices that its part [heeds](Part::heeds): its own engine and, at a
+//! source, the engines of the tree. It accepts a result without an error only in the run in which it waits with its contribution
+//! made. All other frames change nothing and are [counted](Node::refused): poisoned, damaged and undecodable frames, frames of
+//! other senders, messages that are not for end devices. A node sends no error messages *\[chosen\]*.
 //!
-//! Recovery: a command that comes again while the answer is awaited is answered with the contribution again; a multicast that
-//! comes again is acknowledged again, and kept once. A source that is told that an engine does not know its context sends
-//! what set the context up again, and the command, as often as it asks; when it gives up it tells the master engine, which
-//! ends the run for all others (*\[chosen\]*: [`Control::Close`]).
+//! Recovery: a command that comes again while the answer is awaited is answered with the contribution again; a
+//! multicast that comes again is acknowledged again, and kept once. If an engine reports that it does not know a
+//! context, the source repeats the frames that set it up, and the command, up to its number of retries. When it gives
+//! up it closes the run at the master engine, which ends it for all others (*\[chosen\]*: [`Control::Close`]).
 //!
 //! A source may merge the responses itself: see [`gather`](super::gather). Where a mean is asked for, each node divides the sum by the number of
 //! participants when it has it ([`arith::divider`](watershed_arith::divider)).
@@ -35,11 +35,11 @@
 //!
 //! A source works through a script: frames with the condition on which each is sent.
 //!
-//! **Where frames wait.** A node sends a flit a cycle; frames that it has made wait in one outbox, in the order in which they were
-//! made. The outbox has no bound, for it is no queue of the device: a frame in it stands for a descriptor in the host's memory that
-//! the device has not fetched yet, as an end point's data does. It holds at most an answer for each frame that came in, of which
-//! the link brings one a frame's time, and what software has decided to send; a device that stopped taking frames while it is full
-//! could make two of them wait for each other *\[chosen\]*. Queues in switches, links and engines all have bounds.
+//! **Where frames wait.** A node sends a flit a cycle; its frames wait in one outbox, in the order in which they were
+//! made. The outbox has no bound, because it is no queue of the device: a frame in it represents a descriptor in the
+//! host's memory that the device has not fetched yet. It holds the frames of software and at most one answer for each
+//! received frame. A device that stopped taking frames while its outbox is full could make two of them wait for each
+//! other *\[chosen\]*. Queues in switches, links and engines all have bounds.
 //!
 //! ```
 //! use watershed_arith::{DType, Op};
@@ -139,7 +139,7 @@ pub struct Part {
     pub gather: Option<Gather>,
     /// The result is divided by this: the participants of a mean; 0 for none.
     pub divide: u32,
-    /// Cycles that they take at most: what engines say in the meantime may be about the frames before.
+    /// Their greatest duration in cycles: until then messages of engines may be about the frames before.
     pub set_up_cycles: u64,
 }
 
@@ -197,11 +197,11 @@ pub enum When {
     Next,
     /// From this cycle on.
     At(Cycle),
-    /// When so many runs of a context were satisfied here.
+    /// When this many runs of a context were satisfied here.
     Satisfied(u16, u32),
     /// When all groups of an inter-group barrier have arrived in a run, and this node has gone on.
     Arrived(Groups, u32),
-    /// When so many frames that are no satisfied message were received here (read replies, errors, multicasts).
+    /// When this many frames that are no satisfied message were received here (read replies, errors, multicasts).
     Received(usize),
 }
 
@@ -579,7 +579,7 @@ impl Node {
         if part.heeds.contains(&header.requester) { Ok(()) } else { Err(Status::UnknownDevice) }
     }
 
-    /// Where answers go is learned from whoever asks for them, as is the place in the PBV.
+    /// The receiver of answers and the place in the PBV are learned from the command.
     fn learn(&mut self, at: usize, header: &Header) {
         let like = &mut self.parts[at].part.like;
         (like.device, like.offset) = (header.requester, reply_offset(header));
@@ -610,7 +610,7 @@ impl Node {
                 self.learn(at, &header);
                 let starts = header.message == self.parts[at].part.starts_on || header.message == Message::Command;
                 if starts && self.parts[at].has_met(header.run) {
-                    // Whoever asks has not got it.
+                    // A device that asks has not received it.
                     self.repeat(at, now);
                 } else if starts {
                     self.begin(at, header.run, now);
@@ -789,7 +789,7 @@ impl Node {
         self.outbox.push_back(Packet::bare(header));
     }
 
-    /// Gives a run up. A source tells the master engine, which ends it for everybody.
+    /// Gives a run up. A source tells the master engine, which ends it for all.
     fn abandon(&mut self, at: usize, status: Status, now: Cycle) {
         let running = &mut self.parts[at];
         let run = running.command.as_ref().map_or(running.run, |command| command.header.run);
@@ -919,7 +919,7 @@ impl Node {
         self.parts.iter().flat_map(of).flatten().min()
     }
 
-    /// The next frame that it sends, whole: for who has no link to put flits into.
+    /// The next frame that it sends, whole: for callers without a link.
     pub fn next_frame(&mut self, now: Cycle) -> Option<(Header, Vec<u64>)> {
         self.choose(now);
         let Leaving { packet, words, strange, .. } = self.leaving.take()?;

@@ -1,4 +1,4 @@
-//! Packets of the PBV family: what every bit of a frame means, written once, in both directions.
+//! Packets of the PBV family: the meaning of every bit of a frame, defined once for encoding and decoding.
 //!
 //! ```text
 //!   byte  0        16         32                                  32 + 4 x Length
@@ -10,8 +10,9 @@
 //!
 //! A frame is a row of bytes, the most significant byte of every field first. On a link it is a packet of one flit for
 //! every eight bytes: a command of 32 bytes is 4 flits, a result frame of 1056 bytes is 132. A link of 256-bit beats
-//! carries four of these flits in a beat, so the same frame is 33 beats: the width of a link is its rate
-//! (`cycles_per_flit` and the clock), never another cut of the bytes. Flits carry the frame's real bits. *\[chosen\]*
+//! carries four of these flits in a beat, so the same frame is 33 beats. The width of a link sets its rate
+//! (`cycles_per_flit` and the clock), and does not change the layout of the bytes. Flits carry the frame's real bits.
+//! *\[chosen\]*
 //!
 //! Header, all frames. The text names the fields and gives no positions; DW 0 and DW 1 are laid out as a PCIe 6
 //! flit-mode header *\[chosen\]*:
@@ -58,7 +59,7 @@
 //! | contribution, partial, satisfied | words of 64 bits |
 //! | write, read reply | 64-bit words; a register is the low half of one |
 //! | report | the cycle, then for each queue its number (upper half) and its level |
-//! | error, failure | the PBV of who is missing (16 bytes), then their device IDs, two bytes each, 0xffff as padding |
+//! | error, failure | the PBV of the missing devices (16 bytes), then their device IDs, two bytes each, 0xffff as padding |
 //! | others | none |
 //!
 //! Reserved bits must be zero, so a frame that decodes encodes to the same bytes. A list of missing devices that does not fit a
@@ -217,7 +218,7 @@ numbered! {
         Initialisation = 5, "initialisation";
         /// State of a context (FIG. 6).
         Control = 6, "control";
-        /// The collective begins: everybody who gets it starts its task.
+        /// The collective begins: every device that gets it starts its task.
         Command = 7, "command";
         /// An end point is done: barrier met, or its operand.
         Contribution = 8, "contribution";
@@ -225,13 +226,13 @@ numbered! {
         Partial = 9, "partial";
         /// The collective is satisfied; with the result, if it has one.
         Satisfied = 10, "satisfied";
-        /// A frame was refused, or a collective ended without somebody.
+        /// A frame was refused, or a collective ended without a participant.
         Error = 11, "error";
         /// Send your contribution again.
         Retry = 12, "retry";
         /// The sender cannot take part any more.
         Failure = 13, "failure";
-        /// Data for everybody below.
+        /// Data for all devices below.
         Multicast = 14, "multicast";
         /// Queues of an engine came up to a threshold.
         Report = 15, "report";
@@ -285,7 +286,7 @@ numbered! {
         StoreFull = 8, "store-full";
         /// The context is not active.
         Inactive = 9, "inactive";
-        /// Not everybody answered in time.
+        /// Not all participants answered in time.
         TimedOut = 10, "timed-out";
         /// Another operation or data type than the context's.
         Mismatch = 11, "mismatch";
@@ -465,7 +466,7 @@ impl Header {
         }
     }
 
-    /// Whether it is an error that says that a context is not set up at whoever says it; that goes up to the source.
+    /// Whether it is an error of an engine at which the context is not set up; it goes up to the source.
     pub fn is_about_set_up(&self) -> bool {
         let initialisation = self.p_count == u16::from(Message::Initialisation.number());
         self.message == Message::Error

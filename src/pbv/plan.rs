@@ -6,7 +6,7 @@
 //!                  └─ its own nodes
 //! ```
 //!
-//! A PBV table is shared by all contexts of an engine, a context selects from it by its mask. [`tables`] gives every
+//! All contexts of an engine share a PBV table, and a context selects from it by its mask. [`tables`] gives every
 //! engine one table that serves all collectives: first the engines below it, then its nodes, each in the order in which
 //! the collectives name them.
 
@@ -19,7 +19,7 @@ use super::reports::Reports;
 use super::tables::{METRICS, Owner, engine_base};
 use watershed_arith::{DType, Mode, Op};
 
-/// An engine of a collective with everybody directly below it.
+/// An engine of a collective with all devices directly below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Branch {
     /// Device ID of its switch.
@@ -52,7 +52,7 @@ impl Branch {
         all
     }
 
-    /// Everybody directly below: engines, then nodes.
+    /// All devices directly below: engines, then nodes.
     fn below(&self) -> Vec<u16> {
         self.engines.iter().map(|engine| engine.device).chain(self.nodes.iter().copied()).collect()
     }
@@ -93,7 +93,7 @@ pub struct Collective {
     pub plane: u8,
     /// Rounding and flushing of the reduction.
     pub mode: Mode,
-    /// The source sends its data to everybody and nobody reduces.
+    /// The source sends its data to all nodes, without a reduction.
     pub multicast: bool,
     /// It is a group of an inter-group barrier.
     pub groups: Option<Groups>,
@@ -150,7 +150,7 @@ impl Collective {
         }
     }
 
-    /// An all-reduce of so many words.
+    /// An all-reduce of this many words.
     pub fn all_reduce(cc_id: u16, source: u16, tree: Branch, op: Op, dtype: DType, words: u16) -> Collective {
         Collective { op, dtype, words, ..Collective::barrier(cc_id, source, tree) }
     }
@@ -183,7 +183,7 @@ impl Collective {
         Packet::bare(header)
     }
 
-    /// A frame of data for everybody, 32 bytes and the words, to the master engine; posted, or acknowledged by everybody.
+    /// A frame of data for all nodes, 32 bytes and the words, to the master engine; posted, or acknowledged by all.
     pub fn cast(&self, run: u32, words: Vec<u64>, posted: bool) -> Packet {
         let mut header = self.header(Message::Multicast, self.tree.device);
         (header.run, header.p_count, header.posted) = (run, self.tree.participants().len() as u16, posted);
@@ -395,8 +395,9 @@ impl Tables {
         frames
     }
 
-    /// When the last bit of every engine's table has come by the side port: register writes of an address of 16 bits and a value of
-    /// 32, over so many data lines at so many cycles a bit, one engine after the other *\[chosen\]*.
+    /// When the last bit of every engine's table has come over the side port. Each register write has an address of 16
+    /// bits and a value of 32, sent over the given data lines at the given cycles a bit, one engine after the other
+    /// *\[chosen\]*.
     pub fn side_port(&self, cycles_per_bit: u64, lanes: u64) -> BTreeMap<Seat, u64> {
         let mut written: BTreeMap<u16, BTreeMap<u8, u64>> = BTreeMap::new();
         for frame in self.writes(NO_DEVICE) {

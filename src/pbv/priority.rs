@@ -1,4 +1,4 @@
-//! Priority by traffic class: which of the frames that wait goes next (paragraph 156).
+//! Priority by traffic class: the order of waiting frames (paragraph 156).
 //!
 //! ```text
 //!   oldest ─▶ TC 0 │ TC 5 │ TC 0 │ TC 7 │ ◀─ youngest        TC 7 goes, then TC 5; after `bound` frames that went past
@@ -7,10 +7,10 @@
 //!
 //! | parameter | default | range | effect |
 //! |---|---|---|---|
-//! | `bound` | 16 | 0 to 255 | so many frames in a row may go past an older one of a lower class; then the oldest goes. 0: strict, the lowest class may wait for ever |
+//! | `bound` | 16 | 0 to 255 frames | frames in a row that may pass an older one of a lower class; then the oldest goes. 0: strict, the lowest class may wait for ever |
 //!
-//! Of one class frames go in the order in which they came. A higher number is a higher priority *\[chosen: the text says that the class may
-//! indicate a priority, and no more\]*.
+//! Frames of one class go in the order of arrival. A higher number is a higher priority *\[chosen: the text only says
+//! that the class may indicate a priority\]*.
 //!
 //! ```
 //! use watershed_pbv::priority::Picker;

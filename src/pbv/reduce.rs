@@ -1,4 +1,4 @@
-//! Contributions through a packet engine's own clock: what `watershed reduce --family pbv` drives.
+//! Contributions through a clocked packet engine: the model behind `watershed reduce --family pbv`.
 //!
 //! ```text
 //!   node 1 ─┐
@@ -7,7 +7,7 @@
 //!   node n ─┘
 //! ```
 //!
-//! The system is one switch of the usual parts: commands go out, contributions come back, the result goes to everybody.
+//! The system is one switch of the usual parts: commands go out, contributions come back, the result goes to all nodes.
 
 use super::node::{Node, Part, TaskTime, When};
 use super::plan::{Branch, Collective, tables};

@@ -1,4 +1,4 @@
-//! Congestion reports that nobody asks for: an engine sends one when a queue is full to a threshold (paragraph 91).
+//! Unsolicited congestion reports: an engine sends one when a queue reaches a threshold (paragraph 91).
 //!
 //! ```text
 //!   level      above ─ ─ ─ ─ ─╱─╲─ ─ ─ ─ ─ ─ ─╱╲─ ─        one report where the level comes up to `above`,
@@ -12,9 +12,10 @@
 //! | 0x134 queues | 17:0 | which queues are watched, numbered as in [`metrics`](super::metrics) |
 //! | 0x138 collector | 15:0 | the end device that gets the reports |
 //!
-//! A report is a posted frame; its words are the cycle, and for each queue that crossed the threshold in this cycle its number in the
-//! upper and its level in the lower half. Of several reports only one waits in the output queue: what crosses meanwhile is
-//! reported behind it, if it still stands as high then. So reports never fill the queue that they tell of. *\[chosen\]*
+//! A report is a posted frame; its words are the cycle, and for each queue that crossed the threshold in this cycle its
+//! number in the upper and its level in the lower half. At most one report waits in the output queue: a queue that
+//! crosses the threshold meanwhile is reported after it, if it is still that full. So reports never fill the queue that
+//! they report on. *\[chosen\]*
 //!
 //! ```
 //! use watershed_pbv::reports::{Reporter, Reports};

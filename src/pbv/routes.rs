@@ -1,9 +1,9 @@
-//! Where every device and engine is, and the way there: the route tables of the switches (B-STR-2).
+//! The places of devices and engines, and the route tables of the switches (B-STR-2).
 //!
-//! An address is 32 bits: device ID, and an offset in the device's space. It is DW 2 of a frame, the upper half of its second
-//! flit: switches and engines look a route up when that flit is there, a flit's time behind the head, so that each of them on
-//! the way costs so much more. Nothing else says where a frame goes: one whose address is damaged goes astray, and whoever
-//! gets it finds that its CRC is wrong. A frame for an address that nobody has goes to the first engine of the
+//! An address is 32 bits: device ID, and an offset in the device's space. It is DW 2 of a frame, the upper half of its
+//! second flit. Switches and engines look up a route when that flit has arrived, a flit's time behind the head, so each
+//! of them on the way adds a flit's time. The address alone routes a frame: one with a damaged address goes to the
+//! wrong device, which finds that its CRC is wrong. A frame for an unused address goes to the first engine of the
 //! switch it is in, which refuses it.
 
 use super::packet::{HEADER_BYTES, Header, NO_DEVICE};
@@ -80,8 +80,8 @@ fn shortest(neighbours: &[Vec<(u16, u32)>]) -> (Vec<u16>, u32) {
     (next, diameter)
 }
 
-/// The same of ways that go up, towards the switch of least eccentricity, and then down: no frame goes up after it has gone down,
-/// so that links wait for each other in their order from the bottom to the top and down again.
+/// The same for ways that go up, towards the switch of least eccentricity, and then down. No frame goes up after it has
+/// gone down, so links wait for each other only in one order, from the bottom to the top and down again.
 fn up_down(neighbours: &[Vec<(u16, u32)>]) -> (Vec<u16>, u32) {
     let switches = neighbours.len();
     let farthest = |at: usize| distances(neighbours, at).into_iter().max();
@@ -105,7 +105,7 @@ fn up_down(neighbours: &[Vec<(u16, u32)>]) -> (Vec<u16>, u32) {
                 }
             }
         }
-        // From the top on: whoever has no such way goes up to a neighbour that has the shortest.
+        // From the top on: a switch without such a way goes up to the neighbour that has the shortest.
         let mut links = down.clone();
         for &at in order.iter().filter(|&&at| at != to) {
             let step = if down[at] == u32::MAX {
@@ -146,10 +146,10 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// Routes over links between switches (switch, port, switch, port): shortest, of several the one by the lowest port at
-    /// every step. Where frames on those could wait for each other in a circle, as round the rings of a torus, routes go up
-    /// towards a switch in the middle and then down (Schroeder et al., "Autonet", 1991): one channel is enough for them on any
-    /// graph *\[chosen\]*.
+    /// Routes over links between switches (switch, port, switch, port): shortest, of several the one by the lowest port
+    /// at every step. Where frames on those could wait for each other in a circle, as on the rings of a torus, routes
+    /// go up towards a switch in the middle and then down (Schroeder et al., "Autonet", 1991). That needs one channel
+    /// on any graph *\[chosen\]*.
     pub fn new(switches: usize, links: &[(u32, u16, u32, u16)]) -> Directory {
         let mut neighbours: Vec<Vec<(u16, u32)>> = vec![Vec::new(); switches];
         for &(a, a_port, b, b_port) in links {
@@ -167,7 +167,7 @@ impl Directory {
         }
     }
 
-    /// Lets background traffic go by these routes, on the channels behind [`FRAMES`] in so many lanes.
+    /// Lets background traffic go by these routes, on the channels behind [`FRAMES`], divided into lanes.
     pub fn carry_traffic(&mut self, routes: Routes, lanes: u8) {
         self.traffic = Some((routes, Shares { messages: FRAMES + 1, lanes }));
     }

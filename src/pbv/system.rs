@@ -3,14 +3,14 @@
 //! | parameter | default | unit | effect |
 //! |---|---|---|---|
 //! | `link`, `local` | latency 1 | cycles | links between switches; links to nodes |
-//! | `cycles_per_flit` of a link | 1 | cycles | 8 bytes in so many cycles: with a clock of 2 GHz, 1 is two lanes of PCIe 6 (16 bytes a ns: 1056 bytes in 66 ns); with 4 GHz, of PCIe 7 (33 ns) |
+//! | `cycles_per_flit` of a link | 1 | cycles | time of a flit of 8 bytes: with a clock of 2 GHz, 1 is two lanes of PCIe 6 (16 bytes a ns: 1056 bytes in 66 ns); with 4 GHz, of PCIe 7 (33 ns) |
 //! | `inner` | 1 | cycles | the half link between a switch's port and its engine |
 //! | `stages` | 1 | cycles | pipeline of the switches |
-//! | `buffer` | [`credit_loop`] | flits, from 2 | input buffers; an address stands in the second flit |
-//! | `engine_port` | own | | a port of its own with nothing behind it, or the port of a node |
+//! | `buffer` | [`credit_loop`] | flits, from 2 | input buffers; the address is in the second flit |
+//! | `engine_port` | own | | a port of its own, or the port of a node |
 //!
-//! Ports of a switch: links to other switches in the order of the list, then nodes, then the engine's own port if it has
-//! one. Behind an engine's own port stands an idle end point, because a wire has two ends.
+//! Ports of a switch: links to other switches in the order of the list, then nodes, then the engine's own port if it
+//! has one. An engine's own port leads to an idle end point, because every link of the model has two ends.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -110,7 +110,7 @@ impl Spec {
         }
     }
 
-    /// Switches with device IDs 0x0000, 0x0010, … of so many nodes each (`stride` apart), linked as the list says.
+    /// Switches with device IDs 0x0000, 0x0010, … of this many nodes each (`stride` apart), linked as the list says.
     pub fn regular(switches: usize, nodes: usize, stride: u16, links: Vec<(usize, usize)>) -> Spec {
         let switch = |k: usize| {
             let device = k as u16 * stride;
@@ -150,7 +150,7 @@ impl Spec {
         Spec::regular(2 * switches, nodes, 0x40, links)
     }
 
-    /// A tree of switches of so many levels below the top, each with `fan` switches below it.
+    /// A tree of switches of this many levels below the top, each with `fan` switches below it.
     pub fn tree(levels: u32, fan: usize, nodes: usize) -> Spec {
         let (mut links, mut level, mut count) = (Vec::new(), vec![0], 1);
         for _ in 0..levels {
@@ -288,7 +288,8 @@ pub struct Ground {
     pub faults: Vec<((u32, u16), FaultyLink)>,
     /// Tables that engines get out of band.
     pub side_port: Tables,
-    /// Who owns tables and contexts, written out of band too. Engines that are not here belong to whoever comes first.
+    /// Who owns tables and contexts, written out of band too. Engines that are missing here belong to the first device
+    /// that writes them.
     pub owners: BTreeMap<Seat, Owners>,
     /// When the last bit of each is there; those that are not named have theirs before the run.
     pub side_port_cycles: BTreeMap<Seat, Cycle>,
@@ -332,7 +333,7 @@ impl Ground {
                 push_end(&mut plan, (switch, port), local, end, path);
                 ends.push(Node::new(IDLE));
             }
-            // Further parts of a larger engine lie behind the one that others know.
+            // Further parts of a larger engine are behind the part that others address.
             let (at, side) = if cfg.part > 0 { plan.outermost(switch, port) } else { (switch, port) };
             let bump = plan.insert_bump(at, side, inner, &format!("{name}.engine{suffix}"));
             plan.nodes[switches + bump].path = format!("{home}.engine{suffix}");
@@ -360,7 +361,7 @@ impl Ground {
             let bump = plan.insert_bump(node, side, 1, &format!("{name}.P{port}.{what}"));
             plan.nodes[switches + bump].path = format!("{home}.P{port}.{what}");
             if link.replays() {
-                // The bump stands for the wire and both its ends, which are one register each from their nodes.
+                // The bump models the wire and both its ends, which are one register each from their nodes.
                 let bump = (switches + bump) as u32;
                 let outer = plan.links.iter_mut().find(|link| link.a == (bump, 1)).expect("a bump has two sides");
                 outer.latency = 1;

@@ -1,17 +1,17 @@
-//! What a packet engine stores, and the registers through which it is reached (B-STR-2, B-PKT-2, B-PKT-5).
+//! The state of a packet engine and its register map (B-STR-2, B-PKT-2, B-PKT-5).
 //!
 //! ```text
 //!   write 0x0010_C002 ─▶ device 0x0010, offset 0xC002 ─▶ base 0xC000 of an engine ─▶ register 0x002: PBV entry 1
 //! ```
 //!
 //! Registers, by offset from the engine's base. A write carries 64-bit words; word k goes to the k-th register from the
-//! address on (2 bytes apart below 0x100, 4 above), and its low half is the value. A read answers with one word for each
-//! that was asked for. *\[chosen but for the base and the entries\]*
+//! address on (2 bytes apart below 0x100, 4 above), and its low half is the value. A read is answered with one word for
+//! each requested word. *\[chosen but for the base and the entries\]*
 //!
 //! | offset | register | access | bits |
 //! |---|---|---|---|
 //! | 0x000 + 2 k | PBV entry k, 0 to 127 | rw | 15:0 device ID, 16 it is an engine |
-//! | 0x100 | time-out | rw | cycles until a context that is armed asks who is missing; 0: never |
+//! | 0x100 | time-out | rw | cycles until an armed context asks the missing participants; 0: never |
 //! | 0x104 | retries | rw | 7:0 |
 //! | 0x108 | settings | rw | 0 error messages are sent, 1 messages are checked against the table |
 //! | 0x10c | entries | r | number of entries that are set |
@@ -23,12 +23,12 @@
 //! | 0x140 | failure point | r | 15:0 the device that was last reported missing, 27:16 its CC_ID |
 //! | 0x144 | failure status | r | [`Status`] of that report |
 //! | 0x150 | queue now | r | messages in the output queue |
-//! | 0x154 | queue peak | r | the most there ever were |
+//! | 0x154 | queue peak | r | the greatest number so far, in messages |
 //! | 0x158 | frames in | r | frames taken from the data path |
 //! | 0x15c | frames out | r | frames put into the data path |
-//! | 0x160 | wait | r | cycles in which a frame stood ready and could not leave |
+//! | 0x160 | wait | r | cycles in which a frame was ready and could not leave |
 //! | 0x164 | reports | r | congestion reports that were sent |
-//! | 0x170 | owner of the table | r | 15:0 device ID, 31:16 the engine that may pass its frames on; 0xffff: nobody |
+//! | 0x170 | owner of the table | r | 15:0 device ID, 31:16 the engine that may pass its frames on; 0xffff: none |
 //! | 0x180 + 4 s | counter of status s | r | frames refused with that [`Status`] |
 //! | 0x200 | selected context | rw | 11:0 CC_ID for the registers below |
 //! | 0x204 | its state | r | number of its [`State`], 0 if there is none |
@@ -36,19 +36,19 @@
 //! | 0x210 + 4 f | its PBV, field f of 4 | r | tracking store |
 //! | 0x220 + 4 f | its PBV, field f of 4 | r | context store |
 //! | 0x230 | owner of the selected context | r | as before; all ones also if it has none |
-//! | 0x2f4 | window | rw | cycles of a window of the congestion metrics; 0: without end. A write begins them anew |
+//! | 0x2f4 | window | rw | cycles of a window of the congestion metrics; 0: without end. A write restarts them |
 //! | 0x2f8 | windows | r | complete windows |
-//! | 0x2fc | measured | r | cycles that the readings at 0x300 are of |
+//! | 0x2fc | measured | r | cycles that the readings at 0x300 cover |
 //! | 0x300 + 8 q | mean of queue q, 0 to 17 | r | 24 bits and 8 behind the point; queues as numbered in [`metrics`](super::metrics) |
 //! | 0x304 + 8 q | maximum of queue q | r | |
 //!
 //!
-//! The table, the settings (below 0x140) and the window of the metrics belong to one device, and so does every context: what
-//! others write there with validation on, and every initialisation of others, is refused with `unknown-device`. A management
-//! processor names the [owners](Owners) over the side port before the first frame, so that no frame is obeyed that comes before
-//! those of a source *\[chosen\]*: requester IDs are stamped by the fabric, and a frame that one engine passes on has the
-//! engine's. At an engine that nobody named owners for, the table belongs to the first that writes it, and a context to the
-//! first that initialises it.
+//! The table, the settings (below 0x140) and the window of the metrics belong to one device, and so does every context.
+//! With validation on, writes of other devices, and every initialisation by them, are refused with `unknown-device`. A
+//! management processor names the [owners](Owners) over the side port before the first frame, so that an engine never
+//! obeys a frame that arrives before those of a source *\[chosen\]*. The fabric stamps requester IDs; a frame that an
+//! engine passes on has the engine's. At an engine without named owners the table belongs to the first device that
+//! writes it, and a context to the first that initialises it.
 //!
 //! Storage: the table 128 x 17 bits, the owner of the table 32 bits, of each context 12 + 32; the stores are in the
 //! [collective engine](super::ce).
@@ -81,7 +81,7 @@ const READINGS_END: u16 = READINGS + 8 * QUEUES as u16;
 const TABLE_OWNER: u16 = 0x170;
 const CONTEXT_OWNER: u16 = 0x230;
 
-/// Who may say something to an engine that nobody else may.
+/// The devices that own an engine's table and contexts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owner {
     /// The device it belongs to; [`NO_DEVICE`]: nobody, in band.
@@ -111,7 +111,7 @@ impl Owner {
 pub struct Owners {
     /// Of the table and the settings; `None`: the first that writes there.
     pub table: Option<Owner>,
-    /// Of contexts, by CC_ID: others cannot be initialised; `None`: whoever initialises one first.
+    /// Of contexts, by CC_ID: others cannot be initialised; `None`: the first device that initialises one.
     pub contexts: Option<BTreeMap<u16, Owner>>,
 }
 
@@ -128,7 +128,7 @@ pub struct PbvTable {
     entries: Box<[u16; PBV_ENTRIES]>,
     /// Entries that are engines (one bit an entry: B-PKT-5).
     pub switches: u128,
-    /// Cycles until an armed context asks who is missing; 0: never.
+    /// Cycles until an armed context asks the missing participants; 0: never.
     pub timeout: u32,
     /// Retries before a time-out is reported.
     pub retries: u8,

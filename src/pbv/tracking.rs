@@ -1,4 +1,4 @@
-//! The tracking store: who has not answered, and the read-modify-write pipeline over it (B-CE-3).
+//! The tracking store: the participants that have not answered, and the read-modify-write pipeline over it (B-CE-3).
 //!
 //! ```text
 //!   operation ─▶ read PBV, p_count ─▶ clear, decrement ─▶ write ─▶ verdict
@@ -6,18 +6,18 @@
 //!                        └───────── tracking store ◀────────┘
 //! ```
 //!
-//! An operation that is offered in cycle t reads the store in t, is changed in t + 1 and written in t + 2, where its verdict
-//! is there too. Storage: 128 + 16 bits a context. Paragraph 143.
+//! An operation that is offered in cycle t reads the store in t, is changed in t + 1 and written in t + 2; its verdict
+//! is known in t + 2 too. Storage: 128 + 16 bits a context. Paragraph 143.
 //!
-//! An operation carries the generation of the context it was issued in, and its verdict gives it back: what was under way
-//! when a context began anew says nothing about the run that has begun *\[chosen\]*.
+//! An operation carries the generation of its context, and its verdict returns it. So verdicts that were under way when
+//! a context began a new run are ignored *\[chosen\]*.
 //!
 //! Waves have both stages (H-PIPE-3, `hardware.md`) under `ce.tracking`:
 //!
-//! | scope | what it holds in cycle t | signals |
+//! | scope | contents in cycle t | signals |
 //! |---|---|---|
-//! | `read` | what was read at the end of t - 1 and is changed in t | `valid`, `message`, `cc_id`, `run`, `slot`, `op`, `responder`, `load_…` (what a load brings), `pbv` and `p_count` as read |
-//! | `write` | what was changed in t - 1, and is written at the end of t | the same; `read_…` as read, `forward` (where the value changed came from), `used_…` as forwarded, `pbv` and `p_count` as written, `verdict` |
+//! | `read` | the entry read at the end of t - 1, which is changed in t | `valid`, `message`, `cc_id`, `run`, `slot`, `op`, `responder`, `load_…` (new values of a load), `pbv` and `p_count` as read |
+//! | `write` | the entry changed in t - 1, which is written at the end of t | the same; `read_…` as read, `forward` (source of the changed value), `used_…` as forwarded, `pbv` and `p_count` as written, `verdict` |
 //!
 //! ```
 //! use watershed_pbv::ce::{Hazard, Label, Request, Track, TrackOp, Tracker, Verdict};
@@ -92,7 +92,7 @@ pub struct Request {
     pub label: Label,
 }
 
-/// What came of a request.
+/// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Judged {
     /// The request.
@@ -103,7 +103,7 @@ pub struct Judged {
     pub verdict: Verdict,
 }
 
-/// What came of it.
+/// The outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Done; others are missing.
@@ -158,7 +158,7 @@ pub struct Tracker {
 }
 
 impl Tracker {
-    /// A store of so many entries.
+    /// A store of this many entries.
     pub fn new(contexts: u16, hazard: Hazard) -> Tracker {
         Tracker {
             hazard,

@@ -13,9 +13,9 @@
 //! | parameter | default | unit | range | effect |
 //! |---|---|---|---|---|
 //! | `core.mcast_queue_depth` | 8 | messages | from 1 | a full queue stops its sender and the network's requests for it |
-//! | `core.mcast_queue_ports` | 1 | operations | from 1 | a queue takes and gives as many messages in a cycle, from and to both sides together |
+//! | `core.mcast_queue_ports` | 1 | operations | from 1 | messages into a queue, and messages out of it, per cycle, both sides together |
 //! | `core.cce_decoders` | 1 | operations | from 1 | decoded in a cycle; others wait in the order in which they came |
-//! | `core.xbar_cycles` | 1 | cycles | from 1 | from issue to the CCE, and back with the answer |
+//! | `core.xbar_cycles` | 1 | cycles | from 1 | from issue to the CCE, and as long back with the answer |
 //!
 //! There is a mcast thread with a queue of its own for each collective id. Slots hold messages on their way out and
 //! messages that were received; each leaves in its own order, the oldest first.
@@ -28,17 +28,20 @@
 //! | INT_EMPTY_2_NEMPTY | 0x18 | R/W | push, INT_ALL off: an event when COUNT goes from 0 to 1 |
 //! | INT_NFULL_2_FULL | 0x20 | R/W | push, INT_ALL off: an event when COUNT comes to the depth of the queue |
 //!
-//! Timing: a message that arrives at the start of cycle t is in its queue in t and can be taken from t + 1 on; a message
-//! that a send put into its queue in cycle t can leave from t + 1 on, one message of all queues a cycle, in turn.
+//! Timing: a message that arrives at the start of cycle t is in its queue in t and can be taken from t + 1 on. A
+//! message that a send put into its queue in cycle t can leave from t + 1 on. All queues together send one message a
+//! cycle, in turn.
 //!
-//! An id that overlaps another one ([`claim`](super::claim)) sends under a grant only, with a credit for a slot at every receiver;
-//! its messages carry the number of their source among those of the id, and the slots of its queues are divided among these.
+//! An id that overlaps another one ([`claim`](super::claim)) sends only under a grant, with a credit for a slot at
+//! every receiver. Its messages carry the number of their source among the sources of the id, and the slots of its
+//! queues are divided among these sources.
 //!
-//! *Chosen*, where the patent is silent: a full queue takes nothing; a send then waits in the crossbar, and a request
-//! waits at the head of the channel, which stops all requests behind it until the credits run out upstream: nothing is
-//! lost. When a message from the network and one of a thread want the port into a queue in one cycle, the
-//! network's goes first, and the thread's in the next; out of a queue a thread's goes first, and the one to the network next.
-//! Accesses to MSRs are operations like others: they act when they are decoded. COUNT and events are about received messages only. The sender's id is 36 bits wide. All MSRs are 0 at reset.
+//! *Chosen*, where the patent is silent: a full queue accepts nothing. A send then waits in the crossbar, and a request
+//! waits at the head of the channel, which stops all requests behind it until the credits run out upstream. So no
+//! message is lost. When the network and a thread want the port into a queue in one cycle, the network goes first and
+//! the thread in the next cycle. Out of a queue a thread goes first, and the network next. Accesses to MSRs are
+//! operations like others: they act when they are decoded. COUNT and events are about received messages only. The
+//! sender's id is 36 bits wide. All MSRs are 0 at reset.
 
 use super::REQUEST;
 use super::claim::{Event, QueueClaim, What};

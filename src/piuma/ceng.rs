@@ -26,13 +26,13 @@
 //! port of an id has a visible operand and a result place is free, all are taken together; the result is at the crossbar's
 //! engine input `tree.latency` cycles later. One reduction a cycle, whatever the radix and the stages.
 //!
-//! The tree is the composition of its units' stages. Where nobody looks at its registers, a result is made when the operands
-//! are taken ([`eval`](watershed_arith::tree::eval)) and held back for the latency of the tree: the port sees what it would see
-//! of the registers, and an engine at work sleeps until its next result is due. Where a waveform shows them
-//! ([`watch`](Join::watch)), they are clocked beside that, from the same operands through the same stage functions
+//! The tree is the composition of its units' stages. Where no waveform shows its registers, a result is computed when
+//! the operands are taken ([`eval`](watershed_arith::tree::eval)) and held back for the latency of the tree. The port
+//! sees the same as with registers, and an engine at work sleeps until its next result is due. Where a waveform shows
+//! them ([`watch`](Join::watch)), they are clocked beside that, from the same operands through the same stage functions
 //! ([`TreeStages`]), and the engine is awake while something is in them. Waves have them under `ceng.tree`, named as
-//! [`stage_waves`] says, with `id` and `seq` of each: those of the operations and types that ids of this switch are
-//! configured for, or of all where programs may change that.
+//! [`stage_waves`] says, with `id` and `seq` of each: for the operations and types that ids of this switch are
+//! configured for, or for all where programs may change the configuration.
 //!
 //! The order of reduction is the order of the ports, fixed by the tree; it depends neither on arrival nor on which ports
 //! are configured, so a result is repeatable bit for bit. Exception flags of the operands and of the operation travel
@@ -40,8 +40,8 @@
 //!
 //! *Chosen*: a slot that is emptied in a cycle may be granted in the same cycle. A result reserves its place when its
 //! operands are taken, so the tree never has to stop. If operands of several ids wait, the id at the lowest port goes
-//! first; if those of several planes do, planes take turns. Operand slots and places for results are a plane's own, so no
-//! plane ever waits for another one but for a turn of the tree. Limitations: one operand a flit.
+//! first; if those of several planes do, planes take turns. Each plane has operand slots and result places of its own,
+//! so planes wait for each other only for a turn of the tree. Limitations: one operand a flit.
 //!
 //! Prefix scans go through the [scan unit](super::scan) beside the tree.
 

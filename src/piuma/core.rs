@@ -17,20 +17,21 @@
 //! | write latency | 0 | cycles | from granting a write to the counter |
 //!
 //! Timing: with read latency 0 a word is read and sent in one cycle; a word that arrives in the queue at the start of a
-//! cycle can be written in it. At most one read and one write are granted a cycle, as far as the bandwidth goes. When it
-//! suffices for only one of the two, they take turns *chosen*; and so do collectives and threads of the core whose loads and
-//! stores wait. A barrier moves one empty packet and no data.
+//! cycle can be written in it. At most one read and one write are granted a cycle, as far as the bandwidth goes. When
+//! it suffices for only one of the two, they take turns *chosen*. Collectives and threads with waiting loads and stores
+//! take turns too. A barrier moves one empty packet and no data.
 //!
 //! A word is 64 bits and holds as many elements (lanes) as fit. The counter counts words; when all have landed, and all
-//! of the core's own have left, the core is told.
+//! of the core's own have left, the collective is complete for the core.
 //!
 //! Where elements are summed in a wider type, the fragmenter widens them: it keeps the word it has read and sends it as
-//! two or four words of wide lanes, one a cycle, so a word of memory is paid once. A result of the element's type is
-//! rounded on its way into memory: two or four responses, taken one a cycle, fill one word, which is paid and written with the
-//! last of them. A result that stays wide is written as it comes. Invalid, raised by a signalling NaN when it is widened,
-//! travels with its word; the flags of the last rounding are added where it is made.
+//! two or four words of wide lanes, one a cycle, so a word costs its memory bandwidth once. A result of the element's
+//! type is rounded on its way into memory: two or four responses, taken one a cycle, fill one word, which is written
+//! with the last of them and costs its bandwidth then. A result that stays wide is written as it comes. Invalid, raised
+//! by a signalling NaN when it is widened, travels with its word; the flags of the last rounding are added where it is
+//! made.
 //!
-//! A core whose parts are on several planes gives them turns: in reading, on the link to its switch, and in taking results.
+//! Segments on several planes take turns at a core: in reading, on the link to its switch, and in taking results.
 
 use super::job::{Job, Local, is_whole};
 use super::{REQUEST, RESPONSE, channel, plane};
@@ -214,7 +215,7 @@ impl Core {
         }
     }
 
-    /// Requests of this collective id are somebody else's at this port: the CCE's.
+    /// Requests of this collective id belong to the CCE at this port.
     pub fn leave(&mut self, id: u16) {
         self.share().left.push(id);
     }

@@ -1,8 +1,8 @@
 //! The built-in embedding (requirements P-EMB-1 to P-EMB-3; "Accelerating Allreduce ...", section "Allreduce Embedding").
 //!
-//! Every participant's input takes the dimension-ordered shortest path to the root: between nodes coordinate by
+//! Every participant's input takes the dimension-ordered shortest path to the root. Between nodes it goes coordinate by
 //! coordinate, in each node towards the switch whose port leads to the parent node, in a die to the right position and
-//! then along the row, over the first of parallel links. Wherever paths meet, the switch reduces in its CENG and forwards
+//! then along the row, over the first of parallel links. Where paths meet, the switch reduces in its CENG and forwards
 //! one packet. The response registers are the inverse mapping. The result is a list of register values and nothing else
 //! (P-EMB-3): it can be printed, edited, and written to a scenario.
 //!
@@ -12,12 +12,13 @@
 //! |---|---|
 //! | nodes | the participating node of least eccentricity: the least distance to the farthest participating node, in links between nodes, or in their latency where that grows with the distance; ties go to the node nearest to the middle of the grid, floor(side / 2) in each dimension, then to the lowest; in it the lowest participating switch *chosen* |
 //! | dies, meshes | the participating switch of least eccentricity; ties go to the lowest *chosen* |
-//! | others | the switch of least eccentricity, whether it takes part or not (in a fat tree it does not); ties go to one that takes part, then to the lowest *chosen* |
+//! | others | the switch of least eccentricity, participating or not (in a fat tree it is not); ties go to a participating switch, then to the lowest *chosen* |
 //!
 //! Several trees, one for each segment of a vector (P-EMB-4), take the ways of
-//! [`trees`](watershed_fabric::topology::trees) and have their roots at the participants nearest to their centres; on a mesh,
-//! which has no two trees without a common link, they are the shortest ways to different roots. On any other graph
-//! (requirement X-NET-1) ways are searched ([`Ways`]), and trees have no link in common as long as the graph has such.
+//! [`trees`](watershed_fabric::topology::trees) and have their roots at the participants nearest to their centres. A
+//! mesh has no two trees without a common link; there they are the shortest ways to different roots. On any other graph
+//! (requirement X-NET-1) ways are searched ([`Ways`]), and trees have no link in common as long as the graph has
+//! disjoint trees.
 //!
 //! Cost: a step for every switch on the tree, and a word for every switch there is.
 

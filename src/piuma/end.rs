@@ -1,4 +1,4 @@
-//! An end point of a PIUMA system: what is at the port of a switch.
+//! An end point of a PIUMA system: the block at the port of a switch.
 
 use super::core::Core;
 use super::host::Host;

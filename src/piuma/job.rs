@@ -1,4 +1,4 @@
-//! One collective as one core takes part in it: the fragmenter's registers, the element counter, and the vector's words.
+//! The part of one core in one collective: the fragmenter's registers, the element counter, and the vector's words.
 //!
 //! | register | in waves | what |
 //! |---|---|---|
@@ -8,9 +8,9 @@
 //! | claim | `claims` | of a collective that overlaps others: the core waits for the [claim](super::claim) |
 //! | element counter | `landed` | words of the result that are in memory; all of them complete the collective |
 //!
-//! The vectors of a call by a program are in local memory ([`Place`]): the fragmenter reads a word in the cycle in which
-//! memory grants it, and a word of the result is there from the cycle in which its write is granted (requirement H-MEM-1,
-//! `hardware.md`). Those of a collective that starts by itself are nowhere a program could write.
+//! The vectors of a call by a program are in local memory ([`Place`]). The fragmenter reads a word in the cycle in
+//! which memory grants it, and a word of the result is there from the cycle in which its write is granted (requirement
+//! H-MEM-1, `hardware.md`). Programs cannot write the vectors of a collective that starts by itself.
 
 use super::{OpSelect, REQUEST, channel, scan};
 use std::collections::VecDeque;
@@ -141,7 +141,7 @@ struct More {
     output: Vec<u64>,
     /// Wide words of a result that wait for the rest of their word of memory.
     collected: Vec<u64>,
-    /// The cycle in which each word landed, if somebody asked to keep them.
+    /// The cycle in which each word landed, if they are recorded.
     landed_at: Option<Vec<Cycle>>,
     /// The cycle in which each word was at the fragmenter; kept together with `landed_at`.
     there_at: Vec<Cycle>,

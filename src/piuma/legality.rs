@@ -1,26 +1,26 @@
-//! What is checked of a configuration before cycle 0 (requirements P-SW-7, P-SW-9, K-PIPE-1), and the reduction tree
-//! read back from the registers.
+//! The checks of a configuration before cycle 0 (requirements P-SW-7, P-SW-9, K-PIPE-1), and the reduction tree read
+//! back from the registers.
 //!
-//! The walk starts at the ports of those who send, follows the registers, and visits every register at most once, so
-//! its cost is linear in their number. It refuses:
+//! The walk starts at the ports of the senders, follows the registers, and visits every register at most once, so its
+//! cost is linear in their number. It refuses:
 //!
-//! | what | why |
+//! | configuration | why |
 //! |---|---|
 //! | a port that has no link, or none of that number | the packet would go nowhere |
 //! | an empty register on the way | likewise |
-//! | two inputs that forward to one output without the engine | elements would be doubled, or a result would arrive twice |
+//! | two inputs that forward to one output without the engine | elements would arrive unreduced, or a result would arrive twice |
 //! | a request of a reduction that takes two ways | its contribution would be reduced twice |
 //! | a request of a reduction that leaves by an end point's port | the end point would take it for a result |
 //! | an engine whose configured inputs are not exactly those that are fed | it would wait for ever |
 //! | a circle | packets would run for ever, or an engine would wait for itself |
-//! | no root, or several | nobody, or several, would turn requests into responses |
-//! | a result that misses a participant, or reaches somebody else | it would wait for ever, or get what it did not ask for |
+//! | no root, or several | no switch, or several, would turn requests into responses |
+//! | a result that misses a participant, or reaches another end point | the participant would wait for ever; the other would get a result it did not ask for |
 //! | two collectives of one id that share a link or an engine | P-SW-7 |
 //!
 //! What counts as a delivery depends on the channel: a reduction delivers by responses only, a multicast, which has no
 //! response phase (P-MC-1), by requests.
 //!
-//! What is read back is the evidence for the oracle: which contribution enters which engine by which port.
+//! The oracle computes from the tree that is read back: which contribution enters which engine by which port.
 
 use super::{REQUEST, RESPONSE, Registers};
 use watershed_fabric::topology::{EndPlace, Neighbours};
@@ -33,7 +33,7 @@ pub struct At {
     pub switch: u32,
     /// Request or response.
     pub channel: u8,
-    /// The input port; the engine's own port stands for its result.
+    /// The input port; the engine's own port means its result.
     pub port: u16,
 }
 

@@ -7,21 +7,21 @@
 //! |---|---|
 //! | [`registers`](Registers) | configuration registers per port, collective id and channel; address map |
 //! | [`ceng`](Ceng) | the collective engine: operand slots, pipelined tree |
-//! | [`core`](Core) | the memory end point: bandwidth, what is read and written next |
-//! | [`end`](End) | what is at the port of a switch: core, processor, ranks, traffic |
-//! | [`job`](Job) | one collective as one core takes part in it: fragmenter, element counter, words |
+//! | [`core`](Core) | the memory end point: bandwidth, order of reads and writes |
+//! | [`end`](End) | the block at the port of a switch: core, processor, ranks, traffic |
+//! | [`job`](Job) | the part of one core in one collective: fragmenter, element counter, words |
 //! | [`program`] | the instruction set of threads and its text form |
 //! | [`processor`] | pipelines, threads, local memory, interrupt controller; intrinsics |
 //! | [`host`] | collectives in software over point-to-point messages |
 //! | [`rank`] | a rank of an application: computing, messages, collectives |
 //! | `thread`, `icu` | the registers of a thread; the interrupt controller unit |
-//! | [`reach`] | how far configuration registers are from a core |
+//! | [`reach`] | the distance of configuration registers from a core, in cycles |
 //! | [`cce`] | the core collective engine: multicast queues and machine specific registers |
 //! | [`claim`] | embeddings that overlap take turns: ready, grant, done |
 //! | [`scan`] | the scan unit beside the tree: prefixes in rank order |
-//! | [`embed`] | the built-in embedding: it writes registers, nothing else |
-//! | [`ordered`] | the embedding of scans on systems of nodes: neighbours in rank meet |
-//! | [`legality`] | what is checked of a configuration before cycle 0, and the tree read back from it |
+//! | [`embed`] | the built-in embedding: it only writes registers |
+//! | [`ordered`] | the embedding of scans on systems of nodes, which joins neighbours in rank |
+//! | [`legality`] | the checks of a configuration before cycle 0, and the tree read back from it |
 
 pub mod cce;
 mod ceng;

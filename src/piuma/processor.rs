@@ -13,26 +13,27 @@
 //! |---|---|---|---|---|
 //! | `core.mtps`, `core.mtp_threads` | 4, 16 | | 1 to 64 | threads a core can run |
 //! | `core.stps` | 2 | | 0 to 16 | single threads, and handlers of interrupts |
-//! | `core.xbar_cycles` | 1 | cycles | from 1 | to the CCE or a register, and back |
+//! | `core.xbar_cycles` | 1 | cycles | from 1 | to the CCE or a register, and as long back |
 //! | `core.xbar_ports` | 1 | requests | from 1 | that the crossbar takes in a cycle; others wait, pipelines in turn |
-//! | `core.outstanding_calls` | 64 | calls | from 1 | under way in a core; one more waits |
+//! | `core.outstanding_calls` | 64 | calls | from 1 | calls under way in a core; a further one waits |
 //! | `core.interrupt_cycles` | 4 | cycles | from 1 | from an event to the handler's first instruction |
 //! | `core.local_memory_words`, `core.scratchpad_words` | 2^20, 2^13 | words | | |
 //!
-//! Timing: an instruction that is issued in cycle t lets the thread issue its next one from t + 1 on; `compute n` from
-//! t + max(n, 1); a load or store of local memory when the memory has granted the word, plus its latency; of the
-//! scratchpad from t + 1; what crosses the crossbar reaches its unit at t + xbar and the thread goes on xbar cycles after
-//! it was served. A blocking collective lets the thread go on in the cycle after its last word has landed.
+//! Timing: after an instruction that is issued in cycle t the thread issues its next one from t + 1 on, after
+//! `compute n` from t + max(n, 1) on. A load or store of local memory takes until the memory has granted the word, plus
+//! its latency; one of the scratchpad takes a cycle. An operation over the crossbar reaches its unit at t + xbar, and
+//! the thread goes on xbar cycles after it was served. A blocking collective lets the thread go on in the cycle after
+//! its last word has landed.
 //!
-//! *Chosen*: a handler runs on the lowest STP that runs no handler, in a context of its own; the thread of that STP waits
-//! meanwhile. Handlers of one tree run one after the other; what the ICU holds is a bit a tree. A core's calls of one collective id run one after
-//! the other. The vector of a call is read word by word, as memory
-//! grants them, and its result written likewise: what a program stores into the one, or loads out of the other, meanwhile, is
-//! what is there in that cycle. Stores to configuration
-//! registers take effect in the cycle after they reach them: a register of the own switch is one crossbar and one link away, one of
-//! another switch as many cycles more as a packet takes that meets nobody. Such accesses are out of band: they use no channel; a register of a tree that is in use is not to be written, and
-//! the next one who uses a tree that was written must find it whole (both are checked by who drives the run). Calls and
-//! messages of ids that meet others at a switch [claim](super::claim) their trees.
+//! *Chosen*: a handler runs on the lowest STP that runs no handler, in a context of its own; the thread of that STP
+//! waits meanwhile. Handlers of one tree run one after the other; the ICU holds one bit a tree. A core's calls of one
+//! collective id run one after the other. The vector of a call is read word by word, as memory grants them, and its
+//! result written likewise: a program that stores into the one or loads from the other meanwhile acts on the words of
+//! that cycle. Stores to configuration registers take effect in the cycle after they reach them. A register of the own
+//! switch is one crossbar and one link away; one of another switch is further by the cycles of an undisturbed packet.
+//! Such accesses are out of band: they use no channel. A register of a tree that is in use must not be written, and a
+//! written tree must be complete before its next use; the run checks both. Calls and messages of ids that meet others
+//! at a switch [claim](super::claim) their trees.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -182,7 +183,7 @@ pub struct Processor {
     started: u32,
     /// Stores to configuration registers that the driver is to make.
     stores: Vec<Store>,
-    /// The last use of each id, for who drives the run.
+    /// The last use of each id, for the checks of the run.
     uses: Vec<Use>,
 }
 
@@ -519,7 +520,7 @@ impl Processor {
     fn issue(&mut self, at: usize, core: &mut Core, io: &mut Io<'_>, registers: &Registers) {
         let now = io.now();
         let pipeline = &mut self.pipelines[at];
-        // Answers that are there make threads ready, whoever issues.
+        // Answers that have arrived make the threads of this pipeline ready.
         for thread in pipeline.threads.iter_mut().chain(&mut pipeline.handler) {
             match thread.state {
                 State::Until(due, _) if due <= now => thread.state = State::Ready,

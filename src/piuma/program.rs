@@ -1,9 +1,9 @@
 //! Programs that threads of a core run: a small instruction set and its text form (requirements P-ISA-1 to P-ISA-3;
 //! "In-network multicast operations", paragraphs 17 to 21 and Table 1).
 //!
-//! One instruction a line; `;` or `#` starts a comment; `name:` is a label, alone or before an instruction. Operands are
-//! registers `r0` to `r15` (64 bits, zero at start), numbers (`17`, `-3`, `0x1f`), constants of `.equ`, and the special
-//! values `%core`, `%cores`, `%thread`, `%cycle`. Where the tables say *x*, any of them may stand.
+//! One instruction a line; `;` or `#` starts a comment; `name:` is a label, alone or before an instruction. Operands
+//! are registers `r0` to `r15` (64 bits, zero at start), numbers (`17`, `-3`, `0x1f`), constants of `.equ`, and the
+//! special values `%core`, `%cores`, `%thread`, `%cycle`. Where the tables say *x*, any of these is allowed.
 //!
 //! | instruction | what it does |
 //! |---|---|
@@ -16,8 +16,8 @@
 //! | `mcast.poll rs, rd, rt, tree` | takes the oldest message: rs = 1, rd = data, rt = its sender; rs = 0 if there is none. Never blocks |
 //! | `mcast.wait rd, rt, tree, SIZE` | the same, blocks until there is a message; the low SIZE bytes |
 //! | `allreduce id, in, out, m` | calls a collective on m elements at address `in`; the result lands at `out`; blocks until complete |
-//! | `reduce`, `broadcast`, `scan` `id, in, out, m` | the same; of a reduce `out` matters at the receiver only, of a broadcast `in` at the source only |
-//! | `barrier id` | blocks until everybody has called it |
+//! | `reduce`, `broadcast`, `scan` `id, in, out, m` | the same; `out` of a reduce is used at the receiver only, `in` of a broadcast at the source only |
+//! | `barrier id` | blocks until all participants have called it |
 //! | `allreduce.nb rh, id, in, out, m`; `reduce.nb` …; `barrier.nb rh, id` | starts it and goes on; rh is a handle |
 //! | `test rd, x` | rd = 1 if the call with handle x is complete, else 0 |
 //! | `wait x` | blocks until it is |
@@ -132,15 +132,15 @@ pub enum Condition {
 /// The collective intrinsics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Intrinsic {
-    /// Everybody gets the reduction.
+    /// All participants get the reduction.
     Allreduce,
     /// One gets the reduction.
     Reduce,
-    /// Everybody gets one's vector.
+    /// All participants get the source's vector.
     Broadcast,
-    /// Nobody goes on before everybody is there.
+    /// No participant goes on before all have called it.
     Barrier,
-    /// Everybody gets the reduction of those of lower rank.
+    /// Every participant gets the reduction of those of lower rank.
     Scan,
 }
 
@@ -168,7 +168,7 @@ pub enum Instruction {
     Load(u8, Source, u64),
     /// Word at x + n = y.
     Store(Source, u64, Source),
-    /// Nothing for so many cycles.
+    /// Computes for this many cycles.
     Compute(Source),
     /// Goes on elsewhere.
     Branch(Condition, Source, Source, usize),
@@ -199,7 +199,7 @@ pub enum Instruction {
 pub enum Fill {
     /// These words.
     Words(u64, Vec<u64>),
-    /// So many random elements of a type.
+    /// This many random elements of a type.
     Random(u64, u64, DType),
 }
 

@@ -1,7 +1,8 @@
-//! How far a configuration register is from a core: what an access that meets nobody takes, one way (requirement H-CFG-1).
+//! The distance of a configuration register from a core: the cycles of an undisturbed access, one way (requirement
+//! H-CFG-1).
 //!
-//! *Chosen* short-cut: accesses travel out of band. They take the cycles of a packet on the point-to-point ways between the two
-//! switches, but no channel, so they neither wait for traffic nor delay it.
+//! *Chosen* simplification: accesses travel out of band. They take the cycles of a packet on the point-to-point ways
+//! between the two switches, but no channel, so they neither wait for traffic nor delay it.
 
 use super::Registers;
 use watershed_fabric::routing::Routing;
@@ -19,7 +20,7 @@ pub struct Reach {
 }
 
 impl Reach {
-    /// The distances of a system whose links take so many cycles, by switch and port.
+    /// The distances of a system whose links take this many cycles, by switch and port.
     pub fn new(
         (local, switch): (u64, u64),
         (switches, ports): (u32, u16),

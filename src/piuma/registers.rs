@@ -18,10 +18,10 @@
 //! | 0x808 | order of a scan | input ports in rank order, four bits each: see [`scan`](super::scan) |
 //! | 0x800 | operation select | 7:0 operation, 15:8 data type, 17:16 rounding, 18 flush to zero |
 //!
-//! The codes of operation, data type and rounding are their places in [`Op::COMMON`], [`DType::ALL`] and [`Round::ALL`].
-//! All registers are zero at reset, can be read back, and are written by [`Registers::store`] only *chosen: the sources
-//! give no map*. An engine whose request register (of the engine port) is empty while its response register is not is the
-//! root of its id: the result turns into a response there.
+//! The codes of operation, data type and rounding are their places in [`Op::COMMON`], [`DType::ALL`] and
+//! [`Round::ALL`]. All registers are zero at reset, can be read back, and are written by [`Registers::store`] only
+//! *chosen: the sources give no map*. An engine is the root of its id if its request register (of the engine port) is
+//! empty and its response register is not: there the result turns into a response.
 
 use super::reach::Reach;
 use super::word_hasher::WordHasher;

@@ -11,28 +11,29 @@
 //!
 //! | parameter | default | unit | range | effect |
 //! |---|---|---|---|---|
-//! | `switch.ceng.scan_slots` | 128 | elements | from 1 | elements between going up and coming down at a switch; with fewer than the round trip the rate falls |
+//! | `switch.ceng.scan_slots` | 128 | elements | from 1 | elements that a switch keeps between total and response; with fewer than the round trip the rate falls |
 //!
-//! The whole unit is *chosen*: ascending port order is not rank order, and a scan needs partial results on the way back.
-//! The *order register* of a switch and id (offset 0x808 in the id's page) lists input ports in rank order, four bits
-//! each, the first one lowest, as port + 1; 0 ends the list. Where it is not empty, the CENG reduces the listed ports in
-//! that order by a chain instead of its tree, keeps the prefixes, and responses of the id that come in by other ports go
-//! to the unit instead of through their response register, if they come by the port where the total left.
+//! The whole unit is *chosen*: ascending port order is not rank order, and a scan needs partial results on the way
+//! back. The *order register* of a switch and id (offset 0x808 in the id's page) lists input ports in rank order, four
+//! bits each, the first one lowest, as port + 1; 0 ends the list. Where it is not empty, the CENG reduces the listed
+//! ports in that order by a chain instead of its tree, and keeps the prefixes. A response of the id that comes in by
+//! the port where the total left goes to the unit instead of through its response register.
 //!
-//! Order of a reduction: x1, …, xk being what enters a switch in rank order, the prefix of input j is
-//! (…(x1 + x2) + …) + x(j-1) and the total (…(x1 + x2) + …) + xk; what goes down to input j is E + prefix, E being what came from
-//! above; for an inclusive scan the core reads its own value again and adds it in a unit of its end point, as many stages long. Integer results are those of a serial scan; of floating-point ones
-//! this is the declared order. What is before rank 0 is nothing: it keeps its own value, or zero in an exclusive scan.
+//! Order of a reduction: let x1, …, xk enter a switch in rank order. The prefix of input j is (…(x1 + x2) + …) +
+//! x(j-1), and the total is (…(x1 + x2) + …) + xk. Input j gets E + prefix, where E is the response from above. For an
+//! inclusive scan the core reads its own value again and adds it in a unit of its end point, which has as many stages.
+//! Integer results are those of a serial scan; for floating-point results this order is the definition. Rank 0 has no
+//! prefix: it keeps its own value, or zero in an exclusive scan.
 //!
 //! Timing: with s stages a unit, the total of k inputs leaves (k - 1) s cycles after they were taken (at least 1), an
 //! element a cycle; responses leave from s cycles after the one from above came, one a cycle. So a scan streams at one
 //! element in k cycles, k being the most inputs of a switch.
 //!
-//! Waves have the units under `ceng.scan`: `chainN` joins the sum of N + 1 inputs with the next one, N x s cycles after they were
-//! taken, and `combine` meets what came from above with a prefix, one a cycle.
+//! Waves have the units under `ceng.scan`: `chainN` joins the sum of N + 1 inputs with the next one, N x s cycles after
+//! they were taken, and `combine` joins the response from above with a prefix, one a cycle.
 //!
-//! A response carries its element's number in the low 30 bits of the tag's `seq`, the input that it is for in the next
-//! four (in the switch that made it only), and in bit 34 that nothing is before it.
+//! A response carries its element's number in the low 30 bits of the tag's `seq`, and its input in the next four
+//! (within the switch that made it). Bit 34 says that no rank is before it.
 //!
 //! ```
 //! use watershed_arith::{DType, Mode, Op};
@@ -136,7 +137,7 @@ pub struct ScanUnit {
 pub(super) struct Operand {
     /// From when on it is there.
     pub from: Cycle,
-    /// A unit of the chain, or the one that combines with what came from above.
+    /// A unit of the chain, or the one that combines with the response from above.
     pub unit: Option<usize>,
     pub entry: Entry<Unit>,
 }

@@ -1,7 +1,8 @@
 //! The stage registers of a [scan unit](super::scan): the units of its chain, and the one that combines on the way down.
 //!
-//! The unit makes its values when it takes the operands; which of them enters which two-input unit in which cycle is noted with
-//! them, and clocked here. The combining unit takes one pair a cycle, in the order in which responses leave.
+//! The scan unit computes its values when it takes the operands, and notes which value enters which two-input unit in
+//! which cycle. The registers here are clocked from these notes. The combining unit takes one pair a cycle, in the
+//! order in which responses leave.
 //!
 //! Requirement: H-PIPE-1 (`hardware.md`).
 
@@ -30,7 +31,7 @@ pub(super) struct ScanStages {
 }
 
 impl ScanStages {
-    /// Those of a chain of so many units.
+    /// Those of a chain of this many units.
     pub(super) fn new(stages: u8, units: usize, in_use: &[Unit]) -> ScanStages {
         let layout = Arc::new(Layout::of(stages, in_use));
         ScanStages {

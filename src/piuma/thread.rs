@@ -1,4 +1,4 @@
-//! The threads of a core's pipelines: their registers, and what each of them does.
+//! The threads of a core's pipelines: their registers and states.
 
 use super::program::{Program, REGISTERS};
 use std::sync::Arc;

@@ -2,8 +2,8 @@
 
 use std::hash::Hasher;
 
-/// Hashes registers word by word. The standard hasher withstands keys that somebody chose to collide; here it would take a
-/// third of the time in which a million switches get their registers.
+/// Hashes registers word by word. The standard hasher resists keys that are chosen to collide. That is not needed here,
+/// and would take a third of the time to build the registers of a million switches.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct WordHasher(u64);
 

@@ -1,10 +1,10 @@
-//! Which signals of many a viewer opens on, and when: the registers with named states tell, and how they move.
+//! Chooses the signals and the moment that a viewer opens on, from the registers with named states and their changes.
 //!
-//! States are declared in the order of a job (idle first, done or at work last), so what matters most happens when a register
-//! reaches the furthest state that it ever has. The *event of interest* is the first such moment of the liveliest kind of
-//! registers, kinds being tables of names: engines before the ports of switches. Around it stand the signals of the scope where
-//! it happens, then scopes of the other kinds that were early, and stage registers below the first one. Where somebody asked for
-//! the stage registers of some units, the event is at one of these units.
+//! States are declared in the order of a job (idle first, done or at work last), so the most interesting moment is when
+//! a register first reaches its furthest state. The *event of interest* is the first such moment of the kind of
+//! registers with most changes, where a kind is a table of names: engines come before the ports of switches. The viewer
+//! shows the signals of the scope where it happens, then early scopes of the other kinds, and stage registers below the
+//! first one. If stage registers of some units are selected, the event is at one of these units.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};

@@ -8,7 +8,7 @@
 //! - the first moment at which values differ, with the signals that do, and a few changes before and after it;
 //! - if no value differs: ends at different times.
 //!
-//! A file that was cut off is compared up to the moment at which it was, which may lack changes itself.
+//! A truncated file is compared up to its last moment, which may itself lack changes.
 //!
 //! **Cost.** Both files are read whole, as [`WaveFile`] does; changes are unpacked for [`CHUNK`] signals at a time.
 //!

@@ -5,8 +5,8 @@
 //! wider than one bit, no date: equal runs give equal bytes. Value changes are collected and compressed in blocks; a block is
 //! written when it has grown to some [`BLOCK`] bytes.
 //!
-//! **States.** The writer this stands on has no tables of names in the file; the GTKWave save file beside it shows them, as
-//! with VCD. For our own reader the tables and the clock period are in a block that other readers skip (see
+//! **States.** The writer library has no tables of names; the GTKWave save file beside the waveform shows them, as with
+//! VCD. For our own reader the tables and the clock period are in a block that other readers skip (see
 //! [`wave_in`](super::wave_in)).
 //!
 //! **A run that is killed** leaves the blocks that were written by then.
@@ -103,7 +103,7 @@ impl FstSink {
         })
     }
 
-    /// Writes a block after so many bytes of changes instead of what is right for the signals.
+    /// Writes a block after this many bytes of changes, instead of after a number that follows from the signals.
     #[must_use]
     pub fn with_block(mut self, bytes: usize) -> FstSink {
         self.block = Some(bytes);

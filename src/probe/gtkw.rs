@@ -1,4 +1,4 @@
-//! What stands beside a waveform: the GTKWave save file and the translation files of the states, and a command file and
+//! The viewer files beside a waveform: the GTKWave save file, translation files of the states, and a command file and
 //! mapping files for Surfer.
 //!
 //! GTKWave 3.3 does not read the tables of states in a VCD header. It does read a save file (`run.gtkw` beside
@@ -9,9 +9,9 @@
 //! justified, bit 13: translated by file); `^1 FILE` sets the translation file; `-text` is a heading. Values in a
 //! translation file are written as GTKWave shows them: hexadecimal, with leading zeros.
 //!
-//! Signals that their block wants to be seen [first](super::Scope::first) stand before all others: `@800200` and `@1000200`
-//! with a heading begin and end a group that can be folded. Those of an adder tree are what it takes, what goes from stage to
-//! stage, and every register of the units that join something.
+//! Signals that their block declares as [first](super::Scope::first) come before all others: `@800200` and `@1000200`
+//! with a heading begin and end a group that can be folded. Those of an adder tree are its operands, the control
+//! registers of each stage, and every register of the units that join two operands.
 //!
 //! **Surfer** shows the states of a VCD file by name as they are, and knows none of an FST file. `surfer -c run.sucl run.fst`, started
 //! in the folder of the waveform, adds the same signals (`divider_add`, `variable_add`); and every table is a mapping

@@ -1,4 +1,4 @@
-//! Message ladders (sequence charts): who sent what to whom when, as text and as SVG (requirement W-LAD-1).
+//! Message ladders (sequence charts): who sends what to whom when, as text and as SVG (requirement W-LAD-1).
 //!
 //! ```text
 //!     cycle  root0       top.P4        leaf0
@@ -6,10 +6,11 @@
 //!        12  |            |----arm 0--->|
 //! ```
 //!
-//! A ladder knows nothing of families: it has actors, which become columns, and messages between them. Time runs downwards;
-//! in the text every message has a line of its own, at the cycle it was sent; in the SVG lines slope from the cycle of
-//! sending to that of arrival, on a scale on which idle stretches are shortened *chosen*. Systems of hundreds of actors are
-//! [folded](Ladder::folded) into columns that a page can hold, and long runs are shown [piece by piece](Ladder::between).
+//! A ladder is independent of families: it has actors, which become columns, and messages between them. Time runs
+//! downwards. In the text every message has a line of its own, at the cycle it was sent. In the SVG lines slope from
+//! the cycle of sending to that of arrival, on a scale that shortens idle stretches *chosen*. Systems of hundreds of
+//! actors are [folded](Ladder::folded) into columns that a page can hold, and long runs are shown [piece by
+//! piece](Ladder::between).
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -51,7 +52,7 @@ pub struct Ladder {
     pub notes: Vec<Note>,
 }
 
-/// Most lines of a picture: beyond that nobody looks at it, and it says how many are missing.
+/// Most lines of a picture; a longer one is cut, and says how many are missing.
 const MOST: usize = 2000;
 
 /// Most columns of a picture: with more, neighbours of like names share one.

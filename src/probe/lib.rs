@@ -1,4 +1,4 @@
-//! Waves: what blocks show of themselves, and how it reaches a file.
+//! Waves: how blocks declare their signals, and how their values reach a file.
 //!
 //! # The idea
 //!
@@ -50,21 +50,21 @@
 //!
 //! # What is not selected costs nothing
 //!
-//! [`Tracer::declare`] gives no handle for a node of which nothing is selected, so nobody samples it; the closure of
-//! a scope of which nothing is selected does not run while sampling; of a single signal that is not selected one
-//! load and one compare remain. Nodes below a pruned path are not even visited while declaring.
+//! [`Tracer::declare`] gives no handle for a node without selected signals, so it is never sampled. The closure of a
+//! scope without selected signals does not run while sampling. A single signal that is not selected costs one load and
+//! one compare. Nodes below a pruned path are not even visited while declaring.
 //!
 //! # Parts
 //!
 //! | file | what |
 //! |---|---|
 //! | [`select`](Selection) | globs on names, depth, window |
-//! | `sink`, `scope`, `declare`, `tracer` | declarations, what a block sees of a recording, the recording itself |
+//! | `sink`, `scope`, `declare`, `tracer` | declarations, a block's view of a recording, the recording itself |
 //! | `vcd_out` | [`VcdSink`]: VCD file, names of states, GTKWave save file |
 //! | `writer` | [`WriterThread`]: a thread of its own for one of these |
 //! | `curate` | which thirty signals viewers open on, and when |
 //! | `gtkw` | contents of the GTKWave save file and its translation tables |
-//! | `notes` | blocks of FST files, and what our files say about themselves |
+//! | `notes` | blocks of FST files, and the notes in this program's files |
 //! | [`wave_in`] | reader of VCD and FST, also of files that were cut off |
 //! | [`diff`] | first difference of two waveforms |
 //! | [`ascii`] | waveforms as text |

@@ -1,4 +1,5 @@
-//! Blocks of FST files, and what a waveform of this program says about itself where the format has no place for it.
+//! Blocks of FST files, and the notes (clock period, names of states) that this program adds where the format has no
+//! place for them.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! What a block sees while it is declared and sampled, and how a sample finds its signals again.
+//! The interface of a block while it is declared and sampled, and how a sample finds its signals again.
 
 use super::declare::Declaring;
 use super::{EnumTable, SignalId};

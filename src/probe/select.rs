@@ -18,10 +18,10 @@
 //! `die0.tile0.**` selects all that is in it. (The error for an empty selection says so.) Chosen over "a scope
 //! selects its content", because then `*` would select everything.
 //!
-//! **Details.** What is many signals and of use to few, as the stage registers of adder trees, blocks declare as
-//! [details](super::Tracer::declare_details). The glob `**`, which is also what is taken where none is given, selects all
-//! but details; every glob that has a name in it selects details as anything else. So `**` and `**.sw4.**.tree.**` together
-//! are all that is usual and one tree.
+//! **Details.** Blocks declare large groups of signals that few users need, such as the stage registers of adder trees,
+//! as [details](super::Tracer::declare_details). The glob `**`, which is also the default, selects all but details; a
+//! glob with a name in it selects details too. So `**` and `**.sw4.**.tree.**` together select the usual signals and
+//! one tree.
 //!
 //! **Depth** counts the scopes around a signal: `die0.tile0.core0.switch.state` has depth 4.
 //!
@@ -297,7 +297,7 @@ impl Pattern {
         matches!(self.segments[..], [Segment::AnyNumber])
     }
 
-    /// `**` may match nothing, so whoever stands before it also stands behind it.
+    /// `**` may match nothing, so a state before it is also a state behind it.
     fn spread(&self, mut state: u64) -> u64 {
         for (index, segment) in self.segments.iter().enumerate() {
             if matches!(segment, Segment::AnyNumber) && state >> index & 1 == 1 {

@@ -1,4 +1,4 @@
-//! What a recording is handed to: declarations, values of a cycle, the sink that writes them.
+//! The interface between a recording and the sink that writes it: declarations, and the values of a cycle.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! All values of a recording at a moment, for sinks that write later than they are told.
+//! All values of a recording at a moment, for sinks that write later than they are called.
 
 use super::scope::Slot;
 use super::{SignalId, Values};

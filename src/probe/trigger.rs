@@ -1,13 +1,14 @@
-//! Trigger capture: the last cycles stay in memory, and a waveform is written only around the moment that is waited for.
+//! Trigger capture: the last cycles stay in memory, and a waveform is written only around the cycle in which the
+//! condition holds.
 //!
 //! ```text
 //!  before the trigger                  trigger                       after it
 //!  ──────[ring of `before` cycles]───────▶│ ring is written │ `after` more cycles are written │ nothing more
 //! ```
 //!
-//! The ring holds the changes of each cycle and the values at its beginning; its memory is bounded by the changes of `before`
-//! cycles. A run in which the condition never holds writes the `before` cycles up to its last change at its end: that is where
-//! a run that failed or stands still is looked at.
+//! The ring holds the changes of each cycle and the values at its beginning; its memory is bounded by the changes of
+//! `before` cycles. If the condition never holds, the end of the run writes the `before` cycles up to the last change,
+//! which show where a run failed or stopped.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;

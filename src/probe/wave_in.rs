@@ -1,14 +1,14 @@
 //! Reads waveforms back, for comparing and drawing them.
 //!
-//! **Formats.** VCD of IEEE 1364 with the usual extensions (reals, strings, nine-valued bits, `$attrbegin misc 07` tables of
-//! names) and FST, of this program or another: whatever the crate `wellen` reads. What it does not hand on is read here: the
-//! clock period, from the comment that [`VcdSink`](super::VcdSink) writes, and the notes that [`FstSink`](super::FstSink)
-//! puts into a block that other readers skip.
+//! **Formats.** VCD of IEEE 1364 with the usual extensions (reals, strings, nine-valued bits, `$attrbegin misc 07`
+//! tables of names) and FST, of this program or another: whatever the crate `wellen` reads. This file reads what
+//! `wellen` does not: the clock period, from the comment that [`VcdSink`](super::VcdSink) writes, and the notes that
+//! [`FstSink`](super::FstSink) puts into a block that other readers skip.
 //!
-//! **Files that were cut off**, by a run that was killed or a disk that was full, are read as far as they are whole: a VCD up
-//! to its last complete line, an FST up to its last complete block. [`WaveFile::cut_off_fs`] then says at which time. A whole
-//! VCD of this program ends with a time stamp, so one that ends with a value was cut off; of other programs a VCD is taken to
-//! be whole if it ends with a complete line.
+//! **Truncated files**, from a run that was killed or a disk that was full, are read as far as they are whole: a VCD up
+//! to its last complete line, an FST up to its last complete block. [`WaveFile::cut_off_fs`] then says at which time. A
+//! whole VCD of this program ends with a time stamp, so one that ends with a value was cut off; of other programs a VCD
+//! is taken to be whole if it ends with a complete line.
 //!
 //! **Memory.** The header, all times, and of a VCD the compressed changes of all signals; changes are unpacked for the signals
 //! that are [loaded](WaveFile::load). An FST is unpacked block by block.

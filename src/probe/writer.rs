@@ -1,4 +1,4 @@
-//! A thread of its own for what writes a waveform.
+//! A thread of its own for the sink that writes a waveform.
 //!
 //! ```text
 //!   run ── step ──▶ [ batch ] ── at most QUEUE batches ──▶ thread ── step ──▶ file

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //
 // Accumulation in a collective engine: words of messages through a reduction unit into the accumulators of contexts, in the order
-// of arrival or, kept until everybody has answered, in that of PBV entries.
+// of arrival or, kept until all have answered, in that of PBV entries.
 //
 //   words of a message --+--> feeds --+--> reduction unit --> accumulators --+--> answers
 //                        |            |          ^                 |         |
@@ -47,7 +47,7 @@ module ws_pbv_reduce
   input  logic [EntryBits-1:0] push_entry_i,
   input  logic [15:0]         push_count_i,
   input  logic [63:0]         push_word_i [Words],
-  // Everybody has answered: what was kept of that context goes into the unit.
+  // All participants have answered: the kept words of that context go into the unit.
   input  logic                release_i,
   // Messages with words that wait, at the start of the cycle.
   output logic [LenBits-1:0]  feeds_o,

@@ -487,7 +487,7 @@ package ws_pkg;
     TrackBegin = 2'd3
   } track_op_e;
 
-  // What came of it.
+  // The outcome.
   typedef enum logic [2:0] {
     VerdictNone      = 3'd0,
     VerdictAccepted  = 3'd1,

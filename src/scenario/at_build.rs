@@ -11,7 +11,7 @@ fn main() {
     shipped();
 }
 
-/// Sets `WATERSHED_COMMIT`, unless whoever builds has set it (a package built outside of a repository). A build that is not
+/// Sets `WATERSHED_COMMIT`, unless it is already set (a package built outside of a repository). A build that is not
 /// optimised is for tests: it names no commit, so that a commit alone makes nobody compile the library again.
 fn commit() {
     println!("cargo::rerun-if-env-changed=WATERSHED_COMMIT");

@@ -1,7 +1,7 @@
-//! Traffic of a run, beside whatever a family does: packets of traces are fed, what arrives is measured, the window is looked
-//! at, and what came of it is written into the document.
+//! Traffic of a run, alone or beside a family: it feeds packets of traces, measures arrivals in the window, and writes
+//! the results into the document.
 //!
-//! It knows a system of any family by its end points' [`Traffic`] alone.
+//! It uses only the [`Traffic`] of end points, so it works with every family.
 
 use crate::config::{Injection, TrafficPattern};
 use crate::measure::{self, MeasureResult, Measurement, Phase};
@@ -363,7 +363,7 @@ impl<'a> Background<'a> {
         snapshot
     }
 
-    /// Writes what came of it into the document.
+    /// Writes the outcome into the document.
     pub fn report(&mut self, document: &mut Document, system: &mut dyn Simulation) {
         self.collect(system);
         self.measurement.close();

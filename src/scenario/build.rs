@@ -759,7 +759,7 @@ fn find<T>(list: &[T], next: &mut usize, place: EndPlace, key: impl Fn(&T) -> En
     Some(at)
 }
 
-/// Who sends, who must receive (`None`: whoever the registers name, at least one), and whether it is a reduction.
+/// The senders, the required receivers (`None`: those that the registers name, at least one), and whether it is a reduction.
 pub(super) fn roles(collective: &Collective, places: &[EndPlace]) -> (Vec<EndPlace>, Option<Vec<EndPlace>>, bool) {
     match collective.kind {
         CollectiveKind::Allreduce | CollectiveKind::Barrier | CollectiveKind::Scan => {

@@ -1,6 +1,6 @@
 //! The configuration after reading, checking and deriving: plain numbers, every default filled in.
 //!
-//! This is what a simulation is built from and what the result document prints as `config`.
+//! Simulations are built from it, and the result document prints it as `config`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -94,7 +94,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// The length of so many cycles in ns, for people.
+    /// The length of this many cycles in ns, for people.
     pub fn nanoseconds(&self, cycles: u64) -> f64 {
         units::nanoseconds(cycles, self.frequency_hz)
     }
@@ -544,7 +544,7 @@ pub enum Injection {
     },
     /// On and off.
     Bursty {
-        /// Flits per node and cycle in the mean.
+        /// Average flits per node and cycle.
         #[serde(skip_serializing_if = "Option::is_none")]
         rate: Option<Rate>,
         /// Off to on.

@@ -1,14 +1,14 @@
-//! What the hardware of a scenario costs: bits of storage, arithmetic units, and an estimate in gate equivalents.
+//! The hardware cost of a scenario: bits of storage, arithmetic units, and an estimate in gate equivalents.
 //!
-//! Bits follow from the configuration exactly: each row of a [`Cost`] is a kind of block, how many of it there are, and the
-//! bits, adders and comparators of one. Gate equivalents (GE: the area of a two-input NAND) are an estimate by the table
-//! below; its numbers are *chosen* within what textbooks give for standard cells, no silicon was measured. They serve to
-//! compare configurations with each other, not to predict an area.
+//! Bits follow from the configuration exactly: each row of a [`Cost`] is a kind of block, the number of such blocks,
+//! and the bits, adders and comparators of one. Gate equivalents (GE: the area of a two-input NAND) are an estimate by
+//! the table below; its numbers are *chosen* within what textbooks give for standard cells, no silicon was measured.
+//! They serve to compare configurations with each other, not to predict an area.
 //!
 //! | unit | gate equivalents | reasoning |
 //! |---|---|---|
 //! | storage bit in a register or small queue | 6 | a D flip-flop |
-//! | each bit of an array beyond 4096 | 1.5 | an SRAM cell; the first 4096 bits stand for the periphery, so that no array costs less than a smaller one |
+//! | each bit of an array beyond 4096 | 1.5 | an SRAM cell; the first 4096 bits at 6 cover the periphery, so that no array costs less than a smaller one |
 //! | integer adder, a bit | 12 | a full adder (6) with carry look-ahead |
 //! | comparator, a bit | 4 | XNOR and its share of a tree |
 //! | shifter of n bits | 3 n ceil(log2 n) | a multiplexer (3) a bit and level |
@@ -17,14 +17,14 @@
 //! | arbiter of n requests | 12 n | cursor, two priority chains |
 //! | crossbar, a bit and crossing | 3 | a multiplexer input |
 //!
-//! A floating-point adder of a significand of p bits and an exponent of e bits is an exponent comparator (e), an
-//! alignment shifter (p + 3), an adder (p + 3), a leading-zero counter and a normalisation shifter (p + 3), and a rounding
-//! adder (p). A reduction unit holds an adder, a comparator and the gates of the logical operations for the widest lane
-//! its family reduces, and as many narrower ones as a word has lanes: 2 x 32 and 4 x 16 bits share the 64-bit adder, so
+//! A floating-point adder (significand of p bits, exponent of e bits) is an exponent comparator (e), an alignment
+//! shifter (p + 3), an adder (p + 3), a leading-zero counter and a normalisation shifter (p + 3), and a rounding adder
+//! (p). A reduction unit holds an adder, a comparator and the gates of the logical operations for the widest lane its
+//! family reduces. It has as many narrower ones as a word has lanes: 2 x 32 and 4 x 16 bits share the 64-bit adder, so
 //! they count once.
 //!
-//! Not counted: the end points (cores, processes, memories), clocks and reset, and what only the model has (monitors,
-//! probes).
+//! Not counted: the end points (cores, processes, memories), clocks and reset, and the instruments of the model
+//! (monitors, probes).
 
 use std::collections::BTreeMap;
 
@@ -112,7 +112,8 @@ impl Sum {
         }
     }
 
-    /// Storage with so many ports: a port more than a read and a write is a quarter of the array again, one less saves as much.
+    /// Storage with a number of ports: each port beyond a read and a write port adds a quarter of the array, one port
+    /// less saves a quarter.
     fn memory(bits: u64, ports: u64) -> Self {
         let array = Self::storage(bits);
         Self { gates: array.gates * (2 + ports) / 4, ..array }
@@ -183,8 +184,8 @@ fn stored_bits(scenario: &Scenario) -> u64 {
     u64::from(scenario.link.flit_bits) + header
 }
 
-/// The wires of all links, and what turns a flit into pieces as wide as its link and back: a register of a flit and a counter
-/// on either side of every port of a switch whose link takes it more than a cycle.
+/// The wires of all links, and the serialisers and deserialisers of narrow ones: a register of a flit and a counter on
+/// either side of every switch port whose link takes more than a cycle for a flit.
 fn links(scenario: &Scenario, layout: &Layout, add: &mut impl FnMut(&str, String, u64, Sum)) {
     let link = &scenario.link;
     let channels = u64::from(layout.plan.vcs.total());

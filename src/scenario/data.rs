@@ -1,4 +1,4 @@
-//! What the participants of a collective contribute, from every source, as bit patterns; and results as `.npy`.
+//! The operands of the participants of a collective, from every source, as bit patterns; and results as `.npy`.
 
 use std::io::Write;
 use std::path::Path;

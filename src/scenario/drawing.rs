@@ -94,7 +94,7 @@ pub fn text(layout: &Layout) -> String {
     out
 }
 
-/// What becomes of the ports that leave the dies of a node (requirement P-TOPO-4), as a line; empty for other shapes.
+/// The use of the ports that leave the dies of a node (requirement P-TOPO-4), as a line; empty for other shapes.
 fn budget(shape: &Shape) -> String {
     let Shape::Nodes(nodes) = shape else { return String::new() };
     let Budget { ports, sockets, nodes, .. } = nodes.budget();

@@ -1,12 +1,13 @@
-//! How big a waveform will be, from a short sample of the run.
+//! An estimate of a waveform's size, from a short sample of the run.
 //!
-//! The scenario is run twice from its beginning, for the sample and for half of it, with the waveform that was asked for.
-//! The difference of the two sizes is what a cycle costs; the rest is the header. How many cycles the whole run has follows
-//! from how far it came between the two ends (elements that landed, rounds that ended), from the window of the measurement, or
-//! from the limit of endless traffic. Where nothing of this is known, only the cost of a cycle is told.
+//! The scenario is run twice from its beginning, for the sample and for half of it, with the requested waveform. The
+//! difference of the two sizes gives the bytes a cycle; the rest is the header. The length of the whole run follows
+//! from its progress between the two ends (elements that landed, rounds that ended), from the window of the
+//! measurement, or from the limit of endless traffic. Where none of these is known, only the bytes a cycle are
+//! reported.
 //!
-//! The estimate takes the second half of the sample for the whole run. For runs much longer than the sample that do the same all
-//! the time it is within a factor of [`FACTOR`] (tested); a run that ends within the sample is told exactly.
+//! The estimate assumes that the whole run behaves like the second half of the sample. For uniform runs much longer
+//! than the sample it is within a factor of [`FACTOR`] (tested); for a run that ends within the sample it is exact.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -78,7 +79,7 @@ fn size(bytes: f64) -> String {
     }
 }
 
-/// Estimates the waveform of a run from a sample of so many cycles.
+/// Estimates the waveform of a run from a sample of this many cycles.
 ///
 /// # Errors
 /// Those of a run.

@@ -1,4 +1,4 @@
-//! What the result of a collective must be: the tree that was read back from the registers, walked by the oracle.
+//! The golden result of a collective: the oracle evaluates the tree that was read back from the registers.
 
 use super::config::{Collective, CollectiveKind};
 use watershed_arith::{Flags, Mode};

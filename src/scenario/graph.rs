@@ -117,7 +117,7 @@ pub struct Read {
     pub notes: Vec<String>,
 }
 
-/// Reads a topology file for a network whose flits have so many bits on the wires.
+/// Reads a topology file for a network whose flits have this many bits on the wires.
 ///
 /// # Errors
 /// What is wrong with it, with carets into the topology file; `Err(Err(_))` if it cannot be read at all.
@@ -136,7 +136,7 @@ pub(crate) fn load(path: &Path, bits: u32) -> Result<(Read, Vec<u8>), Result<Pro
     read(&shipped::shown(path), &text, bits).map(|read| (read, bytes)).map_err(Ok)
 }
 
-/// Reads a topology from text, for flits of so many bits on the wires.
+/// Reads a topology from text, for flits of this many bits on the wires.
 ///
 /// # Errors
 /// What is wrong with it.

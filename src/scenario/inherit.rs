@@ -1,4 +1,4 @@
-//! What a scenario takes from the one it extends.
+//! Scenarios that extend others.
 //!
 //! `extends = "base.toml"` lays a scenario over another one, whose file is named relative to its own. Tables are joined
 //! key by key, everything else is replaced. A table whose keys are numbers changes single elements of an inherited array, as

@@ -1,5 +1,5 @@
-//! One table for all jobs (requirement X-JOB-1): `[[job]]` says what is to be done, `engine` who does it, and what only one engine
-//! has stands in a sub-table of its name.
+//! One table for all jobs (requirement X-JOB-1): `[[job]]` describes the job, `engine` names who computes it, and a
+//! sub-table of the engine's name has the keys that only this engine has.
 //!
 //! ```toml
 //! [[job]]
@@ -12,15 +12,15 @@
 //! armed.reduction_ids = 4   # only if the armed engine does it
 //! ```
 //!
-//! A job is translated into the table that its engine has always had, before anything else is checked; every value keeps its place
-//! in the text:
+//! A job is translated into its engine's own table before anything else is checked; every value keeps its place in the
+//! text:
 //!
 //! | engine | table | elements | repeat |
 //! |---|---|---|---|
 //! | `piuma` | `[[collective]]` | as they are | 1 |
 //! | `software` | `[[host]]`, by default with Rabenseifner's algorithm *\[chosen\]* | as they are | 1 |
-//! | `armed` | `[[armed.reduction]]` | four a round of 84 bytes; one for MINMAXLOC and the reproducible sum | rounds are that many times as many |
-//! | `pbv` | `[[pbv.collective]]` | what a frame of 4080 bytes holds, a round; longer vectors are divided evenly *\[chosen\]* | the same |
+//! | `armed` | `[[armed.reduction]]` | four a round of 84 bytes; one for MINMAXLOC and the reproducible sum | multiplies the rounds |
+//! | `pbv` | `[[pbv.collective]]` | the contents of a frame of 4080 bytes a round; longer vectors are divided evenly *\[chosen\]* | multiplies the rounds |
 //!
 //! A vector that does not fill its last frame is filled up with further elements of the data *\[chosen\]*.
 //!
@@ -345,7 +345,7 @@ impl Translator {
         self.rounds(entries, elements.as_ref(), lanes(opcode), (times, repeat.as_ref()));
     }
 
-    /// The rounds of a job whose rounds have so many elements.
+    /// The rounds of a job whose rounds have this many elements.
     fn rounds(
         &mut self,
         entries: &mut Entries<'_>,

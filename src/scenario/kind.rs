@@ -1,4 +1,4 @@
-//! What a file is, and what takes it: for a command that was given the wrong one.
+//! Recognises the kind of a file, for the error of a command that was given the wrong one.
 
 use std::fs::File;
 use std::io::Read;

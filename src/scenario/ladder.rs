@@ -1,8 +1,8 @@
 //! The ladder of a run of the PIUMA family or of plain traffic, put together from the journal of all flits (requirement W-LAD-1).
 //!
-//! Columns: the end points that sent or received something, in their order, then the engines that reduced. Messages: a word of a
-//! collective from an end point or engine to the next engine or end point, past the switches that only pass it on; and
-//! point-to-point packets from one end point to another, those of a host's round as one message.
+//! Columns: the end points that sent or received something, in their order, then the engines that reduced. Messages are
+//! words of a collective from an end point or engine to the next one, past the switches that only forward them, and
+//! point-to-point packets between end points; the packets of a host's round are one message.
 
 use std::collections::{BTreeMap, BTreeSet};
 

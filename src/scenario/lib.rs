@@ -19,32 +19,32 @@
 //! | [`hosts`] | collectives in software, to compare with |
 //! | [`workload`] | traces of applications that end points run |
 //! | [`segments`] | collectives of several trees, each for a segment of the vector |
-//! | [`scan`] | order registers of prefix scans, and what every rank must get |
-//! | [`golden`] | what a collective's result must be |
+//! | [`scan`] | order registers of prefix scans, and the golden result of every rank |
+//! | [`golden`] | the golden result of a collective |
 //! | [`pbv`] | scenarios of the PBV family |
 //! | [`file`](mod@file) | the format: one struct a table; its doc comments are the reference |
 //! | [`schema`] | the JSON Schema made from those structs, and the check against it |
 //! | [`source`] | text, places, overrides |
-//! | [`inherit`] | what a scenario takes from the one it extends |
+//! | [`inherit`] | scenarios that extend others |
 //! | [`jobs`] | one table for all jobs, translated into those of their engines |
 //! | [`migrate`](mod@migrate) | older scenarios in the language of jobs |
 //! | [`written`] | a checked scenario as text again, for replay |
 //! | [`shipped`] | the scenarios that come with the program |
 //! | [`problem`] | errors with carets |
-//! | [`config`] | the configuration after all defaults and derivations: what a simulation is built from |
+//! | [`config`] | the configuration after all defaults and derivations, from which simulations are built |
 //! | [`names`] | operations, types, rounding modes by name |
 //! | [`graph`] | topologies that a file describes |
 //! | [`embedding`] | the trees of collectives, read back from the registers |
 //! | [`drawing`] | a topology as text and as a picture |
-//! | [`soundness`] | that packets arrive and cannot deadlock, shown before cycle 0 |
-//! | [`kind`] | what a file is that was given as something else |
+//! | [`soundness`] | the proof before cycle 0 that packets arrive and cannot deadlock |
+//! | [`kind`] | the kind of a file that was given in place of another |
 //! | [`expr`] | expressions over values: filters, metrics, triggers |
-//! | [`estimate`] | how big a waveform will be |
-//! | [`snapshot`] | what golden files hold and how exactly they are compared |
-//! | [`cost`] | storage, units and gate equivalents of what a scenario builds |
+//! | [`estimate`] | the size of a waveform before the run |
+//! | [`snapshot`] | the contents of golden files and the tolerances of comparison |
+//! | [`cost`] | storage, units and gate equivalents of a scenario's hardware |
 //! | [`units`] | exact ns, hertz and bits per second |
-//! | [`limits`] | how big a scenario may be |
-//! | [`data`], [`number`], [`random`] | what participants contribute |
+//! | [`limits`] | the greatest sizes of a scenario |
+//! | [`data`], [`number`], [`random`] | operands of participants |
 //! | [`trace`] | text files that traffic is read from |
 //! | [`measure`] | warm-up, window and drain; latencies, confidence, accepted traffic |
 //! | [`run`](mod@run) | running: one runner for every family |
@@ -55,7 +55,7 @@
 //! | [`ladder`] | who sent what to whom when, of the PIUMA family and plain traffic |
 //! | [`record`](mod@record) | inputs and outputs of one block, for a bench |
 //! | [`why`] | where the cycles of a collective's latency went |
-//! | [`result`], [`summary`] | what a run says, for programs and for people |
+//! | [`result`], [`summary`] | results of a run, as a document and as text |
 
 use std::path::Path;
 use std::sync::Arc;
@@ -130,7 +130,7 @@ pub struct Loaded {
     pub source: Arc<Source>,
     /// The folder that data files are relative to.
     pub base: std::path::PathBuf,
-    /// What whoever wrote it should know of keys that have newer ones.
+    /// Notes for the author about keys that have newer ones.
     pub notes: Vec<String>,
     /// The trace of an application, if it runs one.
     pub workload: Option<Arc<workload::config::Traced>>,

@@ -1,5 +1,5 @@
-//! How big a scenario may be. Every limit is checked before anything of that size is allocated, and a scenario beyond
-//! one gets an error that names it.
+//! The greatest sizes of a scenario. Every limit is checked before anything of that size is allocated, and a scenario
+//! beyond one gets an error that names it.
 
 /// Dimensions of a mesh.
 pub const MESH_DIMENSIONS: u64 = 6;
@@ -28,5 +28,5 @@ pub const CYCLES: u64 = 1 << 53;
 pub const SCENARIO_BYTES: u64 = 1 << 26;
 /// Bytes of a data file.
 pub const DATA_BYTES: u64 = 1 << 33;
-/// Input passages of a switch: ports, the engine's too, times the input speed-up.
+/// Crossbar inputs of a switch: ports, with the engine's, times the input speed-up.
 pub const PASSAGES: u64 = 64;

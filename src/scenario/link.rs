@@ -1,4 +1,4 @@
-//! Links: what a scenario says of their widths, and the cycles that follow (requirements H-WIDTH-1, H-WIDTH-2).
+//! Links: their widths in a scenario, and the cycles that follow (requirements H-WIDTH-1, H-WIDTH-2).
 //!
 //! A flit of F bits crosses a link of W bits in ceil(F / W) cycles. F is the payload (`link.flit_bits`), and the header of a
 //! collective flit where `link.header = "in-flit"` puts it there; by default it travels beside the flit on wires of its own.
@@ -9,8 +9,8 @@
 //! | `local_width_bits` | between a switch and an end point | F |
 //! | `socket_width_bits`, `node_width_bits` | between sockets of a node, between nodes | F |
 //!
-//! Older files give cycles instead of bits: `cycles_per_flit` for all links, and the same of sockets and nodes. They still mean
-//! what they meant, and a note names the widths that take as long.
+//! Older files give cycles instead of bits: `cycles_per_flit` for all links, and the same for sockets and nodes. They
+//! keep their meaning, and a note names the widths that take as long.
 
 use serde::Serialize;
 
@@ -105,12 +105,12 @@ pub(super) fn wire_bits(file: &LinkFile) -> u32 {
     bits(file.flit_bits, file.header)
 }
 
-/// Cycles that a flit of so many bits takes on so many wires.
+/// Cycles that a flit of this many bits takes on this many wires.
 pub fn cycles(bits: u32, width: u32) -> u32 {
     bits.div_ceil(width.max(1))
 }
 
-/// The narrowest link on which a flit of so many bits takes so many cycles, if there is one.
+/// The narrowest link on which a flit of this many bits takes this many cycles, if there is one.
 fn width_of(bits: u32, wanted: u32) -> Option<u32> {
     let width = bits.div_ceil(wanted.max(1));
     (cycles(bits, width) == wanted).then_some(width)
@@ -132,7 +132,7 @@ pub(super) fn derive(file: &LinkFile, bits: u32, nodes: bool) -> (u32, [Option<u
     (link, [local, differs(socket).filter(|_| nodes), differs(node).filter(|_| nodes)])
 }
 
-/// What to write instead of cycles, for flits of so many bits.
+/// What to write instead of cycles, for flits of this many bits.
 pub(super) fn instead(bits: u32, cycles: u32, widths: &[&str]) -> String {
     let named = |width: u32| {
         let all: Vec<String> = widths.iter().map(|name| format!("`{name} = {width}`")).collect();

@@ -1,4 +1,4 @@
-//! Measuring traffic: warm-up, window, drain; latencies with their confidence; what was accepted.
+//! Measuring traffic: warm-up, window, drain; latencies with their confidence; accepted traffic.
 //!
 //! ```text
 //!   0            W                         E                 D
@@ -9,7 +9,7 @@
 //! Sources go on until D, so that the last packets of the window meet the same traffic as the first. A run without
 //! `[measure]` counts every packet of its life and has no interval of confidence.
 //!
-//! | figure | what it is |
+//! | figure | definition |
 //! |---|---|
 //! | latency | of packets *created* in the window, from creation to the arrival of the tail |
 //! | network latency | the same without the cycles at the source: mean latency less mean wait, over the same packets |
@@ -18,15 +18,16 @@
 //! | hops | switches a flit visits: flits over links between switches, divided by flits that entered, plus 1 |
 //! | links | flits in the window |
 //!
-//! **Confidence.** The window is cut into 32 batches of equal length; a packet belongs to the batch it was created in. The
-//! mean is the ratio of two sums (latencies, packets), and its variance is estimated from the batches as that of a ratio;
-//! half-widths are Student's t with one degree of freedom less than there are batches. Batches without a packet are
-//! joined with their neighbours (16, 8, 4, 2 batches). Batches are cut by the cycle of creation, so nothing depends on
-//! how often a run is looked at. With `precision` the window is doubled until the half-width is small enough.
+//! **Confidence.** The window is cut into 32 batches of equal length; a packet belongs to the batch it was created in.
+//! The mean is the ratio of two sums (latencies, packets), and its variance is estimated from the batches as that of a
+//! ratio; half-widths are Student's t with one degree of freedom less than there are batches. Batches without a packet
+//! are joined with their neighbours (16, 8, 4, 2 batches). Batches are cut by the cycle of creation, so the result does
+//! not depend on how often a run is sampled. With `precision` the window is doubled until the half-width is small
+//! enough.
 //!
-//! **Saturation** (*chosen*): a run is saturated if the packets of its window have not all arrived `drain_cycles` after its
-//! end, or if less than 95 % of what was created in the window was accepted in it. Latencies of a saturated run grow
-//! with the window and mean nothing; what was accepted does.
+//! **Saturation** (*chosen*): a run is saturated if the packets of its window have not all arrived `drain_cycles` after
+//! its end, or if less than 95 % of what was created in the window was accepted in it. Latencies of a saturated run
+//! grow with the window and are meaningless; its accepted traffic is not.
 
 use serde::{Deserialize, Serialize};
 
@@ -101,7 +102,7 @@ pub struct MeasureResult {
     pub accepted_mean: f64,
     /// The same of the node that got least of those that are addressed.
     pub accepted_min: f64,
-    /// Switches visited in the mean; null if nothing entered.
+    /// Switches visited on average; null if nothing entered.
     pub hops_mean: Option<f64>,
 }
 
@@ -125,7 +126,7 @@ pub struct Latencies {
 }
 
 impl Latencies {
-    /// What there is to say; `None` without a packet.
+    /// The results; `None` without a packet.
     pub fn result(&self, confidence: Option<Confidence>) -> Option<LatencyResult> {
         let mean = self.histogram.mean()?;
         let percentile = |per_mille| self.histogram.percentile(per_mille).unwrap_or(0);
@@ -218,7 +219,7 @@ pub struct Measurement {
 }
 
 impl Measurement {
-    /// A measurement of so many classes of packets.
+    /// A measurement of this many classes of packets.
     pub fn new(cfg: Option<Cfg>, classes: usize) -> Measurement {
         let (phase, from, to) = match cfg {
             Some(cfg) => (Phase::Warmup(cfg.warmup_cycles), cfg.warmup_cycles, cfg.warmup_cycles + cfg.measure_cycles),

@@ -1,7 +1,7 @@
 //! An older scenario in the language of jobs (requirement X-JOB-1): the tables of engines become [`[[job]]`](super::jobs), line by line,
 //! with everything else, comments and order too, as it was.
 //!
-//! What comes out is read again and has to be the same configuration, or nothing comes out.
+//! The result is read again and must give the same configuration; otherwise the migration fails and writes nothing.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

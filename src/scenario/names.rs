@@ -1,7 +1,7 @@
-//! The words a scenario uses for operations, data types and rounding modes.
+//! The names of operations, data types and rounding modes in scenarios.
 //!
-//! The one place where names meet [`watershed_arith`]: a type or operation that the arithmetic gains is added to
-//! a list here and is then known to the schema, to the error messages and to the result document.
+//! The lists here connect names to [`watershed_arith`]: a new type or operation is added to a list here, and the
+//! schema, error messages and the result document then have it.
 
 use std::fmt;
 
@@ -148,8 +148,7 @@ pub fn supports(op: Op, dtype: DType) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// The name that a wrong one most likely stands for: the one that means the same, or one that is spelt like it. Better none
-/// than one that misleads.
+/// The name that a wrong one most likely means: a synonym, or a similar spelling. Better none than one that misleads.
 pub fn nearest<'a, S: AsRef<str> + ?Sized + 'a>(
     given: &str,
     candidates: impl IntoIterator<Item = &'a S>,

@@ -48,7 +48,7 @@ pub fn parse(text: &str, layout: Layout) -> Result<u64, String> {
     }
 }
 
-/// The bits that hexadecimal digits stand for.
+/// The bits of hexadecimal digits.
 ///
 /// # Errors
 /// Why they are not a bit pattern of this type, as the end of a sentence.

@@ -1,4 +1,4 @@
-//! What is wrong with a scenario, said to the person who wrote it.
+//! Errors of a scenario, with their place in the text.
 //!
 //! A [`Problem`] names the place by its path (`collective[0].participants`), so that a check that only knows the
 //! configuration can raise one; [`Problems`] holds the text as well and prints file, line and caret.

@@ -1,4 +1,4 @@
-//! Seeded random numbers, the same on every machine: a named generator, and integers all the way.
+//! Seeded random numbers, the same on every machine: a named generator and integer methods only.
 
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::Rng;

@@ -1,8 +1,9 @@
 //! The inputs and outputs of one block, cycle by cycle, so that a bench in a hardware description language can drive the same
 //! cycles and compare.
 //!
-//! A block is named as waves name it, or as summaries and messages do (`top.P4.engine`): a switch (`die.tile2.sw4.switch`), the engine behind its internal port
-//! (`die.tile2.sw4.switch.ceng`), an engine or a link with faults in the wire (`…engine`, `…fault`), an end point.
+//! A block has its name in waves, or that of summaries and messages (`top.P4.engine`): a switch
+//! (`die.tile2.sw4.switch`), the engine behind its internal port (`die.tile2.sw4.switch.ceng`), an engine or a link
+//! with faults in the wire (`…engine`, `…fault`), an end point.
 //!
 //! | file | what |
 //! |---|---|
@@ -22,8 +23,8 @@
 //! Credits that outputs have before cycle 0 stand in the comments. Registers, tables and parameters are no inputs: they are those of the
 //! scenario, whose hash is in the comments too.
 //!
-//! Limitation: a flit that came in on a channel and one on another channel of the same port never do so in one cycle, because a
-//! link carries one flit a cycle; an engine's operands of one port neither.
+//! A port has fields for one flit a cycle, and a slot for one operand, because a link carries one flit a cycle over all
+//! its channels.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

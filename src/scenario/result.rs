@@ -1,13 +1,13 @@
-//! The result document: everything a run has to say, for programs. Tables, plots and reports are made from it.
+//! The result document: all results of a run, for programs. Tables, plots and reports are made from it.
 //!
-//! Its shape is promised by [`SCHEMA_VERSION`]: a reader of one version reads every document of that version. Adding a field
-//! is compatible; renaming, removing or retyping one is not and takes a new version. [`upgraded`] brings documents of
+//! [`SCHEMA_VERSION`] fixes its shape: a reader of one version reads every document of that version. Adding a field is
+//! compatible; renaming, removing or retyping one is not and takes a new version. [`upgraded`] brings documents of
 //! older versions to today's shape, so that they can be replayed, explained and reported.
 //!
 //! | version | what changed |
 //! |--:|---|
 //! | 1 | |
-//! | 2 | `stalls` of a link is called `head_wait_cycles`, which is what it counts |
+//! | 2 | `stalls` of a link is called `head_wait_cycles` |
 
 use std::collections::BTreeMap;
 
@@ -69,7 +69,7 @@ pub struct Document {
     /// Collectives in software, in the order of the scenario.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<super::hosts::result::HostResult>,
-    /// What came of a workload; missing without one.
+    /// The outcome of a workload; missing without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload: Option<super::workload::result::WorkloadResult>,
     /// What programs did; missing without programs.
@@ -84,7 +84,7 @@ pub struct Document {
     /// The window of measurement and the network in it; missing without `[measure]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measure: Option<MeasureResult>,
-    /// Every check and what came of it.
+    /// Every check and its outcome.
     pub checks: Vec<Check>,
     /// Times that were not whole numbers of cycles and were rounded up.
     pub roundings: Vec<Rounding>,
@@ -130,7 +130,7 @@ pub enum Outcome {
     Broken,
 }
 
-/// What came of one collective.
+/// The outcome of one collective.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CollectiveResult {
     /// Its name.
@@ -271,7 +271,8 @@ pub struct LinkResult {
     pub packets: Option<u64>,
 }
 
-/// What came of one traffic, or of the replies or one class of one. With `[measure]` all but `packets` is about its window.
+/// The outcome of one `[[traffic]]`, or of its replies or of one of its classes. With `[measure]` all but `packets` is
+/// about its window.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrafficResult {
     /// Its name.

@@ -1,4 +1,4 @@
-//! Prefix scans: order registers that follow from a tree, and what every rank must get (requirement P-COL-2).
+//! Prefix scans: order registers that follow from a tree, and the golden result of every rank (requirement P-COL-2).
 
 use super::config::{Collective, CollectiveKind};
 use super::problem::Problem;

@@ -8,11 +8,11 @@
 //!                                                                      places for results: its own
 //! ```
 //!
-//! The rule that overlapping embeddings take turns (P-SW-7) holds on every plane: there, at most one collective passes a
-//! switch at a time. Segments share links, crossbars, trees and memories cycle by cycle, and none of them keeps anything
-//! that another one waits for, so that they cannot deadlock: requests wait for requests of their plane and at the root for
-//! its responses, and those only for cores, which take turns among planes. *Chosen: the paper asks for several embeddings
-//! and leaves open how they pass the switches that all of them need.*
+//! The rule that overlapping embeddings take turns (P-SW-7) holds on every plane: there, at most one collective passes
+//! a switch at a time. Segments share links, crossbars, trees and memories cycle by cycle, and none of them holds
+//! anything that another one waits for, so they cannot deadlock. Requests wait for requests of their plane and at the
+//! root for its responses, and responses only for cores, which take turns among planes. *Chosen: the paper asks for
+//! several embeddings and does not say how they share the switches that all of them need.*
 
 use std::ops::Range;
 
@@ -24,7 +24,7 @@ use super::names::DType;
 use super::problem::Problem;
 use watershed_piuma::MAX_PLANES;
 
-/// What came of one segment.
+/// The outcome of one segment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SegmentResult {
     /// Collective id of its tree.

@@ -1,4 +1,5 @@
-//! The scenarios that come with the program, and the files they name: they are part of it, so it finds them in any folder.
+//! The scenarios that come with the program, and the files they name. They are embedded, so the program finds them in
+//! any folder.
 //!
 //! A scenario of the program is in the folder [`INSIDE`] as it is in the project's: what it names relative to itself leads to other
 //! parts of the program. [`read`], [`text`], [`len`] and [`open`] take such paths like those of files.
@@ -15,7 +16,7 @@ pub const SHIPPED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/shipped
 /// Path and contents of the files that shipped scenarios read.
 const FILES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/shipped_files.rs"));
 
-/// The folder that stands for the program itself.
+/// The name of the folder of embedded files.
 pub const INSIDE: &str = "<shipped>";
 
 /// Finds a shipped scenario by its name or path.

@@ -1,5 +1,5 @@
-//! The table `[golden]`: what the golden files of a scenario hold, and how exactly they are compared. `watershed test` reads it
-//! (`watershed_study::snapshot`); a run does not.
+//! The table `[golden]`: the contents of a scenario's golden files, and the tolerances of comparison. `watershed test`
+//! reads it (`watershed_study::snapshot`); a run does not.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -63,7 +63,7 @@ pub enum Part {
     Summary,
     /// Some signals over some cycles, NAME.vcd, and part of that as a picture, NAME.wave.snap.
     Wave,
-    /// Who sent what to whom when, as text: NAME.ladder.snap.
+    /// The message ladder as text: NAME.ladder.snap.
     Ladder,
     /// The same as a picture: NAME.svg.
     LadderSvg,
@@ -90,7 +90,7 @@ pub struct Tolerance {
 }
 
 impl Tolerance {
-    /// Whether a number may stand for the golden one.
+    /// Whether a number counts as equal to the golden one.
     pub fn allows(&self, golden: f64, found: f64) -> bool {
         let most = self.absolute.unwrap_or(0.0).max(self.relative.unwrap_or(0.0) * golden.abs());
         (found - golden).abs() <= most

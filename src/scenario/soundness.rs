@@ -1,8 +1,8 @@
-//! That point-to-point packets of a scenario arrive and cannot deadlock, shown on the routing relation before cycle 0
-//! (requirement K-PIPE-1).
+//! The proof, on the routing relation and before cycle 0, that point-to-point packets of a scenario arrive and cannot
+//! deadlock (requirement K-PIPE-1).
 //!
-//! A system that is too big for a proof of its own is represented by the largest one of the same kind that is not: the
-//! same dimensions, levels or kinds of links with fewer switches, and the same channels and algorithm.
+//! A system that is too big for a proof is represented by the largest provable one of the same kind: the same
+//! dimensions, levels or kinds of links with fewer switches, and the same channels and algorithm.
 
 use super::build;
 use super::{Loaded, Problems};
@@ -55,7 +55,7 @@ pub fn soundness(loaded: &Loaded) -> Result<Soundness, Problems> {
     Ok(sound)
 }
 
-/// The same of any layout, in no more than so many steps.
+/// The same of any layout, in no more than this many steps.
 pub fn of_layout(layout: &Layout, steps: u64) -> Soundness {
     let algorithm = layout.routing.algorithm();
     let channels = layout.plan.vcs.unicast;

@@ -1,4 +1,4 @@
-//! The text of a scenario, the tree of its values with their places, and the values put on top by `--set`.
+//! The text of a scenario, the tree of its values with their places, and the overrides of `--set`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -54,7 +54,7 @@ impl Value {
         }
     }
 
-    /// The number that the text of a float stands for.
+    /// The number in the text of a float.
     pub fn float(text: &str) -> f64 {
         match text.trim_start_matches('+') {
             "nan" | "-nan" => f64::NAN,

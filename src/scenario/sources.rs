@@ -1,4 +1,4 @@
-//! Where the sources of `[[traffic]]` sit, and what they do.
+//! The places and processes of the sources of `[[traffic]]`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -78,7 +78,7 @@ impl Sources {
         Some(sources)
     }
 
-    /// Blocks of a family with the traffic beside them, which leaves the first so many point-to-point channels to them.
+    /// Blocks of a family with the traffic beside them, which leaves them the first point-to-point channels.
     pub fn beside<B>(sources: Option<&mut Sources>, blocks: Vec<B>, how: (u64, bool), left: u8) -> Vec<Beside<B>> {
         let mut ends: Vec<Beside<B>> = blocks.into_iter().map(Beside::from).collect();
         for (end, mut traffic) in sources.into_iter().flat_map(|sources| sources.take_traffic(how.0, how.1)) {

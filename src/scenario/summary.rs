@@ -23,7 +23,7 @@ impl Written {
         Self { what, path, before: "" }
     }
 
-    /// Says what came of a file that was there before: "replaced" or "as it was".
+    /// The outcome for a file that existed before: "replaced" or "as it was".
     #[must_use]
     pub fn over(mut self, before: Option<&'static str>) -> Self {
         self.before = before.unwrap_or_default();

@@ -1,9 +1,10 @@
-//! What is in the network, and what moves, over the time of a run.
+//! Samples over the time of a run: flits in the network, and flits moved.
 
 use super::run::outcome::Sample;
 use watershed_fabric::{LinkCount, Simulation};
 
-/// Looks at the network, at most so many times: when they are more, every second one goes and the pace halves.
+/// Samples the network at most [`Timeline::MOST`] times: beyond that, every second sample is dropped and the rate
+/// halves.
 #[derive(Debug, Default)]
 pub(super) struct Timeline {
     samples: Vec<Sample>,

@@ -1,16 +1,17 @@
 //! Text files that traffic is read from: traces and permutations.
 //!
-//! Both have a record a line, numbers separated by spaces, tabs or commas; `#` begins a comment, empty lines mean nothing.
+//! Both have a record a line, numbers separated by spaces, tabs or commas; `#` begins a comment, empty lines are
+//! ignored.
 //!
 //! | file | a line | rules |
 //! |---|---|---|
 //! | trace | `cycle source destination flits [class]` | cycles never fall; class 0 to 15, 0 if it is left out |
-//! | permutation | `source destination` | each source once, each destination once; who is not named sends nothing |
+//! | permutation | `source destination` | each source once, each destination once; other end points send nothing |
 //!
-//! A trace is read as the run goes on, some thousand cycles ahead ([`Reader`]): a trace of any length takes no more
-//! memory than what is ahead. It is read once before that, to find mistakes and to name its contents in the result.
-//! Packets of each class are counted on their own. Where channels are divided (a closed loop beside the trace), classes of
-//! even number go with the requests and those of odd number with the replies.
+//! A trace is read as the run goes on, some thousand cycles ahead ([`Reader`]), so its length does not affect the
+//! memory used. It is read once before that, to find mistakes and to name its contents in the result. Packets of each
+//! class are counted on their own. Where channels are divided (a closed loop beside the trace), classes of even number
+//! go with the requests and those of odd number with the replies.
 
 use std::io::BufRead;
 use std::path::Path;
@@ -135,7 +136,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Opens a trace for a system of so many end points.
+    /// Opens a trace for a system of this many end points.
     ///
     /// # Errors
     /// If it cannot be opened.

@@ -1,4 +1,4 @@
-//! Exact numbers behind the units of a scenario: nothing that a cycle count depends on goes through binary fractions.
+//! Exact numbers with units: cycle counts never depend on binary fractions.
 
 use serde::Serialize;
 
@@ -69,7 +69,7 @@ pub fn cycles(femtoseconds: u128, hertz: u64) -> (u64, bool) {
     (u64::try_from(cycles).unwrap_or(u64::MAX), !product.is_multiple_of(second))
 }
 
-/// The length of so many cycles in ns, for people.
+/// The length of this many cycles in ns, for people.
 pub fn nanoseconds(cycles: u64, hertz: u64) -> f64 {
     cycles as f64 * 1e9 / hertz as f64
 }

@@ -1,4 +1,4 @@
-//! Data that stands in a scenario as rows of numbers, for every engine.
+//! Data that a scenario lists as rows of numbers, for every engine.
 
 use super::file::Number;
 use super::names::{DType, layout};

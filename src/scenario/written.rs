@@ -1,6 +1,6 @@
-//! A checked scenario as text again: what a result document carries so that it can be run once more.
+//! A checked scenario as text: result documents carry it so that the run can be repeated.
 //!
-//! The text is the tree of values that was read, with everything a base gave and `--set` changed in place. Numbers keep the
+//! The text is the tree of values that was read, with the values of bases and of `--set` in place. Numbers keep the
 //! text they were written with, tables are in the order of their keys: equal scenarios have equal texts.
 
 use std::fmt::Write;

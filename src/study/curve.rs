@@ -4,11 +4,11 @@
 //! independent of each other and are reported in the order of their loads, so the number of threads changes nothing. A
 //! curve stops rising after the first saturated point.
 //!
-//! **Saturated** (*chosen*) is a load that the network does not carry as [`measure`](watershed_scenario::measure) defines it, or at
-//! which the mean latency exceeds [`LATENCY_LIMIT`] times that of zero load. The second criterion is the field's usual one:
-//! beyond the knee queues at the sources grow so slowly that a window of some thousand cycles accepts nearly all of what it
-//! was offered, while latency says only how long the window was. The latency of zero load is that of a run at
-//! [`ZERO_LOAD`], or at the lowest load of the curve if that is lower.
+//! **Saturated** (*chosen*) is a load that the network does not carry as [`measure`](watershed_scenario::measure)
+//! defines it, or at which the mean latency exceeds [`LATENCY_LIMIT`] times that of zero load. The second criterion is
+//! the usual one of the literature. Just beyond the knee, queues at the sources grow so slowly that a window of some
+//! thousand cycles accepts nearly all of the offered load; the latency then only reflects the length of the window. The
+//! latency of zero load is that of a run at [`ZERO_LOAD`], or at the lowest load of the curve if that is lower.
 //!
 //! **The knee**: between the last point that is not saturated and the first that is, the offered load is halved until the
 //! bracket is no wider than `tolerance`; stable points so found, and the lowest saturated one, are points of the curve.
@@ -23,9 +23,9 @@ use watershed_scenario::result::Document;
 /// Version of the shape of a curve as JSON.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// Mean latency from which on a load is saturated, in multiples of that of zero load, unless somebody says otherwise.
+/// Mean latency from which on a load counts as saturated, in multiples of the latency of zero load; the default.
 pub const LATENCY_LIMIT: f64 = 3.0;
-/// Offered load whose latency stands for that of zero load, in flits a node and cycle.
+/// Offered load whose latency is taken as that of zero load, in flits a node and cycle.
 pub const ZERO_LOAD: f64 = 0.01;
 
 /// What makes a load a saturated one.
@@ -67,7 +67,7 @@ pub struct Point {
     pub network_latency: Option<f64>,
     /// 99th percentile: the greatest of the traffics.
     pub p99: Option<u64>,
-    /// Switches visited in the mean.
+    /// Switches visited on average.
     pub hops: Option<f64>,
     /// Whether the network is saturated.
     pub saturated: bool,

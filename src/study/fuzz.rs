@@ -1,11 +1,12 @@
 //! Random scenarios of a family, and the smallest one that still fails.
 //!
-//! A case is a topology and a list of keys that are set; both are drawn from lists in which the simplest comes first. So there
-//! is an order: fewer keys, simpler topologies and smaller values are smaller cases, and a case that fails is made smaller step
-//! by step as long as what is left fails in the same way.
+//! A case is a topology and a list of keys that are set; both are drawn from lists in which the simplest comes first.
+//! This orders cases: fewer keys, simpler topologies and smaller values are smaller. A case that fails is made smaller
+//! step by step, as long as the smaller case fails in the same way.
 //!
-//! A case fails if a check of the run fails, if the run does not end, if the program panics, if the order of evaluation or the
-//! skipping of idle blocks changes the result, or if a condition of the user's holds. One that is refused is no case.
+//! A case fails if a check of the run fails, if the run does not end, if the program panics, if the order of evaluation
+//! or the skipping of idle blocks changes the result, or if a condition of the user's holds. A scenario that is refused
+//! counts as neither.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

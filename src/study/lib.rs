@@ -1,5 +1,5 @@
-//! Studies: what is made from the results of many runs. Nothing here touches a block; a study starts runs and reads result
-//! documents.
+//! Studies: tables, curves and reports from the results of many runs. Nothing here touches a block; a study starts runs
+//! and reads result documents.
 //!
 //! | file | holds |
 //! |---|---|
@@ -7,7 +7,7 @@
 //! | [`curve`] | latency and accepted throughput over offered load, saturation |
 //! | [`fuzz`] | random scenarios, and the smallest that fails |
 //! | [`named`] | studies by name, and their reports |
-//! | [`numerics`] | one vector in many orders on many shapes: bits and errors |
+//! | [`numerics`] | one vector reduced in many orders on many shapes: bits and errors |
 //! | [`pbv_table1`] | Table 1 of the PBV source |
 //! | [`piuma_paper`] | the figures of the PIUMA paper |
 //! | [`plot`] | diagrams as SVG |

@@ -1,5 +1,5 @@
-//! Studies by name: what `watershed study NAME` runs. Each starts simulations of scenarios it carries with it and lays a
-//! table beside the values of a source.
+//! Studies by name: what `watershed study NAME` runs. Each runs scenarios that are part of the program and compares the
+//! results with the values of a source.
 //!
 //! A new study is a file here and a line in [`ALL`].
 
@@ -11,8 +11,8 @@ use super::plot::Plot;
 use super::plot::escape;
 use super::report::frame;
 
-/// How a study is run; it is given whom to tell what it begins, and fills the report as it goes on: what is in it when a simulation
-/// fails or is stopped stays.
+/// How a study is run. It reports its progress through a callback and fills the report as it goes on: rows that are
+/// there when a simulation fails or is stopped stay.
 pub type Run = fn(&dyn Fn(&str), &mut Report) -> Result<(), String>;
 
 /// A study.
@@ -34,7 +34,7 @@ pub fn find(name: &str) -> Option<&'static Study> {
     ALL.iter().find(|study| study.name == name)
 }
 
-/// What came of a study.
+/// The outcome of a study.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Report {
     /// What it is about.

@@ -32,7 +32,7 @@ pub struct Ask {
     pub dtype: DType,
     /// Their bits.
     pub operands: Vec<u64>,
-    /// Orders drawn by chance, beside those that have names.
+    /// Orders drawn at random, beside those that have names.
     pub orders: u32,
     /// What they are drawn with.
     pub seed: u64,
@@ -129,7 +129,7 @@ const ENGINES: [(&str, &str, &str); 8] = [
     ("software, binary tree", "fabric", "software.algorithm = \"binary-tree\"\n"),
 ];
 
-/// Networks with so many end points: a name, and the table of the topology.
+/// Networks with this many end points: a name, and the table of the topology.
 fn shapes(count: usize) -> [(&'static str, String); 3] {
     let side = (1..=count).find(|side| side * side >= count).unwrap_or(1);
     [

@@ -1,13 +1,14 @@
 //! Table 1 of the PBV source, and what its text says of several masters: frames, times and rates beside ours (B-FIG-1 to
 //! B-FIG-5, B-HI-3, B-HI-4; paragraphs 99 to 103, 151, 153).
 //!
-//! The table's times are those of sending frames, one behind the other, and nothing else (paragraph 103). Ours under these
-//! assumptions: the frames that the simulated engines sent, counted in the run, times the time of their flits on a link. Beside it
-//! stands what the run took, with links of 10 ns, switches, engines and the shared ports of both.
+//! The table's times are only those of sending frames, one behind the other (paragraph 103). Our value under the same
+//! assumption is the number of frames that the simulated engines sent, counted in the run, times the time of their
+//! flits on a link. A second column has the simulated time of the run, with links of 10 ns, switches, engines and the
+//! shared ports of both.
 //!
-//! Both columns are runs of all 32 switches with all 1024 end points. A PBV table has 128 entries, so that the monolithic
-//! engine is a larger one of nine parts behind one port (paragraph 91): every frame from or to an end point passes that port, and
-//! the frames of the parts among themselves do not *\[chosen\]*.
+//! Both columns are runs of all 32 switches with all 1024 end points. A PBV table has 128 entries, so the monolithic
+//! engine has nine parts behind one port (paragraph 91). Every frame from or to an end point passes that port; frames
+//! between the parts do not *\[chosen\]*.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -26,7 +27,7 @@ pub const STUDY: Study = Study {
     run: study,
 };
 
-/// End points of the system in [`Shape::TABLE_1`] contribute so many words: 1056 bytes with the header.
+/// End points of the system in [`Shape::TABLE_1`] contribute this many words: 1056 bytes with the header.
 const WORDS: usize = 128;
 /// Cycles a nanosecond at PCIe 7 speed, a flit a cycle.
 const PCIE_7: f64 = 4.0;
@@ -53,7 +54,7 @@ impl Shape {
     /// The system of the table.
     pub const TABLE_1: Shape = Shape { switches: 32, nodes: 32 };
 
-    /// The scenario: so many all-reduces of a kilobyte at two lanes of PCIe 6, everything in place before.
+    /// The scenario: this many all-reduces of a kilobyte at two lanes of PCIe 6, everything in place before.
     fn scenario(self, engines: Engines, rounds: u32) -> String {
         let Shape { switches, nodes } = self;
         let tree = if engines == Engines::Monolithic { "monolithic" } else { "routes" };
@@ -329,8 +330,8 @@ pub struct Results {
     pub scenario: String,
 }
 
-/// Sixteen contexts on a board of 16 switches with so many end points each at PCIe 7 speed, shared by so many masters (paragraph
-/// 151).
+/// Sixteen contexts on a board of 16 switches with this many end points each at PCIe 7 speed, shared by this many
+/// masters (paragraph 151).
 ///
 /// # Errors
 /// If the run fails.

@@ -17,8 +17,8 @@
 //! that are too long to simulate on many nodes come from T(m) = alpha + beta m, fitted to simulated times (P-FIG-8);
 //! rows that use it say *fit*.
 //!
-//! The paper's formula and figures have no latency of switches and engines. Rows of *nearly free* switches have the same links
-//! and a clock of 100 GHz, at which switches and engines cost their cycles still, but 0.01 ns each.
+//! The paper's formula and figures have no latency of switches and engines. Rows of *nearly free* switches have the
+//! same links and a clock of 100 GHz, at which each cycle of a switch or engine takes 0.01 ns.
 
 use std::path::Path;
 
@@ -109,12 +109,12 @@ fn nodes(size: &[u32], switches: Switches, rest: &str) -> String {
     )
 }
 
-/// An all-reduce of so many f64 in the network.
+/// An all-reduce of this many f64 in the network.
 fn network(size: &[u32], elements: u64, switches: Switches) -> Result<Timed, String> {
     collective(nodes(size, switches, &format!("[[collective]]\nkind = \"allreduce\"\nelements = {elements}\n")))
 }
 
-/// A host's all-reduce of so many f64, with an overhead a round in ns.
+/// A host's all-reduce of this many f64, with an overhead a round in ns.
 fn host(size: &[u32], algorithm: &str, elements: u64, overhead: u64, switches: Switches) -> Result<Timed, String> {
     let rest = format!(
         "[[host]]\nalgorithm = \"{algorithm}\"\nmode = \"ideal\"\nexchange = \"get\"\nelements = {elements}\n\
@@ -149,8 +149,8 @@ fn hockney(points: &[(f64, f64)]) -> (f64, f64, f64) {
     (alpha, beta, residual)
 }
 
-/// The paper's bound with d_max = 4 and so many segments inside a die: eq. (1) has 2 D + 1. A path has one more, from its
-/// last landing to the root's switch.
+/// The paper's bound with d_max = 4 and this many segments inside a die: eq. (1) has 2 D + 1. A path has one more, from
+/// its last landing to the root's switch.
 fn bound(dimensions: f64, segments: f64) -> f64 {
     2.0 * (50.0 * dimensions + 25.0 * (dimensions + 1.0) + 5.0 * 4.0 * segments)
 }
@@ -308,7 +308,8 @@ fn elements(report: &mut Report) -> Result<(), String> {
     Ok(())
 }
 
-/// VGG-16 on 16 PIUMA_A100 nodes, layer by layer: the training study, of which all-reduces of more than so many elements are extended.
+/// VGG-16 on 16 PIUMA_A100 nodes, layer by layer: the training study, of which all-reduces of more than this many
+/// elements are extended.
 fn trained(report: &mut Report, longest: Option<u64>, tell: &dyn Fn(&str)) -> Result<(), String> {
     const NETWORK: &str = "PIUMA";
     const HOSTS: &str = "Rabenseifner";

@@ -1,7 +1,7 @@
 //! Small diagrams as SVG: lines and marks over two linear axes, with units and a legend.
 //!
-//! The picture has no background and takes its ink from the page (`currentColor`); in a page of its own, dark ink on a
-//! light system and light ink on a dark one. The colours of series are readable on both, and each series has a mark of
+//! The picture has no background and takes the page's text colour (`currentColor`); as a file of its own it is dark on
+//! a light system and light on a dark one. The colours of series are readable on both, and each series has a mark of
 //! its own, so that they can be told apart without colours. Numbers are printed with two decimals: the same data give
 //! the same bytes.
 

@@ -1,4 +1,5 @@
-//! What must hold of a whole trace: messages have two ends, all members of a group agree on their collectives, no rank waits for itself.
+//! Checks of a whole trace: messages have two ends, all members of a group agree on their collectives, no rank waits
+//! for itself.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What is wrong with a trace, said to the person who has it: file, rank and node.
+//! Errors of a trace, with file, rank and node.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

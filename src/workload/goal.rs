@@ -14,9 +14,10 @@
 //! }
 //! ```
 //!
-//! Labels may be missing; `tag`, `cpu` and `nic` are 0 then, and stand in any order. Comments are `//` and `/* */`. A dependency may
-//! stand before what it names. All NICs of a rank are the one port of its end point *\[chosen\]*. Sizes are in bytes, `calc` in ns. A
-//! receive from `-1` is one from any rank, with `tag -1` one of any tag.
+//! Labels may be missing; `tag`, `cpu` and `nic` may be in any order and are 0 if missing. Comments are `//` and
+//! `/* */`. A dependency may come before the operations it names. All NICs of a rank are the one port of its end point
+//! *\[chosen\]*. Sizes are in bytes, `calc` in ns. A receive from `-1` is one from any rank, with `tag -1` one of any
+//! tag.
 
 use std::collections::HashMap;
 use std::fs;

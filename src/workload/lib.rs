@@ -1,5 +1,5 @@
-//! Traces of applications: what ranks compute, send, receive and do together, and what waits for what (requirements X-WORK-1,
-//! X-WORK-2, X-WORK-5). Nothing here knows of networks.
+//! Traces of applications: what ranks compute, send, receive and do together, and their dependencies (requirements
+//! X-WORK-1, X-WORK-2, X-WORK-5). This crate is independent of networks.
 //!
 //! ```text
 //!  PREFIX.0.et, PREFIX.1.et, …  ── chakra ──┐
@@ -11,30 +11,31 @@
 //! |---|---|
 //! | [`chakra`] | MLCommons Chakra execution traces: protobuf, a file a rank |
 //! | [`goal`] | GOAL schedules, as LogGOPSim and ATLAHS read them: text, one file for all ranks |
-//! | [`check`](mod@check) | ranks that are there, messages with two ends, collectives that all members agree on, no cycles |
-//! | [`pace`](mod@pace) | how long it takes if messages and collectives take no time, and what that time is made of |
-//! | [`error`] | what is wrong with a trace: file, rank, node |
+//! | [`check`](mod@check) | checks: existing ranks, messages with two ends, collectives that all members agree on, no cycles |
+//! | [`pace`](mod@pace) | the time of a trace whose messages and collectives take no time, and its parts |
+//! | [`error`] | errors of a trace: file, rank, node |
 //! | [`model`] | neural networks as tables of layers |
 //! | [`train`] | a network that ranks train together, as a trace |
 //!
 //! # Model
 //!
-//! A rank has nodes. A node is *ready* when what it waits for has ended (or, with `irequires`, started). A node with a stream
-//! occupies it from start to end, so that the nodes of a stream run one at a time; of those that are ready the one that became so
-//! first, then the one that is written first, goes next. A node without a stream runs as soon as it is ready.
+//! A rank has nodes. A node is *ready* when the nodes it waits for have ended (or, with `irequires`, started). A node
+//! with a stream occupies it from start to end, so that the nodes of a stream run one at a time. The node that became
+//! ready first goes next; of several, the one that is written first. A node without a stream runs as soon as it is
+//! ready.
 //!
 //! | format | streams |
 //! |---|---|
 //! | Chakra | 0: the device computes; 1: the processor; 2: messages that are sent, collectives and remote memory, as ASTRA-sim has them; receives occupy none |
 //! | GOAL | `cpu N`: a stream each, for computing and for the overhead of messages |
 //!
-//! Messages match by sender, receiver and tag: the first that is sent is the first that is received. A receive from any sender or of any
-//! tag takes, of the messages that it fits, the one that came first; a message that comes goes to the receive that was posted first of
-//! those that fit it. Messages of one sender and tag never overtake each other. The n-th collective of a group is the same one for all
-//! its members, counted in the order in which they are written.
+//! Messages match by sender, receiver and tag: the first that is sent is the first that is received. A receive from any
+//! sender or of any tag takes the first matching message that arrived; an arriving message goes to the matching receive
+//! that was posted first. Messages of one sender and tag never overtake each other. The n-th collective of a group is
+//! the same one for all its members, counted in the order in which they are written.
 //!
-//! **Memory.** A node takes about a hundred bytes and its name; a trace is held as a whole while it is run. Of a Chakra file one
-//! message at a time is held besides.
+//! **Memory.** A node takes about a hundred bytes and its name; a trace is held as a whole while it is run. Reading a
+//! Chakra file also holds one message at a time.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -184,7 +185,8 @@ pub struct Collective {
     pub what: What,
     /// Index of the group.
     pub group: u32,
-    /// How much: of an all-gather what everybody has in the end, of a reduce-scatter and an all-to-all what everybody has at first.
+    /// Bytes: of an all-gather those of every member at the end, of a reduce-scatter and an all-to-all those of every
+    /// member at the start.
     pub bytes: u64,
     /// The root, as a number within the group, where there is one.
     pub root: u32,
@@ -193,23 +195,23 @@ pub struct Collective {
 /// What a collective does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum What {
-    /// Everybody gets the sum.
+    /// All members get the sum.
     AllReduce,
     /// The root gets the sum.
     Reduce,
-    /// Everybody gets what the root has.
+    /// All members get the root's vector.
     Broadcast,
-    /// Everybody waits for everybody.
+    /// All members wait for each other.
     Barrier,
-    /// Everybody gets what everybody has.
+    /// All members get the vectors of all.
     AllGather,
-    /// Everybody gets its part of the sum.
+    /// Every member gets its part of the sum.
     ReduceScatter,
-    /// Everybody gets its part of what everybody has.
+    /// Every member gets its part of every member's vector.
     AllToAll,
-    /// The root gets what everybody has.
+    /// The root gets the vectors of all members.
     Gather,
-    /// Everybody gets its part of what the root has.
+    /// Every member gets its part of the root's vector.
     Scatter,
 }
 

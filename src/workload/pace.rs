@@ -1,5 +1,5 @@
-//! How long a trace takes without a network: messages take no time, collectives none or a time that is given, streams run one node at
-//! a time. What is left is what is computed and who waits for whom.
+//! The time of a trace without a network: messages take no time, collectives none or a given time, streams run one node
+//! at a time. Only computing and dependencies remain.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};

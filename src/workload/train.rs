@@ -14,8 +14,8 @@
 //! |---|---|
 //! | operations forward | 2 × multiply-adds × minibatch |
 //! | operations backward | twice as many: gradients of the weights and of the input; once for the layer that reads the image |
-//! | bytes that they touch | input and output of the minibatch and the weights, forward; as many times that backward |
-//! | time | operations / peak or bytes / bandwidth, whatever is longer |
+//! | bytes that they touch | input and output of the minibatch and the weights, forward; the same factor backward |
+//! | time | operations / peak or bytes / bandwidth, whichever is longer |
 //! | bytes of its all-reduce | parameters × bytes an element |
 //!
 //! Layers without operations take no time and have no nodes. Updating the weights takes no time.
@@ -132,14 +132,14 @@ impl Training {
         list.nodes
     }
 
-    /// Gradients of so many elements are added up.
+    /// Gradients of this many elements are added up.
     fn all_reduce(&self, elements: u64) -> Kind {
         let bytes = elements.saturating_mul(self.element_bytes);
         Kind::Collective(Collective { what: What::AllReduce, group: 0, bytes, root: 0 })
     }
 }
 
-/// A trace in which all ranks do one all-reduce of so many bytes and nothing else.
+/// A trace in which all ranks do one all-reduce of this many bytes and nothing else.
 pub fn all_reduce(ranks: u32, bytes: u64) -> Trace {
     let kind = Kind::Collective(Collective { what: What::AllReduce, group: 0, bytes, root: 0 });
     let mut list = List::default();

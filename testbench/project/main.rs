@@ -1,4 +1,4 @@
-//! Do the README, the book, the Makefile and the test plan say what is true, and does the house stay small?
+//! Do the README, the book, the Makefile and the test plan say what is true, and does the code stay small?
 
 mod blocks_have_examples;
 mod house_stays_small;

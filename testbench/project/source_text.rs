@@ -1,4 +1,4 @@
-//! Rust sources as the checks of the house read them: without comments, strings and characters, cut into words, with lines.
+//! Rust sources as the checks of sizes and imports read them: without comments, strings and characters, cut into words, with lines.
 //!
 //! This is no parser. It knows enough of the language to find functions, structs, modules and paths in code that `rustfmt` has
 //! formatted and the compiler accepts; macros that make functions are not expanded.
@@ -53,13 +53,18 @@ pub fn examples(text: &str) -> Vec<String> {
 
 /// All files below a folder that end in `.rs`, in the order of their paths.
 pub fn files(folder: &Path) -> Vec<PathBuf> {
+    files_of(folder, "rs")
+}
+
+/// All files below a folder with an ending, in the order of their paths.
+pub fn files_of(folder: &Path, ending: &str) -> Vec<PathBuf> {
     let (mut found, mut work) = (Vec::new(), vec![folder.to_owned()]);
     while let Some(folder) = work.pop() {
         for entry in std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 work.push(path);
-            } else if path.extension().is_some_and(|ending| ending == "rs") {
+            } else if path.extension().is_some_and(|of| of == ending) {
                 found.push(path);
             }
         }

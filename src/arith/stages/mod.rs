@@ -1,4 +1,4 @@
-//! Stage registers, one by one: a two-input unit, and trees of them, as hardware holds them and waveforms show them.
+//! The stage registers of a two-input unit and of trees of units, as hardware holds them and waveforms show them.
 //!
 //! ```text
 //!             stage 1                      stage 2                              stage s
@@ -9,17 +9,18 @@
 //!                          └───────────┘                └──────────────┘                 └─────────┘
 //! ```
 //!
-//! A stage has the registers of all its datapaths side by side ([`StageRegister`]), and one more: a lone operand goes through
-//! `passed`. The control registers of a stage:
+//! A stage has the registers of all its datapaths side by side ([`StageRegister`]), and a register `passed` for an
+//! operand without a partner. The control registers of a stage:
 //!
 //! | register | meaning |
 //! |---|---|
 //! | `valid` | an operation is in this stage |
-//! | `joined` | it has two operands; else it is a lone one that passes |
-//! | `op`, `dtype`, tag | what is done, to what, and for whom |
+//! | `joined` | it has two operands; otherwise a single operand passes through |
+//! | `op`, `dtype`, tag | operation, data type, and the tag of the reduction it belongs to |
 //!
-//! Every register but `valid` **loads only with a valid input, otherwise holds**, and resets to zero; of the datapaths the one
-//! that the operation takes loads, lane by lane. A cycle in which nobody calls `clock` is one with the clock enable low.
+//! Every register but `valid` **loads only with a valid input, otherwise holds**, and resets to zero. Of the datapaths
+//! only the one that the operation uses loads, lane by lane. A cycle without a call of `clock` is a cycle with the
+//! clock enable low.
 //!
 //! | parameter | range | effect |
 //! |---|---|---|
@@ -27,8 +28,8 @@
 //! | datapaths in use | - | which of the registers there are: those of the operations and types that the unit is used for |
 //!
 //! **One implementation.** The stages are the pure functions of the units' pages, as in [`Pipe`](super::Pipe) and
-//! [`Tree`](super::Tree). Engines that nobody looks at evaluate them at once and hold the result back; an engine that is
-//! looked at clocks what is here beside that, from the same operands.
+//! [`Tree`](super::Tree). An engine that no waveform shows evaluates them at once and holds the result back. An engine
+//! that a waveform shows clocks these registers as well, from the same operands.
 //!
 //! Requirement: H-PIPE-1 (`hardware.md`).
 //!
@@ -65,7 +66,7 @@ pub trait Datapath: Copy + std::fmt::Debug {
     /// What lies in a register of a datapath.
     type Register: Copy + std::fmt::Debug;
 
-    /// The operands at the door.
+    /// The operands at the inputs.
     fn door(&self, a: Self::Word, b: Self::Word) -> Self::Register;
     /// This many segments in a row.
     fn pass(&self, segments: u8, register: Self::Register) -> Self::Register;
@@ -312,7 +313,7 @@ pub struct Exit<W> {
     pub flags: Flags,
 }
 
-/// The operands that a unit took at the last edge, for who steps a reference beside it.
+/// The operands that a unit took at the last edge, for comparison with a reference model.
 #[derive(Clone, Copy, Debug)]
 pub struct Taken<U: Datapath> {
     /// It took some.

@@ -1,4 +1,4 @@
-//! Matrix arbiter: one bit for every ordered pair says who goes first; the winner yields to everybody.
+//! Matrix arbiter: one bit for every ordered pair of requesters says which goes first; the winner then goes last.
 //!
 //! Row `i` holds the requesters that go before `i`. In hardware this is n(n-1)/2 flip-flops and one level of gates,
 //! the usual choice for small n where fairness matters; the number of words here is n.

@@ -18,7 +18,7 @@
 //! let requests: PortSet<1> = [1, 4, 6].into_iter().collect();
 //! let served: Vec<u16> = (0..4)
 //!     .map(|_| {
-//!         let winner = bank.pick(0, &requests).expect("somebody asks"); // a cycle
+//!         let winner = bank.pick(0, &requests).expect("there are requests"); // a cycle
 //!         bank.granted(0, winner);
 //!         winner
 //!     })

@@ -3,7 +3,7 @@
 //! | file | what |
 //! |---|---|
 //! | this | which algorithms there are, and the tables a switch looks up |
-//! | [`relation`] | the routing relation: outputs and channels by place, destination and chance |
+//! | [`relation`] | the routing relation: outputs and channels by place, destination and random draw |
 //! | [`proof`] | reachability and freedom of deadlock, from the relation itself |
 
 pub mod proof;
@@ -24,9 +24,9 @@ use std::sync::Arc;
 pub enum Algorithm {
     /// One shortest way, dimension by dimension.
     DimensionOrder,
-    /// A shortest way by chance.
+    /// A shortest way, drawn at random.
     MinimalRandom,
-    /// By way of a switch (or group) drawn by chance.
+    /// Over a switch (or group) drawn at random.
     Valiant,
     /// By the credits of the switch's outputs.
     Adaptive,

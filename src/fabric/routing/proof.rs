@@ -1,17 +1,17 @@
 //! Reachability and freedom of deadlock of a routing relation, shown before cycle 0 (requirement K-PIPE-1).
 //!
-//! The proof walks the relation that runs, not a drawing of it: for every destination, every draw of chance, and every
-//! place a packet can come to (input port, channel), it asks for all outputs and channels that routing may answer there
-//! over all states of the credits. From that it checks:
+//! The proof walks the relation that switches use, not a copy of it. For every destination, every random draw, and
+//! every place a packet can come to (input port, channel), it takes all outputs and channels that routing may choose
+//! there over all states of the credits. From that it checks:
 //!
-//! 1. *reachability*: every answer leads somewhere, and nothing can go round for ever: for a given destination and
-//!    draw, the places follow each other without a circle, and all end at the destination;
+//! 1. *reachability*: every choice leads somewhere, and no packet can circulate for ever: for a given destination and
+//!    draw the places form no circle, and all paths end at the destination;
 //! 2. *no deadlock*: the graph of dependencies between channels (link and point-to-point channel; an edge wherever a
 //!    packet that holds the one may wait for the other) has no circle. With escape channels that graph is the one of
-//!    the escape channels alone, and it is checked as well that from every place an escape channel can be taken, and that
-//!    a packet on an escape channel stays on them. This is stronger than Duato's condition, which allows to return, and
-//!    holds for buffers with more than one packet in them, if a switch gives an adaptive channel only with a free place
-//!    behind it, as `adapt` of the relation does.
+//!    the escape channels alone, and it is checked as well that from every place an escape channel can be taken, and
+//!    that a packet on an escape channel stays on them. This is stronger than Duato's condition, which allows packets
+//!    to return to adaptive channels. It holds for buffers with more than one packet in them, if a switch gives an
+//!    adaptive channel only when the buffer behind it has a free place, as `adapt` of the relation does.
 //!
 //! A circle is named channel by channel.
 //!
@@ -29,7 +29,7 @@ pub trait Relation {
     /// Everything routing may answer at a place.
     fn choices(&self, at: Stand, to: EndPlace, draw: u64, give: &mut dyn FnMut(Choice));
 
-    /// Draws that stand for all there are.
+    /// Draws that represent all others.
     fn draws(&self) -> Vec<u64>;
 
     /// The buffer of a channel: each has its own, unless a relation is to be looked at as if some shared one.
@@ -118,7 +118,7 @@ pub fn prove(layout: &Layout, relation: &dyn Relation) -> Result<Proof, Flaw> {
     prove_within(layout, relation, u64::MAX)
 }
 
-/// Proves a routing relation on a layout, if it takes no more than so many steps.
+/// Proves a routing relation on a layout, if it takes no more than this many steps.
 ///
 /// # Errors
 /// What is wrong with it, or [`Flaw::TooBig`].
@@ -140,7 +140,8 @@ pub fn prove_within(layout: &Layout, relation: &dyn Relation, steps: u64) -> Res
     }
     let mut walk = Walk::new(layout, relation, channels);
     for &to in &hosts {
-        // The first end point of a switch stands for all: routes depend on the switch, only the last port does not.
+        // The first end point of a switch represents all of its end points: routes depend on the switch, except for the
+        // last port.
         let place = *layout.ends.iter().find(|end| end.switch == to).expect("a host has an end point");
         for &draw in &draws {
             walk.towards(&hosts, place, draw)?;

@@ -1,5 +1,5 @@
-//! The routing relation of a plain fabric: from where a head flit stands, where it goes to and what chance drew for it, to
-//! the outputs and channels it may take.
+//! The routing relation of a plain fabric. It maps the place of a head flit, its destination and the random draw of the
+//! packet to the outputs and channels it may take.
 //!
 //! | port of the block | what |
 //! |---|---|
@@ -9,10 +9,10 @@
 //! | in: credits | of the switch's own outputs; adaptive routing only |
 //! | out: [`Route`] or all [`Choice`]s | output port, channels |
 //!
-//! A packet carries no state of its routing. What a route depends on is found again in every switch:
+//! A packet carries no state of its routing. Every switch derives again what a route depends on:
 //!
-//! - *chance* (intermediate switch, order of dimensions, direction at a tie) is a hash of the packet's number and
-//!   destination, the same everywhere on its way;
+//! - the *random draw* (intermediate switch, order of dimensions, direction at a tie) is a hash of the packet's number
+//!   and destination, the same everywhere on its way;
 //! - *phase* and *class* are those of the channel it came in on; a packet from an end point begins.
 //!
 //! The point-to-point channels are split evenly, in order, into as many classes as a routing needs. Class 0 comes first.
@@ -40,19 +40,19 @@
 //! Details *chosen*:
 //!
 //! - The date line: a packet that turns into a ring takes class 1 if its own coordinate is above its destination's, and
-//!   keeps it as long as it goes along the ring. So a packet that wraps upwards is in class 1 for the whole ring, and so
-//!   is one that goes down without wrapping; the others are in class 0. Shortest ways are half a ring at most, and that is
-//!   why neither class can close a circle.
+//!   keeps it as long as it goes along the ring. So a packet that wraps upwards is in class 1 for the whole ring, and
+//!   so is one that goes down without wrapping; the others are in class 0. Shortest ways are half a ring at most, so
+//!   neither class can close a circle.
 //! - At a tie (half way round an even ring) a bit of the draw decides, and the same bit for the whole dimension.
 //! - Valiant: a packet whose intermediate switch is its own begins in the second phase.
 //! - Adaptive with an escape channel: a packet that has taken the escape channel stays on escape channels. Buffers hold
-//!   several packets, so one that came back could wait behind another one's head while it holds an escape channel, a
-//!   wait that the escape channels' order does not see. Escape classes have one channel each, the others are adaptive,
-//!   and an adaptive channel is only given with a free place behind it.
+//!   several packets, so a packet that came back could wait behind another head while it holds an escape channel. The
+//!   order of the escape channels does not cover such a wait. Escape classes have one channel each, the others are
+//!   adaptive, and an adaptive channel is only given with a free place behind it.
 //! - Adaptive on a dragonfly decides in the source switch, with its own credits only: the detour is taken if its
 //!   first link has more than twice the free places.
 //! - Files: links are ordered by the numbers of their switches, those that go up (to a higher number) before those that
-//!   go down; a class is left for the next at every step to a link that is not later in that order.
+//!   go down. A packet changes to the next class at every step to a link that is not later in that order.
 
 use super::{Algorithm, Routing, Unroutable};
 use crate::topology::{Dragonfly, EndPlace, FatTree, Layout, Neighbours, Shape};
@@ -469,7 +469,7 @@ pub struct Router {
     algorithm: Algorithm,
     classes: Classes,
     escapes: u8,
-    /// Whether routes depend on chance.
+    /// Whether routes depend on the random draw.
     draws: bool,
     /// Per switch: the ports that lead to other switches. Packets that come in elsewhere begin.
     network: Vec<u64>,
@@ -777,8 +777,8 @@ impl Router {
         }
     }
 
-    /// Calls `give` with everything that routing may answer at this place, over all states of the credits. Chance is
-    /// the draw's, except for the ways up a tree and through a file's network, all of which are given.
+    /// Calls `give` with everything that routing may answer at this place, over all states of the credits. The draw
+    /// decides, except for the ways up a tree and through a file's network, all of which are given.
     pub fn choices(&self, at: Stand, to: EndPlace, draw: u64, give: &mut impl FnMut(Choice)) {
         let adaptive = self.algorithm == Algorithm::Adaptive;
         if at.switch == to.switch && (adaptive || !matches!(self.algorithm, Algorithm::Valiant)) {
@@ -861,9 +861,9 @@ impl Router {
     /// Route computation by credits: the way whose best channel has most free places, a channel nobody holds before one
     /// that is held; a bit of the draw settles ties.
     ///
-    /// Where there is an escape channel, a way counts only with channels that nobody holds and that have a free place, and
-    /// only those are named: a packet that was given a channel stays with it, so one that was given a full one would
-    /// wait for it without being able to escape, and four such packets can wait in a circle.
+    /// Where there is an escape channel, only channels that no packet holds and that have a free place are offered. A
+    /// packet keeps the channel it was given, so one with a full channel would wait for it without being able to
+    /// escape, and four such packets can wait in a circle.
     fn adapt(&self, at: At<'_>, stand: Stand, to: EndPlace, draw: u64) -> Route {
         let mut best: Option<(u32, Choice)> = None;
         let mut escape = None;
@@ -906,8 +906,7 @@ impl Router {
         Route { port: choice.port, vcs: choice.vcs, again: true }
     }
 
-    /// Draws that stand for all there are: every intermediate, every order, every side of a tie, and the ways they
-    /// combine.
+    /// Draws that represent all others: every intermediate, every order, every side of a tie, and their combinations.
     pub fn draws(&self) -> Vec<u64> {
         let mut all = vec![0u64];
         let mut product = |values: Vec<u64>| {

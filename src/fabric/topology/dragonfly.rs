@@ -9,8 +9,8 @@
 //!
 //! A switch is named `g<group>_<number in its group>`.
 //!
-//! Global links are arranged so *chosen, the "absolute" arrangement*: the global ports of a group are counted through its
-//! switches, c = switch x h + port; port c of a group leads to the (c mod (g - 1))-th other group, own group skipped.
+//! The arrangement of global links is the "absolute" one *chosen*. The global ports of a group are counted through its
+//! switches, c = switch x h + port. Port c of a group leads to the (c mod (g - 1))-th other group, own group skipped.
 //! With g - 1 = a h every pair of groups has one link; with fewer groups floor(a h / (g - 1)) links, and global ports
 //! that do not go into whole rounds stay free. The k-th link from group A to group B meets the k-th from B to A.
 //!

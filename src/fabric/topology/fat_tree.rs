@@ -8,10 +8,10 @@
 //!                   level 0   t0_0   t0_1   t0_2   t0_3      leaves: their down ports have the end points
 //! ```
 //!
-//! The number of a switch within its level has n - 1 digits of base k. Up port j of switch w of level l leads to the switch
-//! of level l + 1 whose number is w with digit l (the lowest is digit 0) replaced by j, and enters it at the down port
-//! that digit l of w names. So a switch reaches all leaves below it that share its digits from l on, and every shortest
-//! path between two leaves goes up to the first level at which they agree and down again.
+//! The number of a switch within its level has n - 1 digits of base k. Up port j of switch w of level l leads to the
+//! switch of level l + 1 whose number is w with digit l (the lowest is digit 0) replaced by j. It enters that switch at
+//! the down port given by digit l of w. So a switch reaches all leaves below it that share its digits from l on. Every
+//! shortest path between two leaves goes up to the first level at which they agree, and down again.
 //!
 //! | port | what |
 //! |---|---|

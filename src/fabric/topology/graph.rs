@@ -1,4 +1,4 @@
-//! A topology that a file of switches, links and end points describes.
+//! A topology read from a file of switches, links and end points.
 //!
 //! Ports are as the file says; every switch has as many as the widest one needs, and those without a link are free. This
 //! block takes a description that is sound: the reader of the file checks names, ports and connection.

@@ -13,7 +13,7 @@
 //! | [`fat_tree`](FatTree) | k-ary n-tree | n k^(n-1) | 2k |
 //! | [`dragonfly`](Dragonfly) | dragonfly | groups x switches a group | a - 1 + h + p |
 //! | [`tree`](GenericTree) | tree with a branching factor for each level | 1 + b + b b' + ... | children + parent |
-//! | [`graph`](Graph) | whatever a file says | | |
+//! | [`graph`](Graph) | a file of switches and links | | |
 //!
 //! [`trees`] lays several trees on one of them.
 

@@ -300,7 +300,7 @@ impl Nodes {
         dimensions + 1 + if self.sockets > 1 { dimensions + 1 } else { 0 }
     }
 
-    /// The channels, of so many, that a packet may use next which came in by a port and a channel.
+    /// The channels that a packet may use next, by the port and channel it came in by.
     pub fn channels(&self, port: u16, channel: u8, channels: u8) -> u32 {
         let classes = self.classes();
         let class = match port {

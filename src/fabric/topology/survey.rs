@@ -29,7 +29,7 @@ const SOURCES: usize = 4096;
 /// Measures a layout.
 ///
 /// Distances are those of the links, whatever the routing. The bisection is the smallest of these cuts: the switches in
-/// the order of their end points in two halves, and for every part of the drawing's two axes the halves left and right;
+/// the order of their end points in two halves, and, along each axis of the drawing, the halves on either side. It is
 /// an upper bound of the true one, and exact for even meshes, tori, HyperX and dragonflies. End points are halved, not
 /// switches, so that a tree is cut between its leaves.
 pub fn survey(layout: &Layout) -> Survey {

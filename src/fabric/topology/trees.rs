@@ -1,7 +1,7 @@
 //! Several trees on one topology that share as few links as it allows (requirement P-EMB-4).
 //!
-//! On n places that are all joined, a star to a root takes all links of the root: a second tree has none left there. Trees
-//! of two centres need not collide. With m = floor(n / 2) and places counted round from the middle one, tree k has
+//! On n places that are all joined, a star uses all links of its root, and leaves none for a second tree. Trees with
+//! two centres avoid that. With m = floor(n / 2) and places counted round from the middle one, tree k has
 //!
 //! ```text
 //!      k+1 ──┐                     ┌── k+m+1
@@ -20,7 +20,7 @@
 
 use super::{Die, Nodes, die_port as port};
 
-/// How many trees on so many places that are all joined have no link in common.
+/// How many trees on this many places that are all joined have no link in common.
 pub fn disjoint_trees(places: u32) -> u32 {
     (places / 2).max(1)
 }

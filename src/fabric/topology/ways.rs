@@ -1,15 +1,15 @@
-//! Shortest ways, centres and disjoint trees on any graph of switches: what an embedding needs where no arithmetic knows
-//! the topology (requirement X-NET-1).
+//! Shortest ways, centres and disjoint trees on any graph of switches, for embeddings on topologies without a formula
+//! (requirement X-NET-1).
 //!
 //! | question | answer |
 //! |---|---|
 //! | which way to a switch | the fewest links; of those ways the one of least latency, then the lowest port at each step *chosen* |
-//! | which switch is in the middle of some | that of least eccentricity: the least number of links to the farthest of them; ties go to one of themselves, then to the lowest *chosen* |
+//! | which switch is in the middle of a set | that of least eccentricity: the least number of links to the farthest of them; ties go to a member of the set, then to the lowest *chosen* |
 //! | how many trees have no link in common | as many spanning trees as the graph has, found by matroid union (Roskind and Tarjan: edge-disjoint minimum-cost spanning trees) |
 //!
-//! Cost: a search is a step for every link; a middle is a few searches where distances differ, up to [`Ways::SEARCHES`] where
-//! they do not (a torus), and then the best of those *chosen*; disjoint trees are looked for in graphs of up to
-//! [`Ways::DISJOINT`] switches.
+//! Cost: a search takes a step for every link. A middle takes a few searches where distances differ. Where they do not
+//! (a torus), it takes the best of up to [`Ways::SEARCHES`] searches *chosen*. Disjoint trees are looked for in graphs
+//! of up to [`Ways::DISJOINT`] switches.
 
 use super::Layout;
 use crate::NodeKind;
@@ -186,8 +186,8 @@ impl Ways {
         (0..self.switches() as u32).min_by_key(rank).expect("a system has switches")
     }
 
-    /// Up to so many trees, each over all switches, of which no two have a link in common, as marks of their links; fewer if
-    /// the graph has no more. Links near `centre` come first, so that trees are not deep.
+    /// Up to this many trees, each over all switches, of which no two have a link in common, as marks of their links;
+    /// fewer if the graph has no more. Links near `centre` come first, so that trees are not deep.
     pub fn disjoint(&self, centre: u32, most: usize) -> Vec<Vec<bool>> {
         if self.switches() > Self::DISJOINT {
             return Vec::new();
@@ -210,8 +210,8 @@ impl Ways {
             .unwrap_or_default()
     }
 
-    /// As many links as can be divided into so many forests, link by link: one that closes a circle in every forest takes the
-    /// place of another one that has a place elsewhere.
+    /// As many links as can be divided into this many forests, link by link: one that closes a circle in every forest
+    /// takes the place of another one that has a place elsewhere.
     fn forests(&self, order: &[u32], count: usize) -> Vec<Vec<bool>> {
         let mut forests = Forests { ways: self, of: vec![None; self.links.len()], near: vec![Vec::new(); count] };
         for near in &mut forests.near {

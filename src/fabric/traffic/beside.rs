@@ -1,4 +1,4 @@
-//! An end point with background traffic beside what a family has there.
+//! An end point of a family with background traffic beside it.
 //!
 //! ```text
 //!              ┌───────────── end point ─────────────┐
@@ -8,8 +8,8 @@
 //!              └─────────────────────────────────────┘
 //! ```
 //!
-//! The block has the first point-to-point channels and all set-routed ones, traffic the channels behind them
-//! ([`Traffic::leave`](super::Traffic::leave)). An end point without traffic costs a pointer.
+//! The family's block has the first point-to-point channels and all set-routed ones; traffic has the channels behind
+//! them ([`Traffic::leave`](super::Traffic::leave)). An end point without traffic costs a pointer.
 
 use super::{MayHaveTraffic, Traffic};
 use crate::{Block, Flit, Io};

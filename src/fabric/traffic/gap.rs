@@ -1,16 +1,15 @@
-//! Geometric gaps: how long until a thing happens that happens in each cycle with probability p, in one draw instead of
-//! one a cycle, exactly and with integers only.
+//! Geometric gaps: the time to the next event that happens in each cycle with probability p, in one draw instead of one
+//! a cycle, exactly and with integers only.
 //!
-//! With q = 1 - p, the gap G (cycles in which it does not happen before the one in which it does) has
-//! P(G < k) = 1 - q^k. [`Gaps`] tabulates that function for k = 1 to 64 in 64-bit fixed point, so a uniform 64-bit
-//! number looked up in the table is a gap below 64, or says that the gap is not below 64. A geometric distribution has
-//! no memory: the number of whole blocks of 64 cycles that pass is geometric again, with parameter 1 - q^64, and
-//! independent of the place within the last block. So the next level of tables counts blocks of 64, the next one blocks
-//! of 4096, and a gap of a million cycles costs a handful of draws.
+//! With q = 1 - p, the gap G (cycles before the event) has P(G < k) = 1 - q^k. [`Gaps`] tabulates that function for k =
+//! 1 to 64 in 64-bit fixed point, so a uniform 64-bit number looked up in the table is a gap below 64, or says that the
+//! gap is not below 64. A geometric distribution has no memory: the number of whole blocks of 64 cycles that pass is
+//! geometric again, with parameter 1 - q^64, and independent of the place within the last block. So the next level of
+//! tables counts blocks of 64, the next one blocks of 4096, and a gap of a million cycles costs a handful of draws.
 //!
-//! Every entry is the true probability to within 2^-64, the same error that rounding p itself to 64 bits makes; powers of
-//! q are multiplied out with 127 bits. No logarithm is taken, so every machine draws the same (K-DET-1), and what is
-//! drawn depends on the source's own stream only: not on when it is asked.
+//! Every entry is the true probability to within 2^-64, the same error that rounding p itself to 64 bits makes; powers
+//! of q are multiplied out with 127 bits. No logarithm is taken, so every machine draws the same (K-DET-1). A draw
+//! depends on the source's own stream only, and not on the cycle in which it is made.
 
 use watershed_kernel::Rng;
 
@@ -31,8 +30,8 @@ pub struct Gaps {
 }
 
 impl Gaps {
-    /// Gaps between things that happen with probability `threshold / 2^64` in a cycle (see [`Rng::threshold`]);
-    /// `u64::MAX` stands for certainty.
+    /// Gaps between events that happen with probability `threshold / 2^64` in a cycle (see [`Rng::threshold`]);
+    /// `u64::MAX` means every cycle.
     pub fn new(threshold: u64) -> Gaps {
         let mut tables = Vec::new();
         let mut q = ONE - (u128::from(threshold) << 63);

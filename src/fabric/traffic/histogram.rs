@@ -5,7 +5,7 @@
 //! | below 1024 | 1 | none |
 //! | 2^k to 2^(k+1), k >= 10 | 2^(k-9) | below 1/512 = 0.2 % |
 //!
-//! Count, sum, least and greatest are exact whatever the latency. Buckets come into being up to the longest latency seen.
+//! Count, sum, least and greatest are exact whatever the latency. Buckets are allocated up to the longest latency seen.
 
 /// Latencies below this are counted one by one.
 const EXACT: u64 = 1 << 10;

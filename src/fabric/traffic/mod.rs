@@ -24,21 +24,22 @@
 //!
 //! **Lanes.** Channels can be divided into lanes of equal size: packets of one lane use its channels only, from the
 //! source to the sink, and enter independently of those of other lanes. Requests and replies of a closed loop have a
-//! lane each, so that neither can ever wait for the other. The first channels can be left to somebody else
+//! lane each, so that neither can ever wait for the other. The first channels can be left to the end point's own block
 //! ([`Traffic::leave`]); the lanes divide those behind them.
 //!
 //! **Numbers.** A packet carries the number of its class in the tag's id, so that sinks count by class. Its own number
 //! (`seq`) starts at a random value of the source's own stream. Requests and replies have no room for their sender in
-//! the header, so their number is the sender and 12 random bits (*chosen*), and a reply's header holds the cycle in which
+//! the header, so their number is the sender and 12 random bits (*chosen*). A reply's header holds the cycle in which
 //! its *request* was created: the latency of a reply is the round trip.
 //!
-//! **Sinks** take whatever arrives at once and check every flit: packets whole, words as sent, addressed to them. With
-//! checks off they only count. What is counted is exact for any length of run.
+//! **Sinks** take every flit in the cycle of its arrival and check it: packets whole, words as sent, addressed to them.
+//! With checks off they only count. Counts are exact for any length of run.
 //!
 //! **Cost.** An end point is evaluated in cycles in which a packet is created or a flit or credit arrives, and in no
-//! other. Nothing is allocated for a packet once the queues have found their size.
+//! other. Packets allocate no memory once the queues have grown to their size.
 //!
-//! **Limitations.** A header holds 40 bits of the creation cycle: latencies from 2^40 cycles on are not seen as such.
+//! **Limitations.** A header holds 40 bits of the creation cycle: latencies of 2^40 cycles and more are reported modulo
+//! 2^40.
 //!
 //! ```
 //! use watershed_fabric::bench::{Bench, NoTables};
@@ -111,7 +112,7 @@ pub struct Created {
     pub flits: u64,
 }
 
-/// A packet of which something was measured: that it arrived after so many cycles, or waited so many to enter.
+/// A packet of which something was measured: that it arrived after this many cycles, or waited this many to enter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Measured {
     /// The cycle in which it was created.
@@ -178,7 +179,7 @@ pub struct Traffic {
     pending: usize,
     lanes: Vec<Lane>,
     next_lane: usize,
-    /// Point-to-point channels before those of the lanes, which belong to somebody else.
+    /// Point-to-point channels before those of the lanes, which belong to the end point's own block.
     left: u8,
     arriving: Vec<Arriving>,
     received: Vec<Received>,
@@ -186,7 +187,7 @@ pub struct Traffic {
     effects: Vec<(u16, Effect)>,
     sent_flits: u64,
     checked: bool,
-    /// Packets that arrived and packets that entered, for who measures; `None` if nobody does.
+    /// Packets that arrived and packets that entered, for measurements; `None` if nothing is measured.
     measured: Option<Box<(Vec<Measured>, Vec<Measured>)>>,
     /// Cycle from which the sink takes flits; before it, it blocks its port.
     consume_from: Cycle,
@@ -233,7 +234,7 @@ impl Traffic {
         self.consume_from = cycle;
     }
 
-    /// Leaves the first so many point-to-point channels to somebody else at this port.
+    /// Leaves the first `channels` point-to-point channels of this port to the end point's own block.
     pub fn leave(&mut self, channels: u8) {
         self.left = channels;
     }

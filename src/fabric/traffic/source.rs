@@ -1,4 +1,4 @@
-//! A source: when it creates packets, how long they are, where they go.
+//! A source of packets: times of creation, lengths, destinations.
 //!
 //! | process | packets are created | parameters |
 //! |---|---|---|
@@ -9,9 +9,9 @@
 //! | fed | as a trace says | |
 //! | answers | when a request has arrived whole, `service` cycles later | service time |
 //!
-//! A bursty source is on for a share alpha / (alpha + beta) of the time. Its probability while on is the mean's divided by
-//! that share, and whether it is on in its first cycle is drawn with that share: so the mean rate is exact from the first
-//! cycle on. Bursts last 1 / beta cycles in the mean, pauses 1 / alpha.
+//! A bursty source is on for a share alpha / (alpha + beta) of the time. Its probability while on is the mean's divided
+//! by that share, and whether it is on in its first cycle is drawn with that share: so the mean rate is exact from the
+//! first cycle on. Bursts last 1 / beta cycles on average, pauses 1 / alpha.
 //!
 //! All draws come from the source's own stream, and gaps are drawn whole ([`Gaps`]): a source that has nothing to create
 //! for a thousand cycles is not evaluated in them.
@@ -24,12 +24,12 @@ use watershed_kernel::{Cycle, Rng};
 /// Where a source's packets go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// Any of the end points `0..ends` with equal chance, the source itself included.
+    /// Any of the end points `0..ends` with equal probability, the source itself included.
     Uniform {
         /// How many end points there are.
         ends: u32,
     },
-    /// Any of the end points `0..ends` but the source itself, with equal chance.
+    /// Any of the end points `0..ends` but the source itself, with equal probability.
     Others {
         /// How many end points there are, at least 2.
         ends: u32,
@@ -145,7 +145,7 @@ pub enum Process {
     Bernoulli(Arc<Gaps>),
     /// On and off.
     Bursty(Arc<Bursts>),
-    /// Evenly: so many packets a cycle, times 2^64.
+    /// Evenly: this many packets a cycle, times 2^64.
     Periodic(u64),
     /// With a window of outstanding requests.
     ClosedLoop {
@@ -196,7 +196,7 @@ impl Process {
     }
 }
 
-/// All there is to say about a source.
+/// The specification of a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spec {
     /// When it creates packets.

@@ -1,4 +1,4 @@
-//! What moves, flits and credits, and the rules it moves by.
+//! How flits and credits move.
 
 use super::queue::{Arrival, Crossing, Input, Return, Slot, Whither};
 use super::{CHECKED, DIVIDED, Seen, UNSEEN, WATCHED};
@@ -45,7 +45,7 @@ pub(crate) struct Flow {
     pub(crate) credit_delay: u16,
     /// Whether any route computation has said that it is asked again.
     pub(crate) asks_again: bool,
-    /// What flits did, if somebody wants to know.
+    /// The journal of flits, if it is kept.
     pub(crate) journal: Option<Box<crate::Journal>>,
     /// Whether a point-to-point channel stays with its packet until the tail's credit is back.
     pub(super) drains: bool,
@@ -59,7 +59,7 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    /// Writes down what happened to a flit of the pool at queue or output channel `q`, if somebody wants to know.
+    /// Writes down what happened to a flit of the pool at queue or output channel `q`, if it is recorded.
     #[inline]
     pub fn note(&mut self, q: usize, entry: u32, what: crate::Moved) {
         let channel = (q & ((1 << self.vc_shift) - 1)) as u8;
@@ -70,7 +70,7 @@ impl Flow {
         }
     }
 
-    /// Writes down that a flit went into an engine's slot, if somebody wants to know.
+    /// Writes down that a flit went into an engine's slot, if it is recorded.
     #[inline]
     pub fn note_put(&mut self, port: u32, flit: &Flit, visible: Cycle) {
         if let Some(journal) = &mut self.journal {

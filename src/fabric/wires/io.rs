@@ -1,4 +1,4 @@
-//! What a block sees of its ports.
+//! The view that a block has of its ports.
 
 use super::Wires;
 use crate::ports::channel;
@@ -103,7 +103,7 @@ impl<'a> Io<'a> {
         self.wires.head(q).map(|(flit, _)| flit.on(vc))
     }
 
-    /// The flit so many places behind the head of an input queue, if it is there.
+    /// The flit this many places behind the head of an input queue, if it is there.
     #[inline]
     pub fn behind_head(&self, port: u16, vc: u8, places: u16) -> Option<Flit> {
         let queue = &self.wires.inputs[self.wires.queue(self.port(port), self.vc(vc))];

@@ -1,6 +1,6 @@
-//! The arenas of a system: the input queues of every port of every node, and what is under way. Nodes and the sending
-//! sides of ports have files of their own (`node`, `ports`); so have what stands in queues and moves on links (`queue`), the rules
-//! it moves by (`flow`), and what a block sees of its ports (`io`).
+//! The arenas of a system: the input queues of every port of every node, and the flits and credits under way. Nodes and
+//! the sending sides of ports have files of their own (`node`, `ports`), and so have the entries of queues and links
+//! (`queue`), their movement (`flow`), and the view that a block has of its ports (`io`).
 //!
 //! ```text
 //!   node n ──┬─ port p ──┬─ vc v:  input queue ◀── Arrival ◀── link ◀── peer      q = (port_base(n)+p) << vc_shift | v
@@ -9,15 +9,15 @@
 //! ```
 //!
 //! All state lives in flat arrays indexed by (node, port, channel), because a system may have millions of idle
-//! switches: an idle input queue is 16 bytes and holds no buffer. Flits that are queued anywhere stand in one pool as
-//! linked lists; memory follows the number of live flits, not the number of buffers, and the pool's last freed entry
-//! is the next one used, so a small system runs in the first-level cache. What a hop touches of a switch is a line of the
-//! cache each: the node's record, the queues of a port, the sending side of a port.
+//! switches: an idle input queue is 16 bytes and holds no buffer. All queued flits are in one pool, as linked lists, so
+//! memory grows with the number of live flits and not with the number of buffers. The last freed entry is used next, so
+//! a small system runs in the first-level cache. A hop touches three cache lines of a switch: the node's record, the
+//! queues of a port, and the sending side of a port.
 //!
-//! Timing (requirements K-CLK-1, P-SW-6): what a block sends in cycle t on a link of latency L is committed to the
-//! far queue at the start of t + L + 1 (cycle t + L is the cycle in which the channel delivers). A credit travels the
-//! same way back. From the send to the cycle in which the returned credit can be spent again, a switch that takes the
-//! flit at once needs [`credit_round_trip`] cycles.
+//! Timing (requirements K-CLK-1, P-SW-6): a flit sent in cycle t on a link of latency L is committed to the far queue
+//! at the start of t + L + 1; the channel delivers it in cycle t + L. A credit takes as long on its way back. From the
+//! send to the cycle in which the returned credit can be spent again, a switch that takes the flit at once needs
+//! [`credit_round_trip`] cycles.
 
 use flow::{Busy, channel_mask};
 use queue::{append, shuffle_apart};
@@ -53,9 +53,9 @@ pub(crate) use queue::{AGAIN, Arrival, Input, Return, Slot, State};
 ///
 /// See [`Pipeline`](super::Pipeline) for `post` and `front`. A buffer of this depth sustains one flit a cycle (on a
 /// link that takes one); with depth d below it the rate is d / round trip, exactly. Point-to-point channels: exact for
-/// packets of one flit while the rate is below that of their pipeline (a queue of a switch starts a packet every
-/// 1 + `front` cycles, because its steps begin when the tail before has left); body flits pass no front stages, so
-/// longer packets do better than this. A [`RouterCfg::credit_delay`](super::RouterCfg::credit_delay) adds to it.
+/// packets of one flit while the rate is below that of their pipeline. (A queue of a switch starts a packet every 1 +
+/// `front` cycles, because its steps begin when the tail before has left.) Body flits pass no front stages, so longer
+/// packets reach a higher rate. A [`RouterCfg::credit_delay`](super::RouterCfg::credit_delay) adds to it.
 pub fn credit_round_trip(latency: u16, cycles_per_flit: u16, post: u16, front: u16) -> u64 {
     2 * u64::from(latency) + 1 + u64::from(cycles_per_flit) + u64::from(post) + u64::from(front)
 }
@@ -64,16 +64,16 @@ pub fn credit_round_trip(latency: u16, cycles_per_flit: u16, post: u16, front: u
 /// asked ahead of time.
 pub(super) const FAR_AWAY: usize = 1024;
 
-/// Nobody looks at what moves.
+/// Without observers of flits and credits.
 pub(super) const UNSEEN: u8 = 0;
-/// Link monitors do.
+/// With link monitors.
 pub(super) const CHECKED: u8 = 1;
 /// A bit: the system is divided into parts, and links may lead into others.
 pub(super) const DIVIDED: u8 = 2;
 /// Nobody, in a part; and link monitors in one.
 const UNSEEN_PART: u8 = UNSEEN | DIVIDED;
 const CHECKED_PART: u8 = CHECKED | DIVIDED;
-/// Whoever there is: link monitors, the journal, waves, links that are busy for several cycles, other parts.
+/// The observers there are: link monitors, the journal, waves, links that are busy for several cycles, other parts.
 pub(super) const WATCHED: u8 = 7;
 
 // Who is watched is looked at in every way there is; and code for parts is not the code for all.
@@ -122,7 +122,7 @@ pub struct Wires {
 }
 
 impl Wires {
-    /// The arenas of each part of a system, made by so many threads.
+    /// The arenas of each part of a system, made by this many threads.
     pub(super) fn new(
         plan: &Plan,
         depths: Depths<'_>,
@@ -364,7 +364,7 @@ impl Wires {
     /// Sends a flit that leaves over `port` on channel `vc`: spends the credit and enters it into the link.
     ///
     /// # Panics
-    /// If there is no credit: whoever allocates must look at it first.
+    /// If there is no credit: the allocator must check for one first.
     #[inline]
     pub(super) fn send(&mut self, port: u32, vc: u8, flit: Flit, pipeline: u16, waited: u64) {
         let entry = self.flow.store(flit);
@@ -385,8 +385,8 @@ impl Wires {
         };
     }
 
-    /// The start of a cycle: commits what the channels deliver, wakes whom it reaches, and puts the awake nodes into
-    /// `list`, ascending.
+    /// The start of a cycle: commits what the channels deliver, wakes the receiving nodes, and puts the awake nodes
+    /// into `list`, ascending.
     pub(super) fn commit(&mut self, list: &mut Vec<u32>, shuffle: Option<&mut watershed_kernel::Rng>) {
         let now = self.flow.now;
         let mut arrivals = self.flow.arrivals.take(now);
@@ -411,9 +411,8 @@ impl Wires {
         self.wake.drain_into(list);
     }
 
-    /// Asks memory ahead of time for what the clocks of switches will look at: for the record of the first of three that are to
-    /// come, for the queues with packets of the second and the ports these came in by, for the flits that stand in those of the
-    /// third, which comes soonest.
+    /// Prefetches what the next three switches will read. Of the last of them it fetches the record, of the second the
+    /// queues with packets and the ports these came in by, of the next one the flits in these queues.
     #[inline(always)]
     pub(super) fn ask_ahead(&self, [far, near, next]: [Option<u32>; 3]) {
         let shift = self.flow.vc_shift;

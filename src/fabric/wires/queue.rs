@@ -1,4 +1,4 @@
-//! What stands in queues and moves on links: the state of an input queue, flits of the pool, arrivals, returned credits.
+//! The entries of queues and links: the state of an input queue, flits of the pool, arrivals, returned credits.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -1,23 +1,24 @@
-//! Who may say what about a context: one check before a message changes anything (B-ERR-4).
+//! Admission: the check of a message's sender, run and context state before it changes anything (B-ERR-4).
 //!
 //! | message | sender | run | state |
 //! |---|---|---|---|
 //! | initialisation | an owner of the context | | |
-//! | initialisation of a stored context | and the device that initialised it, or the one above | | |
+//! | initialisation of a stored context | an owner that is the device that initialised it or the one above | | |
 //! | control | the device above | close: the present one | close: tracked |
 //! | command, multicast | the device above, or the collector | a new one; the present one is once more | not inactive |
 //! | contribution, failure | an end device of the table, at its P_ID and in the PBV | the present one | tracked |
 //! | partial | an engine of the table, at its P_ID and in the PBV | the present one | tracked |
 //! | satisfied | the device above | the present one | waiting; with an error tracked too |
-//! | error that names who is missing | as a contribution or partial, and it has not answered yet | the present one | tracked |
+//! | error that names missing devices | as a contribution or partial, and it has not answered yet | the present one | tracked |
 //! | error about the set-up | an engine below | | |
 //! | other errors | above or below: they answer a frame of this engine and change nothing | | |
 //! | retry | above or below | | |
 //!
-//! The device above is the engine that the initialisation names, at the master whoever sent the initialisation; the collector is
-//! the engine that expects the response of this one, which is further up where responses are handed on. The
-//! [owners](crate::tables::Owners) of a context, its source and the engine above, are known before its first frame. What
-//! another engine hands on is looked at by the collector. Requester IDs are stamped by the fabric: nobody forges them *\[chosen\]*.
+//! The device above is the engine that the initialisation names; at the master it is the sender of the initialisation.
+//! The collector is the engine that expects the response of this one; where responses are forwarded it is further up.
+//! The [owners](crate::tables::Owners) of a context, its source and the engine above, are known before its first frame.
+//! The collector checks the frames that another engine forwards. The fabric stamps requester IDs, so they cannot be
+//! forged *\[chosen\]*.
 //!
 //! Paragraph 96.
 

@@ -6,11 +6,11 @@
 //!          ◀── partial of C ── B ◀── partial of C ── C
 //! ```
 //!
-//! A context has two bit vectors for that: the PBV, whose answers are expected, and the entries that messages go down to. At
-//! an engine that forwards, engines below it are in the second only; at the one above, in the first only. A forwarded frame
-//! keeps its requester, so that answers are tracked by responder, and carries the P_ID of the engine that hands it on;
-//! where answers of engines are expected to which nothing is sent, the entry is looked up by the requester *\[chosen\]*.
-//! An engine that forwards and has no nodes in the context answers nothing itself.
+//! A context has two bit vectors for that: the PBV, whose answers are expected, and the entries that messages go down
+//! to. At an engine that forwards, engines below it are in the second only; at the one above, in the first only. A
+//! forwarded frame keeps its requester, so that answers are tracked by responder, and carries the P_ID of the
+//! forwarding engine. Where an engine expects answers of engines to which it sends nothing, it looks up the entry by
+//! the requester *\[chosen\]*. An engine that forwards and has no nodes in the context answers nothing itself.
 
 use super::{Ce, CeCx, Outgoing, Target};
 use crate::context::State;

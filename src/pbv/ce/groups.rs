@@ -7,9 +7,9 @@
 //! ```
 //!
 //! Each group is a context with its own tree; the contexts' CC_IDs follow each other and they have one master engine
-//! *\[chosen\]*. There, a group that is complete is noted with its run; satisfied goes down to a group as soon as it was
+//! *\[chosen\]*. The master notes the run of each complete group. Satisfied goes down to a group as soon as it was
 //! commanded and all other groups are complete in its run. Engines below pass satisfied on whether they have sent their
-//! own partial response or not. A node that is not there yet keeps it and does not wait at its barrier.
+//! own partial response or not. A node that has not reached its barrier yet keeps it and does not wait there.
 //!
 //! The source of a group is told by a partial (barrier met) that its group is complete; when it has that of every group it
 //! may begin the next run. A group that is complete without some of its participants makes the others go on with an error;

@@ -1,13 +1,13 @@
-//! What the memories of a collective engine can do in a cycle: each has so many ports, and what touches many entries takes
-//! the cycles that these need *\[chosen\]* (B-CE-3, B-CE-5, B-ERR-1).
+//! The ports of a collective engine's memories, and the cycles of operations that touch many entries *\[chosen\]*
+//! (B-CE-3, B-CE-5, B-ERR-1).
 //!
-//! The table stands on the page of the [collective engine](super).
+//! The table is on the page of the [collective engine](super).
 
 use std::collections::VecDeque;
 
 use crate::context::Context;
 
-/// What waits for ports.
+/// The accesses that wait for ports.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Memory {
     /// Contexts whose accumulators are being cleared: slot, generation, words left.
@@ -31,7 +31,7 @@ impl Memory {
         self.clears.iter().any(|&(other, ..)| other == slot)
     }
 
-    /// Clears by so many ports that are left in this cycle.
+    /// Clears words through the ports that are free in this cycle.
     pub fn tick(&mut self, mut ports: u32) {
         while ports > 0
             && let Some((.., left)) = self.clears.front_mut()

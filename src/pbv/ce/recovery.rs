@@ -1,19 +1,19 @@
-//! What the collective engine does about frames that do not come: watchdogs, retries, answers once more (B-ERR-1 to B-ERR-3).
+//! Recovery of the collective engine from missing frames: watchdogs, retries, repeated answers (B-ERR-1 to B-ERR-3).
 //!
-//! | who waits | for | on a time-out |
+//! | what waits | for | on a time-out |
 //! |---|---|---|
-//! | an active context, commanded or begun by its source's contribution | participants | those that are missing are asked again, so often; then they are reported, and what is there is the answer, marked as an error |
-//! | a context whose partial response is under way | the final result | the engine above is asked for it; in the end everybody below is told that there is none |
-//! | a context with a multicast | acknowledgements | the data goes out again to whoever has not acknowledged it; then they are reported |
+//! | an active context, commanded or begun by its source's contribution | participants | the missing ones are asked again, up to `retries` times; then they are reported, and the contributions so far are the answer, marked as an error |
+//! | a context whose partial response is under way | the final result | the engine above is asked for it; in the end all below get a result that is marked as an error |
+//! | a context with a multicast | acknowledgements | the data goes out again to those that have not acknowledged it; then they are reported |
 //!
-//! An engine keeps what it may have to send again: its response and the result of the present run, the data of a multicast, and,
-//! where contexts are armed again, the answer of the run before *\[chosen\]*: nobody can be further behind. A subservient
-//! engine whose multicast is acknowledged waits for nothing more.
+//! An engine keeps the frames that it may have to send again: its response and the result of the present run, the data
+//! of a multicast, and, where contexts are armed again, the answer of the run before. No device can be further behind
+//! *\[chosen\]*. A subservient engine whose multicast is acknowledged waits for nothing more.
 //!
-//! A run ends early where a result that is marked as an error comes down before everybody has answered, and at the master when
-//! its source closes it, which has given up: then it ends as a time-out ends it *\[chosen\]*.
+//! A run ends early, as if by a time-out, in two cases: a result that is marked as an error comes down before all
+//! participants have answered, or the source gives up and closes the run at the master *\[chosen\]*.
 //!
-//! When the earliest deadline has come, the contexts of the store are looked at one after the other, as many a cycle as the
+//! When the earliest deadline is due, the contexts of the store are scanned one after the other, as many a cycle as the
 //! memory has ports.
 //!
 //! Paragraph 98.
@@ -23,7 +23,8 @@ use crate::context::State;
 use crate::packet::{Body, Header, Message, NO_DEVICE, Packet, Status};
 use watershed_kernel::Cycle;
 
-/// An engine that waits for the final result waits for everybody's tasks: so many time-outs *\[chosen\]*.
+/// An engine that waits for the final result waits for the tasks of all participants, so it waits this many time-outs
+/// *\[chosen\]*.
 const WAITING_TIMES: u64 = 32;
 
 impl Ce {
@@ -40,12 +41,12 @@ impl Ce {
         }
     }
 
-    /// Somebody asks again. Upstream: the response is sent again if there is one, and a command that was lost is made up for.
-    /// Below: the answer is sent again if there is one.
+    /// A device asks again. Upstream: the response is sent again if there is one, and a command that was lost is made
+    /// up for. Below: the answer is sent again if there is one.
     pub(super) fn repeat(&mut self, slot: u16, header: &Header, cx: &mut CeCx<'_>) -> Tracked {
         let me = self.me;
         let context = self.at(slot);
-        // The source is above the master, and has no answer like everybody else.
+        // The source is above the master, and gets no answer either.
         let above = header.requester == context.above || header.requester == context.collector;
         if context.is_master() || !above {
             self.answer_again(slot, header, cx);
@@ -91,7 +92,7 @@ impl Ce {
         }
         let context = self.at(slot);
         if context.is_multicast() && !context.is_master() {
-            // Whoever sends the data again has no acknowledgement.
+            // A sender that repeats the data has no acknowledgement.
             if context.state == State::Done {
                 let packet = context.response(Message::Partial, me);
                 cx.out.push(Outgoing { packet, target: Target::Header });
@@ -209,7 +210,8 @@ impl Ce {
         self.alarm = self.contexts().filter_map(|context| context.deadline).min().unwrap_or(Cycle::MAX);
     }
 
-    /// The answer from upstream does not come: it is asked for, and in the end everybody below is told that there is none.
+    /// The answer from upstream does not come: it is asked for, and in the end all devices below are told that there is
+    /// none.
     fn watch_waiting(&mut self, slot: u16, cx: &mut CeCx<'_>) {
         let me = self.me;
         let context = self.at(slot);
@@ -228,7 +230,7 @@ impl Ce {
         self.forsake(slot, cx);
     }
 
-    /// Nobody above answers, or ever commanded the run: everybody below is told that there is no result.
+    /// No device above answers, or ever commanded the run: all devices below are told that there is no result.
     fn forsake(&mut self, slot: u16, cx: &mut CeCx<'_>) {
         let me = self.me;
         let context = self.at(slot);

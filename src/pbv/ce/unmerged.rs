@@ -1,15 +1,16 @@
-//! Responses that the master hands to the source as they are, which merges them in software (paragraphs 11 and 12).
+//! Responses that the master forwards unmerged to the source, which merges them in software (paragraphs 11 and 12).
 //!
 //! ```text
 //!   nodes, engines below ── responses ──▶ master ── each as it came ──▶ source: merges
-//!   everybody below ◀────── satisfied ── master ◀── satisfied, with the result ── source
+//!   all below ◀──────────── satisfied ── master ◀── satisfied, with the result ── source
 //! ```
 //!
-//! The master tracks who has answered, as ever, and reduces nothing. A response goes on with the P_ID of its sender in the
-//! master's table, as the master's own frame; the source's own response takes the same way *\[chosen\]*. When all have answered the context waits: the
-//! result comes from the source, in a satisfied message like that of an engine above, and goes down to everybody
-//! *\[chosen: the text says no more than that the source is provided with the responses\]*. The master keeps what it handed on until the
-//! next run and sends it again when the source sends its command again; it asks the source for a result that does not come.
+//! The master tracks answers as usual and reduces nothing. A response goes on with the P_ID of its sender in the
+//! master's table, as the master's own frame; the source's own response takes the same way *\[chosen\]*. When all have
+//! answered the context waits. The result comes from the source, in a satisfied message like that of an engine above,
+//! and goes down to all *\[chosen: the text only says that the source is provided with the responses\]*. The master
+//! keeps the forwarded responses until the next run, and sends them again when the source repeats its command. If the
+//! result does not come, it asks the source for it.
 //!
 //! Storage: the words of all responses, 128 times those of an accumulator.
 

@@ -1,8 +1,8 @@
 //! The CRC of a frame: 24 bits, generator 0x864CFB (that of RFC 9580), which starts as 0xB704CE *\[chosen\]*.
 //!
-//! It finds every odd number of wrong bits and every pair of them in the longest frame; of anything else one in 16,777,216
-//! passes. It is computed by whoever makes a frame and looked at by whoever a frame is for; switches on the way and engines
-//! that a frame passes do not look at it.
+//! It finds every odd number of wrong bits and every pair of them in the longest frame; of anything else one in
+//! 16,777,216 passes. The sender of a frame computes it and the addressee checks it; switches and engines that a frame
+//! passes do not.
 
 const GENERATOR: u32 = 0x86_4cfb;
 const START: u32 = 0xb7_04ce;

@@ -55,7 +55,7 @@ pub struct ConfigRecord {
 /// | 16 | bit 0: the accumulator starts with the initial value; bit 1: PBV order; bit 2: armed again when satisfied; bit 3: the master also answers DMU_ID; bit 4: a second bit vector follows; bit 5: this engine is the master; bit 6: responses are handed to the source, which merges them |
 /// | 17 | groups of an inter-group barrier, 0: it is none |
 /// | 18 | CC_ID of its first group, 2 bytes |
-/// | 20 | device ID of the engine above, 2 bytes; 0xffff at the master: whoever sends the initialisation |
+/// | 20 | device ID of the engine above, 2 bytes; 0xffff at the master: the sender of the initialisation |
 /// | 22 | device ID of the engine that expects its response, 2 bytes: the one above, or one further up where responses are forwarded |
 /// | 24 | the PBV: four fields of four bytes, entries 0 to 31 first, entry k of a field in bit k |
 /// | 40 | only with bit 4: the entries that messages go down to, if they are others than those whose answers are expected, 16 bytes |
@@ -86,7 +86,7 @@ pub struct InitRecord {
     pub to_source: bool,
     /// The context is a group of an inter-group barrier.
     pub groups: Option<Groups>,
-    /// The engine above, whose commands and results count; [`NO_DEVICE`] at the master: whoever initialises it.
+    /// The engine above, whose commands and results count; [`NO_DEVICE`] at the master: the device that initialises it.
     pub above: u16,
     /// The engine that expects its response and asks for it.
     pub collector: u16,

@@ -8,8 +8,9 @@
 //!   ended ──▶ done ──────▶└──────────────────┘ done   └──────┘ free  └─────────┘
 //! ```
 //!
-//! Trees of different ids that meet at a switch on the same plane of channels form a *conflict set*, which [`Wiring::derive`]
-//! reads from the registers. A tree that is alone in its set has no registers here, claims nothing and pays no cycle.
+//! Trees of different ids that meet at a switch on the same plane of channels form a *conflict set*, which
+//! [`Wiring::derive`] reads from the registers. A tree that overlaps no other has no registers here, claims nothing and
+//! loses no cycle.
 //!
 //! Claims have wires of their own beside those of credits, so that they neither wait for flits nor delay any: of each tree
 //! in a set, three on each link that it uses. A signal is a pulse of one cycle.
@@ -22,7 +23,7 @@
 //!
 //! | register | bits | where | what |
 //! |---|---|---|---|
-//! | `counts` | 2 an input (a multicast's first wire: ceil(log2(queue depth + 1))) and wire | a switch of the tree | pulses that came and wait for the other inputs |
+//! | `counts` | 2 an input (a multicast's first wire: ceil(log2(queue depth + 1))) and wire | a switch of the tree | pulses that arrived and wait for the other inputs |
 //! | `held` | 1 | a switch of the tree | the tree has been granted and is not done |
 //! | `waiting`, `held` | 2 n + n (n - 1) / 2 for the order of age | the set's arbiter | which of its n trees ask, and which hold |
 //! | `conflicts` | n (n - 1) / 2 | the set's arbiter | which trees meet |
@@ -42,10 +43,10 @@
 //!
 //! # Timing
 //!
-//! A pulse that leaves in cycle t over a link of latency L stands in the far switch at t + L + 1 and is passed on in that
-//! cycle; the arbiter decides in the cycle in which it is asked or freed, and its grant leaves in the next. With
-//! `climb(p)` the sum of L + 1 over the links from participant p to the root, and `reach` that from the root to the switch of
-//! the arbiter (0 if it is the root), participant q of an idle set starts
+//! A pulse that leaves in cycle t over a link of latency L is in the far switch at t + L + 1 and is passed on in that
+//! cycle. The arbiter decides in the cycle of a request or release, and its grant leaves in the next. With `climb(p)`
+//! the sum of L + 1 over the links from participant p to the root, and `reach` that from the root to the switch of the
+//! arbiter (0 if it is the root), participant q of an idle set starts
 //!
 //! ```text
 //!   price(q) = max over p (called(p) + climb(p)) - called(q)  +  2 reach + 1  +  climb(q)
@@ -53,16 +54,16 @@
 //!
 //! cycles after its call. The arbiter is at the root of the tree with the lowest id of its set *chosen*.
 //!
-//! # Why nobody waits for ever
+//! # Why no claim waits for ever
 //!
-//! 1. Who waits holds nothing: `ready` and `credit` stand in counters of their own, not in queues, and no flit of a tree
-//!    enters the network before its grant.
-//! 2. Who holds needs no program: of a collective all participants have called, so that their memories take every word; of a
-//!    multicast every message has a slot. No flit of another tree of the set is in its switches. So whoever holds is done
-//!    after a time that only its length and the memories decide.
-//! 3. The oldest that waits conflicts only with such as hold, so it is granted when they are done; a set is never idle while
-//!    somebody asks. Hence every claim that all its participants have called ends. A call that others do not answer
-//!    waits, but holds nothing and delays nobody.
+//! 1. A waiting tree holds nothing: `ready` and `credit` are in counters of their own, not in queues, and no flit of a
+//!    tree enters the network before its grant.
+//! 2. A tree that holds needs no further program action: all participants of a collective have called, so that their
+//!    memories take every word; every message of a multicast has a slot. No flit of another tree of the set is in its
+//!    switches. So a tree that holds is done after a time that depends only on its length and the memories.
+//! 3. The oldest waiting tree conflicts only with trees that hold, so it is granted when they are done; the arbiter is
+//!    never idle while a tree asks. Hence every claim that all its participants have called ends. A call that others do
+//!    not answer waits, but holds nothing and delays nobody.
 //!
 //! Programs whose blocking calls fit one order over all ranks therefore end, and so do non-blocking calls as long as
 //! `core.outstanding_calls` does not stop the thread that would make the next one.

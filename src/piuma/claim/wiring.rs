@@ -1,4 +1,4 @@
-//! Where claim signals lead: derived from the configuration registers, as data are.
+//! The wiring of claim signals, derived from the configuration registers, as the ways of data are.
 
 use super::{Arbiter, Join, Units};
 use crate::legality::{self, At, Footprint};

@@ -1,4 +1,4 @@
-//! What a rank did when: its rounds, for who asks where the cycles went. Nothing is kept unless somebody asked.
+//! The log of a rank: its rounds with their cycles, from which `why` explains a latency. It is kept only on request.
 
 use std::collections::BTreeMap;
 

@@ -12,17 +12,17 @@
 //! | parameter | default | unit | effect on cycles |
 //! |---|---|---|---|
 //! | overhead | 0 | cycles | each round of a rank begins with it |
-//! | packet words | 8 | words | a packet is a header flit and so many words |
+//! | packet words | 8 | words | words of a packet behind its header flit |
 //! | bandwidth of the memory | that of the core | | reads, writes and merges together |
 //!
-//! A round: software overhead; then the words are read from memory and sent, a flit a cycle as far as memory and credits
-//! go, and after them a flag of one flit; meanwhile words of the partner are written to memory as they come. When all is
-//! sent, and the partner's words and flag are here, they are merged: two reads and one write a word; what is only
-//! copied was written to its place when it came.
+//! A round begins with the software overhead. Then the words are read from memory and sent, a flit a cycle as far as
+//! memory and credits go, and after them a flag of one flit. Meanwhile words of the partner are written to memory as
+//! they come. When all is sent, and the partner's words and flag are here, they are merged, with two reads and one
+//! write a word. Words that are only copied were written to their place when they came.
 //!
-//! *Chosen*: messages are written into the partner's memory (not fetched from it); each round has a buffer of its own, so
-//! a partner that is ahead need not wait; a flag costs no memory bandwidth; of arrivals and reads each gets every other
-//! word of the memory when it is short; the processor itself is never the limit.
+//! *Chosen*: messages are written into the partner's memory, not fetched from it. Each round has a buffer of its own,
+//! so a partner that is ahead need not wait. A flag costs no memory bandwidth. When memory is short, arrivals and reads
+//! get alternate words. The processor itself is never the limit.
 //!
 //! ```
 //! use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Who sends what to whom in which round: the algorithms of hosts that reduce in software (requirements P-HOST-1 to
-//! P-HOST-3; "Accelerating Allreduce …", section "Allreduce").
+//! The schedules of hosts that reduce in software: senders, receivers and words of every round (requirements P-HOST-1
+//! to P-HOST-3; "Accelerating Allreduce …", section "Allreduce").
 //!
 //! n ranks, m words, p the largest power of two up to n, r = n - p.
 //!
@@ -16,10 +16,10 @@
 //! | dissemination barrier | ceil(log2 n) | 0 | 0 |
 //! | linear gather, linear scatter | n - 1 at rank 0, 1 elsewhere | m / n a rank to or from rank 0 | as many |
 //!
-//! Where n is no power of two, the first 2 r ranks fold in pairs before: the even one gives its vector to its odd
-//! neighbour, and gets the result from it in the last round (Thakur's way). Vectors are cut at words, segment k of n
-//! from word k m / n on. The order of a reduction is fixed: of two ranks that exchange, the lower one's operand is the
-//! left one; in a ring what was received is. So all ranks have the same bits.
+//! Where n is no power of two, the first 2 r ranks fold in pairs first: the even one gives its vector to its odd
+//! neighbour, and gets the result from it in the last round (Thakur, Rabenseifner and Gropp). Vectors are cut at words,
+//! segment k of n from word k m / n on. The order of a reduction is fixed: of two ranks that exchange, the lower one's
+//! operand is the left one; in a ring the received operand is. So all ranks have the same bits.
 //!
 //! The binary tree is that of a heap: the children of rank k are 2 k + 1 and 2 k + 2. A level takes two rounds, left children
 //! first, then right ones, from the lowest level up; the sum goes back the same way. Whole vectors are sent, and the rank's own
@@ -42,7 +42,7 @@ pub enum Algorithm {
     SendLoop,
     /// Segments go round and are reduced: rank k ends up with segment k.
     RingReduceScatter,
-    /// Segments go round: everybody ends up with segment k of every rank k.
+    /// Segments go round: every rank ends up with segment k of every rank k.
     RingAllGather,
     /// In round r ranks whose numbers add up to r, modulo n, exchange a segment each: rank k ends up with segment k of all.
     Pairwise,
@@ -50,7 +50,7 @@ pub enum Algorithm {
     BinomialBroadcast,
     /// All vectors climb up a binomial tree to rank 0.
     BinomialReduce,
-    /// In round r everybody tells the rank 2^r further on.
+    /// In round r every rank notifies the rank 2^r further on.
     Dissemination,
     /// Every rank k gives its segment k to rank 0.
     LinearGather,
@@ -58,7 +58,7 @@ pub enum Algorithm {
     LinearScatter,
 }
 
-/// What becomes of the words that were received.
+/// The use of the words that were received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Merge {
     /// They take the place of the rank's own.
@@ -96,7 +96,7 @@ impl Round {
     }
 }
 
-/// An algorithm on so many ranks and words.
+/// An algorithm on this many ranks and words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schedule {
     /// The algorithm.
@@ -160,7 +160,8 @@ impl Schedule {
             Algorithm::Ring => self.ring(rank, number),
             Algorithm::BinaryTree => self.tree(rank, number),
             Algorithm::SendLoop => self.send_loop(rank, number),
-            // The second half of a ring, and its first one a segment further back, so that everybody ends up with its own.
+            // The second half of a ring, and its first one a segment further back, so that every rank ends up with its
+            // own.
             Algorithm::RingReduceScatter => self.pass_on(rank, rank + self.ranks - 1, number, Merge::Left),
             Algorithm::RingAllGather => self.pass_on(rank, rank, number, Merge::Copy),
             Algorithm::Pairwise => self.pairwise(rank, number),
@@ -257,7 +258,7 @@ impl Schedule {
     fn ring(&self, rank: u32, number: u32) -> Round {
         let n = self.ranks;
         let (gathers, step) = if number < n - 1 { (false, number) } else { (true, number - (n - 1)) };
-        // In the second half everybody has a finished segment, that after its own number.
+        // In the second half every rank has a finished segment, that after its own number.
         let first = if gathers { (rank + 1) % n } else { rank };
         self.pass_on(rank, first, step, if gathers { Merge::Copy } else { Merge::Left })
     }

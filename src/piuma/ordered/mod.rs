@@ -1,5 +1,5 @@
-//! The embedding of prefix scans on systems of nodes: a tree in which whatever comes together is a row of ranks without a
-//! gap (requirement H-SCAN-1, `hardware.md`; P-COL-2; the whole of it is *chosen*).
+//! The embedding of prefix scans on systems of nodes: a tree in which every subtree has consecutive ranks (requirement
+//! H-SCAN-1, `hardware.md`; P-COL-2; all of it is *chosen*).
 //!
 //! ```text
 //!   row of nodes                  node                                 socket
@@ -9,10 +9,10 @@
 //!                                        s2 … s15                      c2 c3 ─┴ E ─┴─ E ─▶
 //! ```
 //!
-//! The tree of an all-reduce ([`embed`](super::embed)) joins whatever meets on shortest ways. In a node those are ranks of
-//! sockets far apart: the socket with the root gets another socket's total at each of its switches, between its own cores.
-//! Here totals pass through switches until they meet a neighbour in rank. Links and engines limit that: an id has one request a
-//! link and direction, and one engine a switch.
+//! The tree of an all-reduce ([`embed`](super::embed)) joins the shortest ways where they meet. In a node that joins
+//! ranks of different sockets: the socket with the root gets another socket's total at each of its switches, between
+//! its own cores. Here totals pass through switches until they meet a neighbour in rank. Links and engines limit that:
+//! an id has one request a link and direction, and one engine a switch.
 //!
 //! | level | tree |
 //! |---|---|
@@ -20,12 +20,14 @@
 //! | between sockets of a node | rows of neighbours in rank that stand in different sockets meet in one of them |
 //! | in a die | rows of neighbours meet at an engine that all of them reach by ways without a common link (a largest flow), or parts of the row do |
 //!
-//! What is tried first has the fewest levels: up to 32 leaders a node, then 16, 8, 4 and 2, and the same between sockets. Within
-//! each try, choices that are equally good are drawn; the draws start from a constant, so the result is always the same.
-//! Nodes with the same part in the tree share one plan (`Plan`), from which the ways of absent cores are left out: who takes part
-//! changes no order. With ranks in another order than that of the end points a plan is made for what takes part.
+//! Trees with the fewest levels are tried first: up to 32 leaders a node, then 16, 8, 4 and 2, and the same between
+//! sockets. Within each try, choices that are equally good are drawn at random from a constant seed, so the result is
+//! always the same. Nodes with the same part in the tree share one plan (`Plan`), from which the ways of absent cores
+//! are left out: who takes part changes no order. With ranks in another order than that of the end points a plan is
+//! made for the participants only.
 //!
-//! The root is in the node of the root that is given (at the very switch if a switch is), or of the middle participant.
+//! The root is in the node of the given root (at the given switch, if it is one), or in the node of the middle
+//! participant.
 
 mod node;
 
@@ -231,7 +233,7 @@ pub fn scan(nodes: &Nodes, engine: u16, ranks: &[EndPlace], root: u32, exact: bo
     Err(blocked.expect("there is a first try"))
 }
 
-/// All orders of so many things.
+/// All orders of this many things.
 fn permutations(count: usize) -> Vec<Vec<usize>> {
     let mut all = vec![Vec::new()];
     for _ in 0..count {
@@ -482,7 +484,7 @@ mod tests {
             let children = |of: u32| (0..side).filter(|&at| at != root && parents[at as usize] == of).count();
             assert!((0..side).all(|at| children(at) <= arity), "{side} {arity}");
             for at in 0..side {
-                // Everybody below is a stretch: whoever is between two of them is below, too.
+                // The ranks below are consecutive: a rank between two of them is below, too.
                 let below = |mut of: u32| loop {
                     if of == at {
                         break true;

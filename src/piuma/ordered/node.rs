@@ -1,4 +1,4 @@
-//! A node's part of the tree of a scan: what enters it is joined by neighbours in rank, in its dies and between them.
+//! A node's part of the tree of a scan: it joins neighbours in rank, in its dies and between them.
 
 use std::collections::VecDeque;
 use watershed_fabric::topology::Nodes;

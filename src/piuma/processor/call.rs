@@ -1,4 +1,4 @@
-//! What is known of a collective that programs call, and of their calls.
+//! The registers of a collective that programs call, and of their calls.
 
 use super::super::job::{Conversion, JobKind, ScanEnd};
 use super::super::program::Intrinsic;

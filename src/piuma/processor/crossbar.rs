@@ -1,4 +1,4 @@
-//! What crosses a core's crossbar: operations in the CCE, accesses to its MSRs and to configuration registers.
+//! Operations over a core's crossbar: operations in the CCE, accesses to its MSRs and to configuration registers.
 
 use super::super::cce::{Message, Msr};
 use super::super::program::{CONFIGURATION, Instruction, MSR, SCRATCHPAD};

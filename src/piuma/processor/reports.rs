@@ -1,4 +1,4 @@
-//! What a processor tells of itself: who waits for what, and its registers in waves.
+//! The reports of a processor: its part of the wait-for graph, and its registers in waves.
 
 use super::super::thread::{Doing, STATES, State, Thread};
 use super::Processor;

@@ -15,17 +15,18 @@
 //! | parameter | default | unit | effect on cycles |
 //! |---|---|---|---|
 //! | overhead | 0 | cycles | at the sender before, at the receiver after each message; and before each round of a collective in software |
-//! | packet words | 8 | words | a packet is a header flit and so many words |
-//! | bandwidth of the memory | that of the core | | a read a word sent, a write a word received |
+//! | packet words | 8 | words | words of a packet behind its header flit |
+//! | bandwidth of the memory | that of the core | | one read per word sent, one write per word received |
 //!
-//! **Timing.** A message of w words in packets of p is w + ceil(w/p) flits; one of no words is one flit. With a way of D cycles from
-//! the sender's port to the receiver's queue, c cycles a flit, nothing in the way and a memory that is never short, it ends
-//! `2 o + (w + ceil(w/p) - 1) c + D` cycles after the send has its stream. Here o is LogGP's o, D its L, c times the flits a byte its G; its g
-//! is the packet's own time. A collective of an engine is called in the cycle in which the operation starts, and its first word read in the next one.
+//! **Timing.** A message of w words in packets of p is w + ceil(w/p) flits; one of no words is one flit. Take a way of
+//! D cycles from the sender's port to the receiver's queue, c cycles a flit, no other traffic and enough memory
+//! bandwidth. The message then ends `2 o + (w + ceil(w/p) - 1) c + D` cycles after the send has its stream. Here o is
+//! LogGP's o, D its L, c times the flits a byte its G; its g is the packet's own time. A collective of an engine is
+//! called in the cycle in which the operation starts, and its first word read in the next one.
 //!
-//! *Chosen*: messages of a rank leave one packet at a time, in turn; a packet keeps the port until its tail has left. A message is taken whether a receive waits for
-//! it or not: there is always room for it. Collectives of an engine are called one after the other, in the order in which they are written,
-//! which is the same at all members.
+//! *Chosen*: messages of a rank leave one packet at a time, in turn; a packet keeps the port until its tail has left. A
+//! message is accepted whether a receive waits for it or not: there is always room for it. Collectives of an engine are
+//! called one after the other, in the order in which they are written, which is the same at all members.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -256,12 +257,12 @@ impl Rank {
         &self.plan
     }
 
-    /// What came of each operation.
+    /// The outcome of each operation.
     pub fn records(&self) -> &[Record] {
         &self.records
     }
 
-    /// What came of the collectives that are over.
+    /// The outcome of the collectives that are over.
     pub fn outcomes(&self) -> &[Outcome] {
         &self.outcomes
     }
@@ -397,7 +398,7 @@ impl Rank {
         }
     }
 
-    /// Goes on with an operation after so many cycles.
+    /// Goes on with an operation after this many cycles.
     fn after(&mut self, cycles: u64, operation: u32, now: Cycle) {
         if cycles == 0 {
             self.timer(operation, now);
@@ -539,7 +540,7 @@ impl Rank {
         }
     }
 
-    /// A message is here if all its words are; it is received if somebody waits for it.
+    /// A message has arrived when all its words have; it is received when a receive waits for it.
     fn landed(&mut self, number: u32, now: Cycle) {
         let landing = self.landings[number as usize];
         if landing.words != landing.total || landing.operation == NOBODY {

@@ -1,4 +1,4 @@
-//! What a rank is to do: operations, what each waits for, and where messages go.
+//! The plan of a rank: its operations, their dependencies, and the destinations of messages.
 
 use std::fmt;
 use std::ops::Range;
@@ -71,9 +71,9 @@ pub struct Operation {
 /// What an operation does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Takes so many cycles.
+    /// Takes this many cycles.
     Compute(u64),
-    /// Sends so many words over an outgoing channel.
+    /// Sends this many words over an outgoing channel.
     Send {
         /// The channel.
         channel: u32,
@@ -142,7 +142,7 @@ pub struct Call {
     pub member: u32,
 }
 
-/// What came of an operation.
+/// The outcome of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
     /// When all that it waited for was there.
@@ -165,7 +165,7 @@ impl Default for Record {
     }
 }
 
-/// What came of a collective at one rank.
+/// The outcome of a collective at one rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// The operation.

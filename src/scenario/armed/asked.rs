@@ -1,9 +1,10 @@
-//! Rounds that a reduction was asked for, from its rounds on the wire: a deterministic sum has two of these for one of those.
+//! The requested rounds of a reduction, from its rounds on the wire: a deterministic sum takes two on the wire for each
+//! requested one.
 //!
-//! | of a round that was asked for | from its rounds on the wire |
+//! | requested round | from its rounds on the wire |
 //! |---|---|
-//! | outcome | the worst one; open if they went well as far as they were started |
-//! | latency | from the last contribution to the first to the last participant's having the result of the last |
+//! | outcome | the worst one; open if all that were started succeeded but some were not started |
+//! | latency | from the last contribution to its first round until the last participant has the result of its last round |
 
 use std::collections::BTreeMap;
 
@@ -57,8 +58,8 @@ impl Asked {
         Asked { composed, of: BTreeMap::new() }
     }
 
-    /// Takes a round on the wire: how it ended, when the last contribution was ready and, if everybody has its result, since when.
-    /// Rounds of a flow come in order.
+    /// Takes a round on the wire: its outcome, when the last contribution was ready and, if all participants have its
+    /// result, since when. Rounds of a flow come in order.
     pub(super) fn take(&mut self, (flow, data): (u8, Option<u32>), ended: Ended, entered: Cycle, got: Option<Cycle>) {
         let number = data.map(|data| data / self.composed.rounds_each());
         let one = self.of.entry((flow, number)).or_insert(One { worst: ended, started: 0, entered, got });
@@ -83,7 +84,7 @@ impl Asked {
         outcomes
     }
 
-    /// Latencies of those with operands that everybody has the result of.
+    /// Latencies of those with operands whose result all participants have.
     pub(super) fn latencies(&self) -> Vec<u64> {
         let data = self.of.iter().filter(|((_, number), _)| number.is_some()).map(|(_, one)| one);
         let whole = data.filter(|one| one.started == self.composed.rounds_each());

@@ -1,4 +1,5 @@
-//! From a checked armed scenario to a system: trees by the agent, engines where they climb, faults, end points.
+//! From a checked armed scenario to a system: trees of the agent, engines on the links towards the roots, faults, end
+//! points.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -579,7 +580,7 @@ impl<'a> Builder<'a> {
             };
             let bump = (switches + plan.insert_bump(node, port, 1, &name)) as u32;
             let reliability = replays.map(|replays| {
-                // The bump stands for the link and both its ends, which are one register each from their nodes.
+                // The bump models the link and both its ends, which are one register each from their nodes.
                 let outer = plan.links.iter_mut().find(|link| link.a == (bump, 1));
                 let outer = outer.expect("a bump has two sides");
                 let (wire, flit) = (u64::from(outer.latency), u64::from(outer.cycles_per_flit));

@@ -65,7 +65,7 @@ pub struct EngineFile {
     /// Largest wait counts of the first three time-outs, ascending; larger ones have the fourth.
     #[schemars(length(min = 3, max = 3), inner(range(min = 0, max = 1_048_575)))]
     pub wait_count_thresholds: Vec<u32>,
-    /// What becomes of a signalling NaN that meets a number in MINNUM and MAXNUM (register R_TF_RED_CFG_MODE).
+    /// The result of a signalling NaN and a number in MINNUM and MAXNUM (register R_TF_RED_CFG_MODE).
     pub signalling_nan: SignallingNan,
     /// What a NaN result looks like.
     pub nan: NanFile,
@@ -551,7 +551,7 @@ pub enum WrongFile {
     Tree,
     /// The contents: no reduction frame has them, though the CRC is right.
     Malformed,
-    /// Who sends it: somebody who is not the root, or, of a contribution, somebody who is no leaf. All else is right.
+    /// The end point that sends it: not the root, or, for a contribution, not a leaf. All else is right.
     Sender,
     /// The operation: the leaf at the end point sends another one than the job's.
     Op,

@@ -1,8 +1,8 @@
-//! The golden check of an armed run: the tree by which a result came about is read from what the stations wrote down,
-//! walked untimed by the oracle, and compared; and it is checked on its own that every participant entered exactly once.
+//! The golden check of an armed run. It reads the tree of a result from the records of the stations, lets the oracle
+//! evaluate it untimed, and compares. It also checks that every participant entered exactly once.
 //!
-//! Shares with the model only the names of operations and the opcode table; merging, mismatches and counts are worked out
-//! here again.
+//! It shares with the model only the names of operations and the opcode table; merging, mismatches and counts are
+//! computed here again.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -241,7 +241,7 @@ impl<'a> Reader<'a> {
         oracle::quad_pair(opcode.op, opcode.dtype, self.mode_of(opcode), sum.quad, next.quad)
     }
 
-    /// Everybody who is in these frames, without evaluating them.
+    /// All participants in these frames, without evaluating them.
     pub fn who(&self, tokens: &[u64]) -> Vec<u32> {
         let mut list: Vec<u64> = tokens.to_vec();
         let mut ranks = Vec::new();

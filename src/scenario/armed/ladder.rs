@@ -1,8 +1,8 @@
 //! The ladder of an armed run, put together from the logs of engines and end points.
 //!
 //! Columns: the root end points, then the engines from the root down, then the leaves. A frame that is passed on is a
-//! message of the station that passed it. Frames of the management agent go from who sent them to where they were carried out:
-//! at a switch, when the entry is written.
+//! message of the station that passed it. Frames of the management agent go from the sender to the place where they
+//! take effect: at a switch, when the entry is written.
 
 use crate::run::system::ArmedSystem as System;
 use std::collections::BTreeMap;

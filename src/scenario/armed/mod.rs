@@ -3,13 +3,13 @@
 //! | file | holds |
 //! |------|-------|
 //! | [`file`](mod@file) | the `[armed]` table |
-//! | [`config`] | the same after checking: what a system is built from |
+//! | [`config`] | the same after checking: the input of `build` |
 //! | [`build`] | trees, engines, faults, end points |
 //! | [`run`](mod@run) | the run and its report |
-//! | `asked` | rounds that were asked for, from rounds on the wire |
+//! | `asked` | requested rounds, from rounds on the wire |
 //! | [`golden`] | the golden check: who merged what in which order, walked by the oracle |
-//! | [`result`] | what a run says, for programs and for people |
-//! | [`ladder`] | who sent what to whom when |
+//! | [`result`] | results, as a document and as text |
+//! | [`ladder`] | message ladders |
 
 mod asked;
 pub mod build;

@@ -1,4 +1,4 @@
-//! What an armed run has to say, for programs and for people.
+//! The results of an armed run, as a document and as text.
 
 use std::fmt::Write;
 
@@ -61,9 +61,9 @@ pub struct Outcomes {
     pub complete: u64,
     /// With a later attempt.
     pub after_retry: u64,
-    /// Not, or not for everybody, and somebody knows it.
+    /// Not, or not for all, and a participant knows it.
     pub incomplete: u64,
-    /// Complete as far as everybody knows, and wrong.
+    /// Complete as far as all participants know, and wrong.
     pub silent: u64,
     /// Under way when the run ended.
     pub open: u64,
@@ -77,7 +77,7 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// What came of one reduction.
+/// The outcome of one reduction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReductionResult {
     /// Its name.
@@ -168,7 +168,7 @@ pub struct Distinct {
     pub ulps: Option<u64>,
 }
 
-/// What came of one round.
+/// The outcome of one round.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RoundResult {
     /// Data round on the wire, of which a deterministic sum has two; null is the opening barrier.

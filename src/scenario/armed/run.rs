@@ -264,12 +264,12 @@ impl At<'_, '_> {
                     fault.get_or_insert_with(|| wrong.clone());
                 }
                 let ended = match round.state {
-                    // Whatever the root knows of the round: somebody holds bits that look like a result.
+                    // Whatever the root knows of the round: a participant holds bits that look like a result.
                     _ if told.wrong.contains_key(&key) => Ended::Silent,
                     RoundEnd::Open => Ended::Open,
                     RoundEnd::Incomplete => Ended::Incomplete,
                     _ if fault.is_some() => Ended::Silent,
-                    // Somebody has no result and waits or has given up: it knows that it has none.
+                    // A participant has no result and waits or has given up: it knows that it has none.
                     _ if !everybody => Ended::Incomplete,
                     RoundEnd::Complete => Ended::Complete,
                     RoundEnd::AfterRetry => Ended::AfterRetry,

@@ -143,15 +143,15 @@ fn is_zero(value: &u32) -> bool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, DeriveDeserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CollectiveKind {
-    /// Everybody contributes, everybody gets the result.
+    /// All participants contribute, and all get the result.
     Allreduce,
-    /// Everybody contributes, the root gets the result.
+    /// All participants contribute, and the root gets the result.
     Reduce,
-    /// One has the data, everybody gets it.
+    /// One participant has the data, and all get it.
     Broadcast,
-    /// Nobody goes on before everybody has arrived.
+    /// No participant goes on before all have arrived.
     Barrier,
-    /// Everybody gets the reduction of those before it, in the order of `participants`.
+    /// Every participant gets the reduction of those before it, in the order of `participants`.
     Scan,
 }
 

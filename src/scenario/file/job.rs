@@ -111,19 +111,19 @@ pub enum Engine {
 #[serde(rename_all = "kebab-case")]
 #[schemars(inline)]
 pub enum JobKind {
-    /// Everybody gets the reduction of all contributions.
+    /// All participants get the reduction of all contributions.
     Allreduce,
     /// One gets it.
     Reduce,
-    /// Everybody gets one's vector.
+    /// All participants get the vector of one.
     Broadcast,
     /// The same, by packet engines.
     Multicast,
-    /// Everybody goes on when everybody has come.
+    /// No participant goes on before all have arrived.
     Barrier,
     /// Groups wait for each other.
     InterGroupBarrier,
-    /// Everybody gets the reduction of those before.
+    /// Every participant gets the reduction of those before it.
     Scan,
 }
 

@@ -1,4 +1,4 @@
-//! The scenario as it is written: one struct a table. The doc comments are the format's reference: they become the
+//! The format of scenarios: one struct a table. The doc comments are the format's reference: they become the
 //! descriptions of the JSON Schema, and the ranges and defaults here are what the loader checks.
 //!
 //! | file | holds |
@@ -8,7 +8,7 @@
 //! | `link` | `[link]` and `[memory]` |
 //! | `collective` | `[[collective]]` |
 //! | `traffic` | `[[traffic]]` and `[measure]` |
-//! | `words` | values with a word of their own, such as "auto", and the schemas that tables share |
+//! | `words` | values that may be a word, such as "auto", and the schemas that tables share |
 //! | `read` | from the tree of values to the structs |
 
 use schemars::JsonSchema;
@@ -179,9 +179,9 @@ pub struct LimitsFile {
     /// A run that is not done by then ends with a failed check.
     #[schemars(range(min = 1, max = 9_007_199_254_740_992_i64))]
     pub max_cycles: u64,
-    /// Cycles without any progress after which the run is a deadlock; 0 turns the watchdog off. armed, pbv: of a reduction or
-    /// collective that waits for no time-out, task or delay, in cycles in which something is awake; it also has the time
-    /// that a frame takes to cross the network.
+    /// Cycles without any progress after which the run is a deadlock; 0 turns the watchdog off. armed, pbv: progress of
+    /// a reduction or collective that waits for no time-out, task or delay. Only cycles in which a block is awake
+    /// count, and the time that a frame takes to cross the network is added.
     #[schemars(range(min = 0, max = 9_007_199_254_740_992_i64))]
     pub watchdog_cycles: u64,
 }

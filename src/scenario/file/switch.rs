@@ -95,7 +95,8 @@ pub struct RouterFile {
     /// Cycles a switch takes to process a returned credit.
     #[schemars(range(min = 0, max = 1024))]
     pub credit_delay_cycles: u32,
-    /// Flits that may leave an input port in a cycle, to different outputs; channel v uses passage v mod speed-up.
+    /// Flits that may leave an input port in a cycle, to different outputs; channel v uses crossbar input v mod
+    /// speed-up.
     #[schemars(range(min = 1, max = 8))]
     pub input_speedup: u32,
     /// A channel is given to the next packet only when the credit of the last one's tail is back.

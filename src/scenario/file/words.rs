@@ -1,4 +1,4 @@
-//! Values with a word of their own, such as "auto", and the schemas that tables share.
+//! Values that may be a word, such as "auto", and the schemas that tables share.
 
 use std::fmt;
 

@@ -1,15 +1,15 @@
 //! Hosts as the paper takes them: "we individually determine the latency in each round as a function of the shortest
 //! path", without congestion.
 //!
-//! The same rounds, overheads and memory as on the fabric, but message by message: of a rank that begins a round in
-//! cycle b, sends s words and receives t, the last word leaves in cycle b + overhead + max(s, (s + t) / memory words a
-//! cycle), the flag a cycle later; it is at the partner after the latency of the path without load. A round is over when
-//! both are done, and after merging, 3 t / memory words a cycle. Headers of packets are left out.
+//! The same rounds, overheads and memory as on the fabric, but message by message. If a rank begins a round in cycle b,
+//! sends s words and receives t, its last word leaves in cycle b + overhead + max(s, (s + t) / memory words a cycle),
+//! and the flag a cycle later. The flag is at the partner after the latency of the path without load. A round is over
+//! when both are done, and after merging, 3 t / memory words a cycle. Headers of packets are left out.
 //!
-//! With `exchange = "get"` a rank that has begun its round sends the flag at once; its partner, which must have begun too, asks
-//! for the words and gets them: the flag's way, the way of the question, the time of the words, the way back. It is what a
-//! machine with shared memory does whose cores "exchange a flag between themselves to indicate validity of data in their
-//! local collective buffers" (section "Evaluation").
+//! With `exchange = "get"` a rank that has begun its round sends the flag at once. Its partner, which must have begun
+//! too, requests the words and gets them. The time is that of the flag's way, the request's way, the words, and the way
+//! back. So works a machine with shared memory whose cores "exchange a flag between themselves to indicate validity of
+//! data in their local collective buffers" (section "Evaluation").
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
@@ -35,7 +35,7 @@ pub struct Paths<'a> {
 }
 
 impl<'a> Paths<'a> {
-    /// The paths of a system whose switches have so many pipeline stages.
+    /// The paths of a system whose switches have this many pipeline stages.
     pub fn new(layout: &'a Layout, common: &'a Common, stages: u64) -> Paths<'a> {
         if let Shape::Nodes(nodes) = &layout.shape {
             let neighbours = Neighbours::of_nodes(nodes);
@@ -90,7 +90,7 @@ impl<'a> Paths<'a> {
     }
 }
 
-/// What comes of a host in ideal mode, rank by rank.
+/// The outcome of a host in ideal mode, rank by rank.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ideal {
     /// When it is done, from a start in cycle 0.
@@ -103,7 +103,7 @@ pub struct Ideal {
 pub fn times(host: &Host, memory: MemoryCfg, paths: &Paths<'_>) -> Option<Ideal> {
     let schedule: Schedule = host.schedule();
     let ranks = host.ranks.len();
-    // Cycles of so many words of memory, rounded up.
+    // Cycles of this many words of memory, rounded up.
     let grants = |words: u64| {
         memory.bandwidth.map_or(0, |bandwidth| {
             (u128::from(words) * 64 * u128::from(memory.scale)).div_ceil(u128::from(bandwidth.max(1))) as u64

@@ -7,7 +7,7 @@
 //! | [`build`] | ranks at the end points |
 //! | [`ideal`] | the same without contention: latencies of paths, message by message |
 //! | [`result`] | times, counts and checks |
-//! | [`volume`] | rounds, words and messages that an algorithm has to cost |
+//! | [`volume`] | rounds, words and messages of each algorithm in closed form |
 
 pub mod build;
 pub mod config;

@@ -1,4 +1,4 @@
-//! What hosts say: times, counts, and the check of bits and of rounds and volumes.
+//! The results of hosts: times, counts, and the checks of bits, rounds and volumes.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ use watershed_arith::Mode;
 use watershed_oracle as oracle;
 use watershed_piuma::host::{Counts, Host as Rank};
 
-/// What came of one host.
+/// The outcome of one host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HostResult {
     /// Its name.

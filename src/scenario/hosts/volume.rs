@@ -1,4 +1,5 @@
-//! What an algorithm has to cost every rank, in closed form (requirement P-HOST-2): the check of a run's rounds and volumes.
+//! The rounds and volumes of every rank for each algorithm, in closed form (requirement P-HOST-2), for the check of a
+//! run.
 //!
 //! n ranks, m words, p the largest power of two up to n, r = n - p. |k/q| is the length of part k of q of the vector,
 //! which begins at word floor(k m / q).
@@ -13,16 +14,16 @@
 //! | send loop | the source | n - 1 | m (n - 1) | 0 | n - 1 |
 //! | | any other | 1 | 0 | m | 0 |
 //!
-//! With r > 0, of the first 2 r ranks the even ones only give their vector and get the result (2 rounds, m words each way, one
-//! message), and the odd ones take part with two more rounds, m more words each way and one more message. *Kept* are the
-//! blocks of halving that hold part k: |block| = p/2, p/4, …, 1 parts.
+//! With r > 0, the even ones of the first 2 r ranks only give their vector and get the result (2 rounds, m words each
+//! way, one message). The odd ones take part with two more rounds, m more words each way and one more message. *Kept*
+//! are the blocks of halving that hold part k: |block| = p/2, p/4, …, 1 parts.
 //!
-//! Nothing here asks [`Schedule`](watershed_piuma::host::schedule::Schedule), which is what is checked.
+//! Nothing here uses [`Schedule`](watershed_piuma::host::schedule::Schedule), which is what the check covers.
 
 use super::file::HostAlgorithm;
 use watershed_piuma::host::Counts;
 
-/// Words of parts `from..to` of `parts` of a vector of so many words.
+/// Words of parts `from..to` of `parts` of a vector of this many words.
 fn part(words: u64, parts: u64, from: u64, to: u64) -> u64 {
     let begin = |k: u64| u128::from(words) * u128::from(k) / u128::from(parts);
     (begin(to) - begin(from)) as u64

@@ -41,7 +41,7 @@ pub struct Ready<S = System> {
     pub system: S,
     /// The collectives, as their sources know them, in the order of the scenario.
     pub collectives: Vec<plan::Collective>,
-    /// What everybody contributes, in the order of the participants: words of all rounds.
+    /// The contributions, in the order of the participants: words of all rounds.
     pub operands: Vec<Vec<Vec<u64>>>,
     /// Tables of the engines.
     pub tables: Tables,
@@ -537,7 +537,7 @@ impl<'a> Builder<'a> {
                 2 * (wide * (sent + each) + 2 * trip + written)
             }
         };
-        // An engine passes initialisation on to everybody below it, a frame after the other.
+        // An engine passes initialisation on to all engines below it, a frame after the other.
         let mut after = 0;
         for collective in collectives {
             let record = if collective.forwards.is_empty() { 5 } else { 7 };
@@ -796,7 +796,7 @@ impl<'a> Builder<'a> {
         if times.iter().all(|time| *time == times[0]) { TaskTime::Fixed(times[0]) } else { TaskTime::Trace(times) }
     }
 
-    /// What everybody contributes: a row a participant, the words of all rounds one after the other.
+    /// The contributions: a row a participant, the words of all rounds one after the other.
     fn operands(&self, index: usize) -> Vec<Vec<u64>> {
         let of = &self.pbv.collectives[index];
         let shape = layout(of.dtype);

@@ -45,7 +45,7 @@ pub struct Pbv {
     pub faults: Vec<FaultFile>,
 }
 
-/// Somebody who sends frames that are not his to send.
+/// A device that sends frames it is not entitled to send.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Stranger {
     /// As it is written.

@@ -1,4 +1,4 @@
-//! Congestion metrics that were asked for in band: what the answers say.
+//! Congestion metrics that were requested in band, from the answers.
 
 use serde::{Deserialize, Serialize};
 

@@ -215,7 +215,7 @@ fn usual_queues() -> Vec<String> {
     vec!["inbox".into(), "output".into()]
 }
 
-/// Somebody who sends frames that are right but for one thing, so that nobody may obey them.
+/// A device that sends frames that are correct except for one thing, so that no device may obey them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(inline)]
@@ -572,13 +572,13 @@ pub struct FailsFile {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum KindFile {
-    /// Everybody contributes, everybody gets the result.
+    /// All participants contribute, and all get the result.
     Allreduce,
-    /// Nobody goes on before everybody has arrived.
+    /// No participant goes on before all have arrived.
     Barrier,
     /// The members of a group go on when all of the other groups have arrived.
     InterGroupBarrier,
-    /// The source sends data to everybody.
+    /// The source sends data to all participants.
     Multicast,
 }
 

@@ -1,7 +1,7 @@
-//! The golden check of a PBV run: what engines wrote down says who entered where in which order; the oracle walks that
-//! tree untimed. On its own it is checked that every participant entered exactly once.
+//! The golden check of a PBV run. The records of engines say who entered where in which order; the oracle evaluates
+//! that tree untimed. A second check is that every participant entered exactly once.
 //!
-//! Shares with the model only the names of operations.
+//! It shares with the model only the names of operations.
 
 use std::collections::BTreeMap;
 
@@ -39,7 +39,7 @@ pub struct Reader<'a> {
     operands: BTreeMap<u16, &'a [u64]>,
     /// The source that merges responses itself, if it does.
     gather: Option<&'a Gather>,
-    /// Everybody divides the result by this.
+    /// Every participant divides the result by this.
     divide: Option<u32>,
 }
 
@@ -160,7 +160,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What is wrong with who entered a run, if anything: nobody enters twice, and into a complete one everybody does.
+    /// The error in the entries of a run, if any: no participant may enter twice, and all must enter a complete run.
     pub fn not_once(&self, value: &Value, complete: bool) -> Option<String> {
         let mut times: BTreeMap<u16, u32> =
             self.collective.tree.participants().iter().map(|&device| (device, 0)).collect();

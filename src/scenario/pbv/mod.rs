@@ -11,8 +11,8 @@
 //! | [`run`](mod@run) | the run and its report |
 //! | [`golden`] | the golden check: who entered where in which order, walked by the oracle |
 //! | [`strange`] | frames of strangers |
-//! | [`result`] | what a run says, for programs and for people |
-//! | [`ladder`] | who sent what to whom when |
+//! | [`result`] | results, as a document and as text |
+//! | [`ladder`] | message ladders |
 
 pub mod build;
 pub mod config;

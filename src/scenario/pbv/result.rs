@@ -1,4 +1,4 @@
-//! What a PBV run has to say, for programs and for people.
+//! The results of a PBV run, as a document and as text.
 
 use std::fmt::Write;
 
@@ -48,7 +48,7 @@ pub struct EnginesResult {
     pub failure_points: Vec<String>,
 }
 
-/// What came of one collective.
+/// The outcome of one collective.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CollectiveResult {
     /// Its name.
@@ -112,7 +112,7 @@ pub struct CollectiveResult {
     pub bit_exact: Option<bool>,
 }
 
-/// What came of one round.
+/// The outcome of one round.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RoundResult {
     /// Run, counted from 1.

@@ -348,7 +348,7 @@ impl At<'_, '_> {
             let everybody = !answers.is_empty() && answers.len() + lost.count() >= wanted;
             let error = answers.iter().any(|answer| answer.error.is_some());
             let mut missing = self.missing(of, run);
-            // Who has no answer, if nobody else is named.
+            // The nodes without an answer, if no others are named.
             if error && missing.is_empty() {
                 let without = answers.iter().filter(|answer| answer.error.is_some());
                 missing.extend(without.map(|answer| self.name(answer.device)));

@@ -1,4 +1,4 @@
-//! Frames of strangers (`[[pbv.stranger]]`): every message there is, as right as it can be but for one credential.
+//! Frames of strangers (`[[pbv.stranger]]`): every kind of message, correct except for one credential.
 
 use watershed_arith::Op;
 use watershed_pbv::packet::{Body, ConfigRecord, Control, Header, InitRecord, Message, Packet, Status};

@@ -1,4 +1,5 @@
-//! What embeddings of the PIUMA family stand on: routes, neighbours, and searched ways where no arithmetic knows the topology.
+//! The graph under the embeddings of the PIUMA family: routes, neighbours, and searched ways on topologies without a
+//! formula.
 
 use std::collections::HashMap;
 use watershed_fabric::topology::{Common, EndPlace, Layout, LinkParams, Neighbours, Shape, Ways};

@@ -5,8 +5,8 @@
 //! |------|-------|
 //! | `claims` | the pulses by which trees that overlap take turns |
 //! | [`overlaps`] | which trees those are |
-//! | [`ground`] | what embeddings stand on |
-//! | [`run`] | who may start when, and when all is done |
+//! | [`ground`] | the graph under the embeddings: routes, neighbours, searched ways |
+//! | [`run`] | starts of collectives, and the end of the run |
 //! | [`results`] | results of collectives, critical paths, checks |
 
 mod claims;

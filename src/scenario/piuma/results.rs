@@ -1,4 +1,4 @@
-//! What comes of a run: results of collectives beside the oracle's, critical paths, checks.
+//! The outcome of a run: results of collectives beside the oracle's, critical paths, checks.
 
 use super::run::{At, State};
 use crate::build::{Built, Segment, operation, oracle_tree};
@@ -312,7 +312,7 @@ impl At<'_, '_> {
         (rows, flags)
     }
 
-    /// A deliberate fault that hit nothing: whoever tests the checks with one must not take it for one they missed.
+    /// A deliberate fault that hit nothing: a test of the checks must not count it as a fault that they missed.
     fn unflipped(&self) -> Option<Check> {
         let (switch, id, word) = self.flip.as_ref()?;
         let at = self.loaded.scenario.topology.switch_by_name(switch)?;

@@ -1,4 +1,4 @@
-//! The cycles of a PIUMA system or a plain fabric: who may start when, and when all is done.
+//! The cycles of a PIUMA system or a plain fabric: starts of collectives, and the end of the run.
 
 use std::ops::Deref;
 

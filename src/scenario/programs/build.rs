@@ -41,7 +41,7 @@ pub fn vectors(multicast: &Multicast, layout: &Layout, ground: &Ground<'_>) -> V
     Vectors::from(vectors.collect::<BTreeMap<_, _>>())
 }
 
-/// Checks that a tree reaches its receivers and nobody else; what it uses.
+/// Checks that a tree reaches its receivers and no other end point; returns what it uses.
 ///
 /// # Errors
 /// The first thing that is wrong.

@@ -1,4 +1,4 @@
-//! Who waits for whom among the calls of programs: the circle of calls that can never end.
+//! The wait-for graph of the calls of programs, and the circle of calls that can never end.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

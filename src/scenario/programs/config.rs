@@ -182,7 +182,7 @@ pub(crate) fn text(
     }
 }
 
-/// A fault of a program's text, at its place in the scenario if it stands there.
+/// An error in a program's text, at its place in the scenario if the text is there.
 fn problem(fault: &Fault, text: &str, path: &str, file: Option<&str>, source: &Source) -> Problem {
     let word: &str = text.get(fault.at.clone()).unwrap_or("");
     let inside = || source.inside(&format!("{path}.text"), text, fault.at.clone());

@@ -1,4 +1,4 @@
-//! What programs reported, and what came of every call of a collective.
+//! What programs reported, and the outcome of every call of a collective.
 
 use std::fmt::Write;
 
@@ -172,7 +172,7 @@ fn calls(collective: &Collective, built: &Built, system: &System, oracle: bool) 
             let exact = oracle.then(|| {
                 end_cycle.is_some()
                     && if collective.kind == CollectiveKind::Barrier {
-                        // Nobody goes on before everybody has called it.
+                        // No participant goes on before all have called it.
                         parts.iter().all(|(call, _)| call.end.is_some_and(|end| end > last_call_cycle))
                     } else {
                         is_exact(collective, rules::tree(built, first_call_cycle), &parts, elements as usize)

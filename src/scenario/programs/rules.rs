@@ -1,7 +1,7 @@
 //! Rules for programs that write configuration registers while the system runs (requirements P-SW-1, P-SW-7).
 //!
 //! Before cycle 0 a whole configuration is checked. A program changes it store by store, and between two stores it is
-//! rarely whole, so what is asked of a store and what of those who use the tree afterwards are different things *chosen*:
+//! rarely complete. So some checks are made at a store, and others at the next use of the tree *chosen*:
 //!
 //! | checked | when | broken by |
 //! |---|---|---|
@@ -9,13 +9,13 @@
 //! | every port of a vector leads somewhere | at the store | a port without a link |
 //! | the engine takes requests of external ports that it was built for | at the store | the engine's bit in a response vector, in that of the engine's own result, or of a port beyond `switch.ceng.radix` |
 //! | the tree is the program's to change | at the store | an id whose collective starts by itself |
-//! | nobody uses the tree | at the store | a call that is not complete, a message or word of the id in one of its switches or on its way to one |
-//! | the tree is whole: all that `legality` asks, and the operations and orders that the collective needs | at the first call or message after the store | whatever was forgotten |
+//! | the tree is not in use | at the store | a call that is not complete, a message or word of the id in one of its switches or on its way to one |
+//! | the tree is complete: all checks of `legality`, and the operations and orders that the collective needs | at the first call or message after the store | a missing store |
 //! | trees of one id share no link and no engine | likewise | |
-//! | who overlaps whom changes while nobody is at work | likewise; calls of an id that was written wait for that | a message of a multicast that was written, while one of the ids that overlap is at work |
+//! | the set of overlapping trees changes while none of them is at work | likewise; calls of an id that was written wait for that | a message of a multicast that was written, while one of the overlapping ids is at work |
 //!
-//! What is broken ends the run with a failed check `rules` that names the thread and its line. A tree that is whole is
-//! read back into the oracle's, so that calls are checked against the tree that they went over.
+//! A broken rule ends the run with a failed check `rules` that names the thread and its line. A complete tree is read
+//! back into the oracle's, so that calls are checked against the tree that they used.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -157,14 +157,13 @@ impl Rules {
         Ok(())
     }
 
-    /// Whether somebody's use has to be looked at.
+    /// Whether a use has to be checked.
     pub fn is_written(&self) -> bool {
         !self.written.is_empty()
     }
 
-    /// Looks at those who used a tree since it was written: it must be whole. The trees of collectives that are found anew
-    /// are added to those they had. The ids of which one was found
-    /// anew: who overlaps whom may have changed then.
+    /// Looks at those who used a tree since it was written: it must be whole. The trees of collectives that are found
+    /// anew are added to those they had. The ids of which one was read back again: their overlaps may have changed.
     ///
     /// # Errors
     /// What is wrong.
@@ -270,8 +269,8 @@ impl Rules {
         Ok(footprint)
     }
 
-    /// The multicast tree that the registers describe, from an end point on: it must reach somebody, and nobody who does not
-    /// serve the id.
+    /// The multicast tree that the registers describe, from an end point on: it must reach at least one end point, and
+    /// only those that serve the id.
     fn multicast(&self, loaded: &Loaded, registers: &Registers, id: u16, source: u32) -> Result<Footprint, String> {
         let list = loaded.scenario.programs.iter().flat_map(|programs| &programs.multicasts);
         let serving = list.filter(|of| of.id == u32::from(id));

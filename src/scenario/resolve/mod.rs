@@ -457,7 +457,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Whoever starts when the run has been given up never starts.
+    /// A job whose start is beyond the limit of cycles never starts.
     fn starts(&mut self, file: &ScenarioFile) {
         let at = |list: &str, index: usize| format!("{list}[{index}].start_cycle");
         let mut starts: Vec<(String, u64)> = Vec::new();

@@ -1,4 +1,4 @@
-//! `[switch]`: the flit, the router, its channels, and the storage all of it takes.
+//! `[switch]`: the flit, the router, its channels, and their storage.
 
 use super::{Resolver, WORD_BITS, counted_channels, has_pbv};
 use crate::config::{Router, Switch, Topology};

@@ -1,4 +1,4 @@
-//! What the links of a run did: by level, the busiest, and all of them if asked for.
+//! Statistics of the links of a run: by level, the busiest, and all of them on request.
 
 use std::collections::BTreeMap;
 
@@ -14,9 +14,9 @@ type Load = (usize, (u8, LinkCount, u16));
 struct Busiest(BTreeMap<u64, (usize, Vec<Load>)>);
 
 impl Busiest {
-    /// So many are shown.
+    /// The number of busiest links that are shown.
     const MOST: usize = 8;
-    /// More links that are equally busy than these are not sorted by name: the first of the plan stand for them.
+    /// If more links than these are equally busy, the first of the plan are shown, not sorted by name.
     const NAMED: usize = 65_536;
 
     fn enter(&mut self, flits: u64, at: usize, load: (u8, LinkCount, u16)) {

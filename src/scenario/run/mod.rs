@@ -1,4 +1,4 @@
-//! Running a scenario: what the caller asks for, what comes back.
+//! Running a scenario: options and result.
 //!
 //! | file | holds |
 //! |---|---|

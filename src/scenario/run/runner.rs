@@ -150,7 +150,8 @@ impl<'a> Runner<'a> {
                     let begin = Instant::now();
                     let answer = hook(self.families.progress(&*self.system));
                     looked = Instant::now();
-                    // Counting what two million cores have done takes a while; whoever stops the run waits for this, too.
+                    // Collecting the results of two million cores takes a while; a user who stops the run waits for
+                    // this, too.
                     pause = PAUSE.max(20 * (looked - begin));
                     if answer == Control::Stop {
                         return Outcome::Interrupted;
@@ -198,7 +199,7 @@ impl<'a> Runner<'a> {
         link_report(system, system.link_counts(), (all_waits.as_ref(), &waits), there, cycles, all)
     }
 
-    /// The run stands: who waits for whom, and who is not done.
+    /// The run is deadlocked: the wait-for graph, and the participants that are not done.
     fn stands(&mut self, what: &str) -> Outcome {
         let (autopsy, left) = (self.system.autopsy(), self.families.left(&*self.system));
         self.stuck = Some(format!("{what}\n{autopsy}\n{left}").trim_end().to_owned());

@@ -1,11 +1,11 @@
-//! The watchdog of every family (requirement K-WD-1): it sees when work stops although some is left.
+//! The watchdog of every family (requirement K-WD-1): it detects that progress stops before the work is done.
 //!
-//! A run watches things: the two kinds of flits of a PIUMA system or a plain fabric, the reductions of an armed one, the
-//! collectives of a PBV one. Each has a count that only grows while something is done for it. What flows must not hide what
-//! stands, so each is looked at by itself.
+//! A run watches several things: the two kinds of flits of a PIUMA system or a plain fabric, the reductions of an armed
+//! one, the collectives of a PBV one. Each has a count that grows only with its progress. Each is watched separately,
+//! so that progress of one cannot hide a deadlock of another.
 //!
-//! The families differ in who may stand for long: where processes have time-outs, compute times and retries, a thing that
-//! waits for a time that will come is excused until then; see [`Watchdog::excuse`].
+//! The families differ in legitimate pauses: where processes have time-outs, compute times and retries, a thing that
+//! waits for a time in the future is excused until then; see [`Watchdog::excuse`].
 
 use watershed_fabric::{NodeKind, Plan, PlanLink, Simulation};
 use watershed_kernel::Cycle;
@@ -35,14 +35,14 @@ struct Thing {
 }
 
 impl Watchdog {
-    /// Watches so many things. With `patience` of 0 it never barks. All cycles count.
+    /// Watches `things` things. With a `patience` of 0 it never reports a deadlock. All cycles count.
     pub fn new(patience: u64, things: usize) -> Watchdog {
         Watchdog { patience, only_awake: false, clock: 0, steps: 0, things: vec![Thing::default(); things] }
     }
 
-    /// Watches jobs of frames: they may also take what frames of so many flits need to cross the whole network and back, in
-    /// which nobody sees them. Only cycles count in which something is awake; in others everybody waits for a time that will
-    /// come.
+    /// Watches jobs of frames. A frame makes no visible progress while it crosses the network, so they may also take
+    /// the cycles that frames of `flits` flits need to cross the whole network and back. Only cycles in which a block
+    /// is awake count; in others all wait for a time in the future.
     pub fn of_frames(patience: u64, things: usize, plan: &Plan, flits: u64) -> Watchdog {
         let hop = |link: &PlanLink| u64::from(link.latency) + flits * u64::from(link.cycles_per_flit);
         let slowest = plan.links.iter().map(hop).max().unwrap_or(0);
@@ -103,7 +103,7 @@ impl Watchdog {
         found
     }
 
-    /// A thing stands for a reason that will pass: it is given all its time again.
+    /// A thing pauses for a reason that will pass: its patience starts again.
     pub fn excuse(&mut self, thing: usize, now: Cycle) {
         (self.things[thing].since, self.things[thing].clock) = (now, self.clock);
     }

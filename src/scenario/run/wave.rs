@@ -1,4 +1,4 @@
-//! Waveforms of a run: what is opened, what triggers it, what it lacks at the end.
+//! Waveforms of a run: files, triggers, and notes about missing parts.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -110,9 +110,9 @@ pub fn trace_error(wave: &WaveOptions, error: TraceError) -> RunError {
     }
 }
 
-/// Finishes a waveform of a run of so many cycles and notes what it lacks; and what kept it from being written, which takes
-/// nothing from the run. The cycles are those of the result document: a system may stand in a later one, when it has waited
-/// for timers of what had ended.
+/// Finishes a waveform of a run of `cycles` cycles and notes missing parts. An error of writing it is noted too and
+/// does not fail the run. The cycles are those of the result document; the system may have advanced further, to timers
+/// of jobs that had ended.
 pub fn close_wave(
     wave: &WaveOptions,
     tracer: Option<Tracer>,

@@ -1,9 +1,9 @@
-//! The critical path of a round of the armed family: from the last participant that had the result back to the arming.
+//! The critical path of a round of the armed family: from the last participant that got the result back to the arming.
 //!
-//! Frames are followed flit by flit (`hops`); what stations made of them is read from their logs and records: an engine sent
-//! because its last contribution came or its time was up; the root completed a round because its own contribution was ready or
-//! the last partial result came, and asked again because its time was up; a leaf contributed because it was done with its
-//! work or was armed again.
+//! Frames are followed flit by flit (`hops`); the actions of stations are read from their logs and records. An engine
+//! sent because its last contribution came or its time-out passed. The root completed a round because its own
+//! contribution was ready or the last partial result came, and retried because its time-out passed. A leaf contributed
+//! because its work was done or it was armed again.
 
 use std::collections::BTreeMap;
 
@@ -109,7 +109,7 @@ fn reduction(system: &System, name: &str, root: u32, job: &Job, ask: Ask<'_>) ->
     let softs = end.softs().iter().filter(|found| found.job().number == job.number);
     let flows: Vec<(u8, &[RootRound])> =
         roots.map(|root| (root.flow(), root.all_rounds())).chain(softs.map(|soft| (0, soft.rounds()))).collect();
-    // The slowest of all rounds of all flows that everybody has the result of.
+    // The slowest of all rounds of all flows whose result all participants have.
     let mut best: Option<(u64, usize, usize, Told)> = None;
     for (at, (flow, rounds)) in flows.iter().enumerate() {
         for (index, round) in rounds.iter().enumerate() {

@@ -1,8 +1,8 @@
-//! The way of a packet through queues, switches, wires and what sits in them, followed back from its last flit.
+//! The way of a packet through queues, switches, wires and engines in the wire, followed back from its last flit.
 //!
-//! Queues and links keep the order of flits: the k-th flit that was sent on a channel of a link is the k-th that came into
-//! the queue at its far end, and the k-th that left it. So nothing is guessed from contents but inside a bump in the wire,
-//! where a flit that was taken is looked for under the same tag.
+//! Queues and links keep the order of flits: the k-th flit that was sent on a channel of a link is the k-th that came
+//! into the queue at its far end, and the k-th that left it. So matching needs no contents, except inside a bump in the
+//! wire, where an accepted flit is searched by its tag.
 
 use std::cell::OnceCell;
 use std::ops::Range;

@@ -1,15 +1,15 @@
-//! Where the cycles of a collective in software went: from the rank that was done last back through its rounds, and wherever a
-//! round waited for its partner's message, along that message to the partner's round.
+//! The critical path of a collective in software: from the rank that was done last back through its rounds, and, where
+//! a round waited for its partner's message, along that message to the partner's round.
 //!
 //! | part | phase, kind | cycles |
 //! |---|---|---|
 //! | a rank that starts late | inject, late start | from the host's start to the beginning of the rank's first round |
 //! | overhead of a round | inject, software | from its beginning to the exchange |
 //! | sending | inject: memory read, credit wait, inject | from there to the packet that is followed, or to the flag, if that was the last thing of the exchange |
-//! | a message | transit: all that a packet meets | from its header to its last flit in the partner's memory |
+//! | a message | transit: all causes of delay of a packet | from its header to its last flit in the partner's memory |
 //! | merging | reduce: memory read, reduce | from the exchange to the end of the round |
 //!
-//! Within sending and merging the kinds take turns word by word: they are added up and stand one behind the other.
+//! Within sending and merging the kinds alternate word by word; their sums are shown one after the other.
 
 use super::hops::{Hops, Wires};
 use super::{Kind, LastOperand, Path, Phase, Why};

@@ -1,4 +1,5 @@
-//! A journal's entries by port: four bytes an entry and four a port, so that the journal of the largest system can be asked.
+//! An index of a journal by port, with four bytes an entry and four a port, so that it fits in memory for the largest
+//! system.
 
 use watershed_fabric::{Entry, Journal};
 
@@ -12,7 +13,7 @@ pub(super) struct Index<'a> {
 }
 
 impl<'a> Index<'a> {
-    /// Sorts a journal of so many ports.
+    /// Sorts a journal of this many ports.
     ///
     /// # Panics
     /// If it has 2^32 entries or more.

@@ -1,10 +1,10 @@
 //! Where the cycles of a collective's latency went.
 //!
-//! The latency of a collective is explained from its end to its start, along the critical path: the last word or answer that
-//! arrived, the queues it waited in, the links it came by, the engine that made it, of that engine's operands the one that came
-//! last, and so on to the participant whose contribution that was. Each interval between two events of the
-//! [journal](watershed_fabric::Journal) and of the blocks' logs is cut into [`Part`]s; they follow each other without a gap, so
-//! they add up to the latency exactly.
+//! The latency of a collective is explained from its end to its start, along the critical path. The path begins with
+//! the last word or answer that arrived, the queues it waited in and the links it crossed. It goes on with the engine
+//! that made it and the last operand of that engine, and so on to the participant of that contribution. Each interval
+//! between two events of the [journal](watershed_fabric::Journal) and of the blocks' logs is cut into [`Part`]s; they
+//! follow each other without a gap, so their sum is exactly the latency.
 //!
 //! | family | what is explained | number | from | to |
 //! |---|---|---|---|---|
@@ -15,8 +15,8 @@
 //! | a workload ([`workload`]) | the rank that ended last, and those it waited for | that rank | cycle 0 | its last operation was over |
 //! | any with traffic ([`packet`]) | a point-to-point packet | `SOURCE:NUMBER`, or the place in the order of arrival | it was created | its tail arrived |
 //!
-//! The latencies that results of the armed and PBV families name begin later, with the last contribution: [`Why`] has that
-//! cycle, no part crosses it, and the parts behind it add up to that latency.
+//! The latencies in results of the armed and PBV families begin later, with the last contribution. [`Why`] has that
+//! cycle, no part crosses it, and the parts after it add up to that latency.
 //!
 #![doc = include_str!("../../glossary/kinds.md")]
 
@@ -37,8 +37,9 @@ pub mod workload;
 pub struct Ask<'a> {
     /// This collective only.
     pub collective: Option<&'a str>,
-    /// The way of this word, round or run instead of the last or slowest one; of a collective of segments, the word of the
-    /// whole vector, unless a segment is named; of traffic without a source, the packet's place in the order of arrival.
+    /// The word, round or run to explain instead of the last or slowest one. For a collective of segments it is the
+    /// word of the whole vector, unless a segment is named; for traffic without a source it is the packet's place in
+    /// the order of arrival.
     pub packet: Option<u64>,
     /// Of a point-to-point packet: the end point that sent it; `packet` is its number there.
     pub source: Option<u32>,

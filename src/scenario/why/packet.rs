@@ -1,8 +1,8 @@
 //! The way of a point-to-point packet, from its creation to the arrival of its tail.
 //!
-//! A packet is named by the end point that sent it and its number there, counted from 0 in the order in which its packets left;
-//! a number alone is its place in the order of arrival, from 0; without either it is the one that took longest among those that
-//! arrived.
+//! A packet is named by the end point that sent it and its number there, counted from 0 in the order of departure. A
+//! number alone is its place in the order of arrival, from 0. The default is the packet with the longest latency among
+//! those that arrived.
 
 use super::hops::{Hops, Origin, Wires};
 use super::{Ask, Kind, Path, Phase, Why};

@@ -1,8 +1,8 @@
-//! The critical path of a run of the PBV family: from the last participant that had the answer back to the command.
+//! The critical path of a run of the PBV family: from the last participant that got the answer back to the command.
 //!
-//! Frames are followed flit by flit (`hops`); what engines and nodes made of them is read from their logs: an
-//! engine answered because the last message came, was tracked and reduced, or because its watchdog fired; it passed on what it
-//! had taken in the same cycle; a node contributed because its task was over or because it was asked again.
+//! Frames are followed flit by flit (`hops`); the actions of engines and nodes are read from their logs. An engine
+//! answered because the last message came, was tracked and reduced, or because its watchdog fired; it passed frames on
+//! in the cycle in which it took them. A node contributed because its task was over or because it was asked again.
 
 use super::hops::{Bumps, Hops, Origin, Queued};
 use super::{Ask, Kind, LastOperand, Path, Phase, Why};
@@ -16,7 +16,7 @@ use watershed_pbv::system::Wired;
 /// Cycles from taking a message to its verdict.
 const TRACKING: u64 = 2;
 
-/// A run that everybody has the answer of.
+/// A run whose answer all participants have.
 #[derive(Clone, Copy, Debug)]
 pub struct Ended {
     /// Which run.

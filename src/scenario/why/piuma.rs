@@ -1,10 +1,10 @@
 //! The critical path of a collective of the PIUMA family: from the last word that landed back to the core whose word it waited
 //! for.
 //!
-//! Calls of a collective that programs make one after the other use the same id, channels and numbers of words, and a later
-//! call's words may be on their way before an earlier one's have arrived. Queues, links and engines keep their order, and all
-//! participants call in the same order: so the n-th time that a word is seen at a place is the n-th call that has such a word,
-//! everywhere. Words are matched by that, never by which one was seen last.
+//! Calls of a collective that programs make one after the other use the same id, channels and numbers of words, and a
+//! later call's words may be on their way before an earlier one's have arrived. Queues, links and engines keep their
+//! order, and all participants call in the same order: so the n-th occurrence of a word at a place belongs to the n-th
+//! call that has such a word, everywhere. Words are matched by this count, and not by their time.
 
 use super::index::Index;
 use super::ports::Ports;
@@ -349,8 +349,8 @@ impl<'a> Reader<'a> {
         Ok(((id, request, element), base + u32::from(input), left))
     }
 
-    /// When an engine took the operands of a result that came into its queue; none of a response that another result of the
-    /// same operands stands for, or that was made from one from above.
+    /// When an engine took the operands of a result that came into its queue; none for a response that repeats another
+    /// result of the same operands, or that was made from a response from above.
     fn took(&self, node: u32, made: &Entry) -> Option<u64> {
         let (id, vc, seq) = word_of(made);
         let order = self.registers.order(node, id);

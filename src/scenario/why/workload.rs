@@ -1,4 +1,4 @@
-//! Where the cycles of a workload went: its critical path through ranks and messages, from the last operation back to cycle 0.
+//! The critical path of a workload through ranks and messages, from the last operation back to cycle 0.
 
 use super::{Kind, Part, Phase, Why};
 use crate::workload::result::{Step, WorkloadResult};

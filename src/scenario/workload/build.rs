@@ -1,7 +1,7 @@
-//! From a trace to what each end point is to do.
+//! From a trace to the plan of each end point.
 //!
-//! Messages get numbers at their receivers: first those of the trace, channel by channel, then a round each of the collectives in
-//! software. Members of a collective in software are counted from its root on.
+//! Messages get numbers at their receivers: first those of the trace, channel by channel, then one for each round of
+//! collectives in software. Members of a collective in software are counted from its root on.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -47,7 +47,7 @@ pub fn engine(loaded: &Loaded, what: What) -> Engine {
     Engine::of(what).iter().copied().find(|engine| engine.name() == name).unwrap_or(Engine::of(what)[0])
 }
 
-/// Words of the vector of a collective: whole elements in whole words; of an all-to-all as many for everybody.
+/// Words of the vector of a collective: whole elements in whole words; of an all-to-all as many for every member.
 pub fn words(workload: &Workload, collective: Collective, members: u64) -> u64 {
     let elements = collective.bytes.div_ceil(u64::from(workload.dtype.bits() / 8).max(1));
     let words = elements.div_ceil(u64::from(workload.dtype.lanes()));

@@ -32,7 +32,7 @@ pub struct Workload {
     pub nodes: u64,
     /// The end point of each rank.
     pub ranks: Vec<u32>,
-    /// Computing takes so many times as long.
+    /// Computing takes this many times as long.
     pub compute_scale: f64,
     /// Cycles of software at both ends of each message.
     pub overhead_cycles: u64,
@@ -64,7 +64,7 @@ fn named<T: Named, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::
 }
 
 impl Workload {
-    /// Cycles that a node takes by itself, at so many hertz.
+    /// Cycles that a node takes by itself, at this many hertz.
     pub fn cycles(&self, kind: &Kind, hertz: u64) -> u64 {
         let cycles = |seconds: f64| (seconds * hertz as f64).round() as u64;
         match kind {

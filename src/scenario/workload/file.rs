@@ -123,7 +123,7 @@ pub enum Engine {
     BinaryTree,
     /// Software: whole vectors climb up, or down, a binomial tree.
     Binomial,
-    /// Software: in round r everybody tells the rank 2^r further on.
+    /// Software: in round r every rank notifies the rank 2^r further on.
     Dissemination,
     /// Software: pairs exchange their parts, one pair a round.
     Pairwise,

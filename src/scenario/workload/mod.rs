@@ -4,12 +4,12 @@
 //! |---|---|
 //! | [`file`](mod@file) | the table as it is written |
 //! | [`config`] | the same after checking, with the trace |
-//! | [`build`] | from the trace to what each end point is to do |
-//! | [`volume`] | rounds' words that an algorithm has to cost |
+//! | [`build`] | from the trace to the plan of each end point |
+//! | [`volume`] | words of each round of an algorithm, in closed form |
 //! | [`result`] | times of ranks, counts |
-//! | [`report`] | the same of a run, and the checks of bits and volumes |
+//! | [`report`] | the results of a run, and the checks of bits and volumes |
 //! | [`path`] | the critical path through ranks and messages |
-//! | [`perfetto`] | what ranks did when, for Perfetto |
+//! | [`perfetto`] | the timeline of ranks, for Perfetto |
 
 pub mod build;
 pub mod config;

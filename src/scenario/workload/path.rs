@@ -4,11 +4,11 @@
 //!
 //! | step | what it is |
 //! |---|---|
-//! | compute, load, store | a node takes its time |
+//! | compute, load, store | the time of a node |
 //! | overhead | software at one end of a message |
-//! | message | from when the sender handed it over to when its last word was taken: in the queue of the port, on the way |
+//! | message | from its hand-over by the sender until its last word was taken, with the time in the queue of the port |
 //! | collective | from when its last member began to the end at the rank of the path |
-//! | stream | the node waits for its stream behind one that is not on the path any more |
+//! | stream | the node waits for its stream, which a node outside the path occupies |
 
 use crate::run::system::PiumaSystem as System;
 use watershed_piuma::rank::Rank;

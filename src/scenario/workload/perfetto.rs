@@ -1,5 +1,5 @@
-//! What ranks did when, as Chrome trace events, which Perfetto and `chrome://tracing` read: a process a rank, with a track for what
-//! it computes and one for what it communicates, and a process for the critical path.
+//! The timeline of ranks as Chrome trace events, which Perfetto and `chrome://tracing` read: a process a rank, with a
+//! track for computing and one for communication, and a process for the critical path.
 
 use serde_json::{Value, json};
 

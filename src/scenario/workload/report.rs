@@ -169,7 +169,7 @@ fn messages(traced: &Traced, ranks: &[&Rank], result: &mut WorkloadResult) {
     }
 }
 
-/// What came of each collective at each of its members, in the order of the group.
+/// The outcome of each collective at each of its members, in the order of the group.
 fn outcomes(traced: &Traced, ranks: &[&Rank]) -> Vec<Vec<Option<Outcome>>> {
     let mut all: Vec<Vec<Option<Outcome>>> =
         traced.matched.collectives.iter().map(|instance| vec![None; instance.nodes.len()]).collect();

@@ -1,10 +1,10 @@
-//! What came of a workload: times of ranks, counts, the critical path.
+//! The outcome of a workload: times of ranks, counts, the critical path.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// What came of a workload.
+/// The outcome of a workload.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct WorkloadResult {
     /// The trace.
@@ -52,7 +52,7 @@ pub struct RankResult {
     pub wait_cycles: u64,
 }
 
-/// What came of a collective.
+/// The outcome of a collective.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct CollectiveResult {
     /// What it does.

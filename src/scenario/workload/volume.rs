@@ -14,7 +14,7 @@
 //! | gather | linear | the root; k | 0; \|k\| | m - \|0\|; 0 |
 //! | scatter | linear | the root; k | m - \|0\|; 0 | 0; \|k\| |
 //!
-//! Nothing here asks [`Schedule`](watershed_piuma::host::schedule::Schedule), which is what is checked.
+//! Nothing here uses [`Schedule`](watershed_piuma::host::schedule::Schedule), which is what the check covers.
 
 use watershed_workload::What;
 

@@ -1,14 +1,14 @@
-//! One job on every engine and every network that is asked for (requirement X-CMP-1): a [study](super::study) that is written here
-//! instead of by hand.
+//! One job on every engine and every network that is asked for (requirement X-CMP-1): writes the [study](super::study)
+//! file for it.
 //!
 //! | held equal | not held equal |
 //! |---|---|
 //! | clock, links, end points, the job, who takes part and what engines are given; software draws other data of the same kind | how a network is wired: each has as many end points as are asked for, or the fewest above that, of which the first take part |
-//! | memory of end points: nobody's limits anybody; software costs no time | storage of engines, which the table lists |
+//! | memory of end points, which limits no engine; software costs no time | storage of engines, which the table lists |
 //! | | how it is set up: PIUMA's registers and the tables of packet engines are there before the run, armed engines are armed over the network |
 //!
-//! Every engine has its sensible settings *\[chosen\]*: the armed one eight reductions under way and no barrier before the first, the
-//! packet engines one command for all rounds and time-outs that find out who is dead.
+//! Every engine has settings that suit it *\[chosen\]*. The armed engine has eight reductions under way and no barrier
+//! before the first. Packet engines get one command for all rounds, and time-outs that detect dead participants.
 
 use std::fmt::Write;
 
@@ -50,7 +50,7 @@ fn sides(product: u64) -> (u64, u64) {
     (product / side, side)
 }
 
-/// The name and the table of a network with so many end points, or the fewest above that.
+/// The name and the table of a network with this many end points, or the fewest above that.
 fn network(name: &str, ends: u64) -> Result<(String, String), String> {
     let grid = |kind: &str| {
         let (x, y) = sides(ends);

@@ -1,17 +1,19 @@
-//! What is compared: jobs of scenarios, and which of their values make a participant late, dead or early.
+//! The jobs that are compared, and which of their values make a participant late, dead or early.
 //!
-//! A scenario may have several jobs (collectives, hosts, reductions); each is a contestant of its own and runs alone. That and
-//! every variant is made by overriding values of the scenario, as `--set` does, so that `watershed run` can run each again.
+//! A scenario may have several jobs (collectives, hosts, reductions); each is a contestant of its own and runs alone.
+//! Contestants and variants are made by overriding values of the scenario, as `--set` does, so that `watershed run` can
+//! repeat each.
 //!
 //! | family | job | elements | late | dead |
 //! |---|---|---|---|---|
-//! | piuma | `[[collective]]` | its `elements` | `delay_cycles` | starts after the run has been given up: there is nothing nearer |
+//! | piuma | `[[collective]]` | its `elements` | `delay_cycles` | starts after the run's limit of cycles; the family has no closer equivalent |
 //! | piuma | `[[host]]` | its `elements` | `delay_cycles` | the same |
 //! | armed | `[[armed.reduction]]` | operands of a frame x `rounds` | `late`, in the first round | `effect = "dead"` from the first contribution on |
 //! | pbv | `[[pbv.collective]]` | its `elements` x `rounds` | `late`, in the first round | `effect = "dead"` from the first contribution on |
 //!
-//! A vector that is longer than a frame is cut into frames, a round each *\[chosen\]*. In the armed family retries and patience
-//! keep the values that they have when everybody is in time: nobody knows beforehand who will be late.
+//! A vector that is longer than a frame is cut into frames, a round each *\[chosen\]*. In the armed family retries and
+//! patience keep the values of the run in which all participants are in time, because a real system does not know who
+//! will be late.
 
 use std::path::Path;
 
@@ -412,7 +414,7 @@ fn task(loaded: &Loaded, part: Part) -> (Task, String) {
 }
 
 impl Contestant {
-    /// Everybody who takes part.
+    /// All participants.
     pub fn participants(&self) -> Vec<u32> {
         let scenario = &self.loaded.scenario;
         match self.part {
@@ -462,8 +464,8 @@ impl Contestant {
         format!("{path}=[{}]", all.join(", "))
     }
 
-    /// What is set so that participants are late by so many cycles on top of what they are already; in the first round only,
-    /// or in each.
+    /// What is set so that participants are late by this many cycles on top of what they are already; in the first
+    /// round only, or in each.
     pub fn late(&self, by: &[(u32, u64)], first_only: bool) -> Vec<String> {
         let scenario = &self.loaded.scenario;
         let path = self.path();
@@ -513,7 +515,7 @@ impl Contestant {
         }
     }
 
-    /// What is set so that the vector has so many elements.
+    /// What is set so that the vector has this many elements.
     ///
     /// # Errors
     /// They cannot be cut into frames.

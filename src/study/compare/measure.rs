@@ -13,7 +13,7 @@ use watershed_scenario::result::{Document, Outcome, ResultData};
 use watershed_scenario::run::{self, Control, RunOptions, RunResult};
 use watershed_scenario::{Loaded, build, cost};
 
-/// What came of one contestant.
+/// The outcome of one contestant.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Entry {
     /// Its name.
@@ -61,7 +61,7 @@ pub struct Timing {
     pub latency_ns: Option<f64>,
     /// The same again, under the name that result documents and points.csv have for the time of a whole job.
     pub job_ns: Option<f64>,
-    /// From the last contribution to the last result of a round, in the mean, in ns; null of families without rounds.
+    /// From the last contribution to the last result of a round, on average, in ns; null of families without rounds.
     pub round_ns: Option<f64>,
     /// Elements over latency.
     pub elements_per_ns: Option<f64>,
@@ -86,7 +86,7 @@ pub struct Traffic {
     pub packets: u64,
     /// Packets of the link that carried most.
     pub packets_most: u64,
-    /// Packets of a link that carried any, in the mean.
+    /// Packets of a link that carried any, on average.
     pub packets_mean: f64,
 }
 
@@ -97,9 +97,9 @@ pub struct Storage {
     pub switches: u64,
     /// Bits of all.
     pub bits: u64,
-    /// Bits of a switch with its engines, in the mean.
+    /// Bits of a switch with its engines, on average.
     pub bits_per_switch: u64,
-    /// Estimated gate equivalents of a switch with its engines, in the mean.
+    /// Estimated gate equivalents of a switch with its engines, on average.
     pub gates_per_switch: u64,
     /// Bits a switch by kind of block.
     pub blocks: Vec<Block>,
@@ -110,7 +110,7 @@ pub struct Storage {
 pub struct Block {
     /// Its name.
     pub name: String,
-    /// Bits a switch, in the mean.
+    /// Bits a switch, on average.
     pub bits: f64,
 }
 
@@ -152,9 +152,9 @@ pub struct Dead {
     pub rounds: u64,
     /// How many of them were opening barriers.
     pub opening_rounds: u64,
-    /// Whom the collective named as missing.
+    /// The participants that the collective named as missing.
     pub named: Vec<String>,
-    /// Cycles from the first contribution to the first round that ended with somebody missing.
+    /// Cycles from the first contribution to the first round that ended with a participant missing.
     pub after_cycles: Option<u64>,
     /// The same in ns.
     pub after_ns: Option<f64>,
@@ -368,7 +368,7 @@ fn cycles(scenario: &Scenario, ns: f64) -> u64 {
     (ns * scenario.clock.frequency_mhz / 1000.0).ceil() as u64
 }
 
-/// Why nothing came of a contestant.
+/// Why a contestant has no result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stopped {
     /// The user stopped it.

@@ -2,15 +2,15 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | [`engines`] | one job on every engine and every network: the study that answers it |
+//! | [`engines`] | one job on every engine and every network, as a study |
 //! | [`job`] | the jobs of scenarios, whether they are the same, and their variants |
 //! | [`measure`] | the runs of one of them |
 //! | [`page`] | both as one HTML page |
 //! | [`study`] | a study file: the same contestants at several vector lengths and in several systems |
 //! | [`table`] | text and CSV |
 //!
-//! Nothing is known beforehand of any family: that one waits for a dead participant for ever, or gives other bits when
-//! others come first, is what its runs say.
+//! Nothing is assumed of any family: whether it waits for a dead participant for ever, or whether its bits depend on
+//! the order of arrival, is measured by its runs.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,5 +1,5 @@
-//! Diagrams of a report: pieces of HTML with inline SVG. Colours are the page's, so they follow light and dark; legends stand
-//! above the picture and numbers outside of its area, so that nothing covers the data.
+//! Diagrams of a report: pieces of HTML with inline SVG. Colours are the page's, so they follow light and dark. Legends
+//! are above the picture and numbers outside of its area, so that nothing covers the data.
 
 use std::fmt::Write;
 

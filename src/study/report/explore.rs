@@ -1,4 +1,5 @@
-//! A sweep as a tool in the page: a plot of any two columns, a table that sorts and filters, the point that was picked.
+//! A sweep as an interactive page: a plot of any two columns, a table that sorts and filters, and details of the
+//! selected point.
 
 use std::fmt::Write;
 

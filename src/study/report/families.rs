@@ -1,5 +1,5 @@
-//! What the armed and PBV families and hosts say beyond what all runs say: outcomes and latencies of rounds, where contributions
-//! were merged, what engines counted.
+//! Sections of a report that only the armed and PBV families and hosts have: outcomes and latencies of rounds, where
+//! contributions were merged, counters of engines.
 
 use std::fmt::Write;
 
@@ -243,7 +243,7 @@ fn counted(title: &str, counts: &serde_json::Map<String, serde_json::Value>) -> 
     format!("<figure><figcaption>{title}</figcaption><dl class=\"facts small\">{}</dl></figure>\n", facts.concat())
 }
 
-/// Rounds in which somebody was missing.
+/// Rounds in which a participant was missing.
 fn missing(rows: &[Vec<String>], out: &mut String) {
     const SHOWN: usize = 50;
     if rows.is_empty() {

@@ -556,7 +556,7 @@ fn value(sweep: &Sweep, row: &Row, name: &str) -> Option<f64> {
     row.facts.as_ref()?.column(sweep, name)?.number()
 }
 
-/// Levels of an axis in the order of the file, or of their numbers where they were drawn by chance.
+/// Levels of an axis in the order of the file, or of their numbers where they were drawn at random.
 fn levels(sweep: &Sweep, rows: &[&Row], axis: &str) -> Vec<String> {
     let mut list: Vec<String> = Vec::new();
     for row in rows {
@@ -602,7 +602,7 @@ fn curve(sweep: &Sweep, rows: &[&Row], axis: &str, metric: &str) -> Option<Chart
     if series.is_empty() {
         return None;
     }
-    // Many numbers drawn by chance make an axis of numbers, not of levels.
+    // Many numbers drawn at random make an axis of numbers, not of levels.
     let chart = Chart {
         title: format!("{metric} over {axis}"),
         x: axis.to_owned(),

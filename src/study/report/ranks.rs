@@ -1,4 +1,4 @@
-//! What the ranks of a workload did when: a bar a rank, which a script draws anew so that it zooms, and a table.
+//! The timeline of a workload: a bar a rank, which a script redraws when the reader zooms, and a table.
 
 use std::fmt::Write;
 
@@ -15,7 +15,7 @@ const RIGHT: f64 = 12.0;
 const TOP: f64 = 8.0;
 /// Height of a rank.
 const BAR: f64 = 18.0;
-/// The picture without scripts has so many ranks; the others are in what scripts draw.
+/// The picture without scripts has this many ranks; the others are in what scripts draw.
 const DRAWN: usize = 64;
 
 /// The workload of a run, if it has one.

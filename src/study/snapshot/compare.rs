@@ -1,4 +1,4 @@
-//! Running one scenario and holding what comes out against its golden files.
+//! Runs one scenario and compares its outputs with its golden files.
 
 use std::fmt::Write;
 use std::fs;

@@ -1,4 +1,4 @@
-//! Outcomes as JUnit XML, for what shows tests: a suite, a case for each scenario, whose class is its folder.
+//! Outcomes as JUnit XML, for CI servers: one suite, with a case for each scenario, whose class is its folder.
 //!
 //! There is no standard; the attributes are those that Jenkins and `GitLab` read. A difference and a failed check are a `failure`, a
 //! scenario that cannot be run and a golden file that cannot be read an `error`.
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use super::{Outcome, shown};
 use crate::plot::escape;
 
-/// The document: what came of scenarios, and golden files without a scenario, each of which is a failed case.
+/// The document: the outcome of scenarios, and golden files without a scenario, each of which is a failed case.
 pub fn junit(outcomes: &[Outcome], strays: &[PathBuf]) -> String {
     let seconds: f64 = outcomes.iter().map(|outcome| outcome.seconds).sum();
     let count = |of: fn(&Outcome) -> bool| outcomes.iter().filter(|outcome| of(outcome)).count();

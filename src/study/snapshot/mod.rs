@@ -1,4 +1,4 @@
-//! Scenarios held against golden files: what `watershed test` does, and the project with its own scenarios.
+//! Scenarios compared with golden files: `watershed test`, which the project's own golden tests call too.
 //!
 //! | file | holds | compared |
 //! |---|---|---|
@@ -12,8 +12,9 @@
 //! They are in the folder [`FOLDER`] beside the scenario, or in a tree of their own that has the folders of the scenarios' tree.
 //! What is looked at is [`watched::watched`], and `[golden]` in the scenario ([`watershed_scenario::snapshot`]).
 //!
-//! Everything must be as it was to the byte, but for numbers to which the scenario gives a tolerance: such a number counts as the golden
-//! one if it is near enough. Whether a run is right is another question, which its own checks answer: a run that fails them fails here.
+//! Everything must match byte for byte, except numbers to which the scenario gives a tolerance: such a number counts as
+//! equal if it is within the tolerance. Whether a run is right is another question, which its own checks answer: a run
+//! that fails them fails here.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -50,7 +51,7 @@ pub const SUFFIXES: [(&str, Part); 7] = [
 pub enum Mode {
     /// It is an error.
     Check,
-    /// What came out becomes the golden.
+    /// The outputs become the golden files.
     Accept,
 }
 
@@ -72,7 +73,7 @@ impl Test {
     }
 }
 
-/// A golden file and how what came out differs from it.
+/// A golden file and the difference of the output from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
     /// The golden file.
@@ -81,7 +82,7 @@ pub struct Difference {
     pub text: String,
 }
 
-/// What came of a scenario.
+/// The outcome of a scenario.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
     /// Its name.
@@ -140,7 +141,7 @@ impl Outcome {
         }
     }
 
-    /// All that there is to say, empty if nothing.
+    /// The messages; empty if there are none.
     pub fn text(&self) -> String {
         let mut text = String::new();
         if let Some(failed) = &self.failed {
@@ -161,7 +162,8 @@ impl Outcome {
     }
 }
 
-/// Runs scenarios on several threads; outcomes in their order, whoever is ready first. `done` hears of each, in that order too.
+/// Runs scenarios on several threads; outcomes are in the order of the scenarios. `done` hears of each, in that order
+/// too.
 pub fn check_all(
     tests: &[Test],
     mode: Mode,

@@ -1,4 +1,4 @@
-//! What of a scenario its golden files hold: what `[golden]` says, and what it leaves open by family.
+//! Which outputs of a scenario its golden files hold: those that `[golden]` names, and defaults for each family.
 
 use watershed_fabric::topology::Shape;
 use watershed_scenario::Scenario;

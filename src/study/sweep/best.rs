@@ -1,6 +1,6 @@
 //! The best points of a sweep: one objective has a best point, several have a front, and constraints say which points count.
 //!
-//! Repetitions of a point are one: of a number their mean counts, and a point of which one repetition failed does not count.
+//! Repetitions of a point count as one point: their mean counts, and a point with a failed repetition does not count.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What has changed since a folder's sweep was last run, and what of its results is still valid.
+//! What has changed since a folder's sweep was last run, and which of its results are still valid.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -1,8 +1,8 @@
 //! The table of a sweep as a Parquet file: a column each, with its type.
 //!
-//! A column of whole numbers is INT64, of numbers DOUBLE, everything else a UTF-8 string; `key`, `scenario`, `status` and `error` are
-//! always strings. All are optional: an empty cell of `points.csv` is null. Rows stand in the order of the table, in one row
-//! group, uncompressed, so equal tables give equal files.
+//! A column of whole numbers is INT64, of numbers DOUBLE, everything else a UTF-8 string; `key`, `scenario`, `status`
+//! and `error` are always strings. All are optional: an empty cell of `points.csv` is null. Rows are in the order of
+//! the table, in one row group, uncompressed, so equal tables give equal files.
 
 use std::io::Write;
 use std::path::Path;

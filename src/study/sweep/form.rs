@@ -46,7 +46,7 @@ pub struct SweepFile {
     #[serde(default)]
     #[schemars(length(max = 3))]
     pub objective: Vec<ObjectiveFile>,
-    /// A search that chooses its points by what came of others.
+    /// A search that chooses its points by the outcome of others.
     #[serde(default)]
     pub search: Option<SearchFile>,
 }
@@ -62,9 +62,9 @@ pub enum Sample {
     /// Every value of an axis with every one of all others.
     #[default]
     Grid,
-    /// Each value by chance.
+    /// Each value at random.
     Random,
-    /// By chance, but every axis is covered evenly.
+    /// At random, but every axis is covered evenly.
     LatinHypercube,
 }
 

@@ -1,4 +1,4 @@
-//! Fronts: what no other point beats, and how much of the space of objectives a front dominates.
+//! Pareto fronts: the points that no other point dominates, and the hypervolume of a front.
 
 use std::collections::BTreeMap;
 

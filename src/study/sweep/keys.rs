@@ -1,9 +1,9 @@
 //! The keys of a sweep's axes, checked against its scenarios before the first point is run.
 //!
-//! A key that a scenario does not have would make every point fail, one by one. So all keys are set at once, as `--set` would,
-//! on the text of each scenario, and what the schema says about them is said at their place in the sweep file. Values are another
-//! matter: one that is refused is a point that is kept with its error, and only an axis without any value that the scenario's
-//! schema allows is a mistake.
+//! A key that a scenario does not have would make every point fail, one by one. So all keys are set at once, as `--set`
+//! would, on the text of each scenario, and errors of the schema are reported at the key's place in the sweep file. A
+//! value that is refused is no error of the sweep: its point is kept with the error. Only an axis without any value
+//! that the scenario's schema allows is refused.
 
 use super::Sweep;
 use super::file::{Axis, Levels};

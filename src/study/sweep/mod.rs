@@ -10,7 +10,7 @@
 //! | [`plan`] | which points are run, in which order |
 //! | `pareto` | the search for a front |
 //! | [`front`](mod@front) | fronts, and their hypervolume |
-//! | [`store`] | what came of them, in a journal that survives the end of the process at any instant |
+//! | [`store`] | their outcomes, in a journal that survives the end of the process at any instant |
 //! | [`table`] | the columns of `points.csv`, and their units |
 //! | [`best`] | the best points: one objective or several, under constraints |
 //!
@@ -226,7 +226,7 @@ pub fn run(sweep: &Sweep, folder: &Path, options: &Options<'_>) -> Result<Report
         if size.is_some() {
             break;
         }
-        // What came of the batch decides what comes next.
+        // The outcome of the batch decides what comes next.
         let rows = store.rows();
         let by_number: BTreeMap<u64, &Row> = rows.iter().map(|row| (row.number, row)).collect();
         facts.extend(
@@ -247,7 +247,7 @@ pub fn run(sweep: &Sweep, folder: &Path, options: &Options<'_>) -> Result<Report
     Ok(report)
 }
 
-/// Sees to it that nobody else writes results into a folder, which is made where there is none.
+/// Locks a folder against other writers of results; creates it if it is missing.
 fn claim(folder: &Path) -> Result<Option<Claim>, SweepError> {
     let path = Store::file(folder);
     let claimed = std::fs::create_dir_all(folder).and_then(|()| Claim::take(&path));
@@ -280,7 +280,7 @@ pub fn of_store(store: &Store, folder: &Path) -> Result<Sweep, SweepError> {
     Ok(Sweep::parse(&name, text, Path::new(base))?)
 }
 
-/// What came of joining stores.
+/// The outcome of joining stores.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Merged {
     /// Points in the table.
@@ -327,7 +327,7 @@ pub fn merge(folder: &Path, parts: &[PathBuf]) -> Result<Merged, SweepError> {
     Ok(Merged { points: rows.len(), size, missing })
 }
 
-/// What a worker hands over: a row, and what came of its point unless somebody else sees to it.
+/// What a worker hands over: a row, and the outcome of its point unless another worker computes it.
 type Finished = (Row, Option<Done>);
 
 /// Computes what is not in the store yet.

@@ -1,9 +1,10 @@
 //! The search for a Pareto front: a Latin hypercube first, then generation by generation the points that promise most.
 //!
-//! What a point promises is read off a model of each objective: radial basis functions (linear kernel, linear trend) through
-//! what has been measured, on the scale of logarithms where the values allow it. Of a pool of candidates (neighbours of the
-//! front, crossings of its points, points by chance) those are taken whose predicted values add most to the hypervolume of the
-//! front. A candidate whose nearest neighbour failed or broke a constraint is not taken while there is another one.
+//! What a point promises is read off a model of each objective: radial basis functions (linear kernel, linear trend)
+//! through what has been measured, on the scale of logarithms where the values allow it. Of a pool of candidates
+//! (neighbours of the front, crossings of its points, points at random) those are taken whose predicted values add most
+//! to the hypervolume of the front. A candidate whose nearest neighbour failed or broke a constraint is not taken while
+//! there is another one.
 //!
 //! Nothing but the sweep file and the measured values decides: the same points in the same order on any number of threads.
 
@@ -22,7 +23,7 @@ const GENERATION: usize = 16;
 /// Points that a model goes through, at most: solving for its weights takes the cube of that.
 const MODELLED: usize = 256;
 
-/// Candidates by crossing and by chance.
+/// Candidates by crossing and at random.
 const POOL: usize = 256;
 
 /// What keeps the equations solvable where points lie close together.
@@ -57,7 +58,7 @@ impl Pareto {
                 self.take(sweep, budget, point, &mut batch);
             }
         }
-        // Where nothing promises anything: by chance, as long as that finds anything new.
+        // Where nothing promises anything: at random, as long as that finds anything new.
         for attempt in 0..64 {
             if !batch.is_empty() {
                 break;
@@ -137,7 +138,7 @@ impl Pareto {
         chosen
     }
 
-    /// Candidates: neighbours of the front, crossings of its points, and points by chance.
+    /// Candidates: neighbours of the front, crossings of its points, and points at random.
     fn pool(&self, sweep: &Sweep, best: &[usize], rng: &mut Rng) -> Vec<Point> {
         let mut pool: Vec<Point> = best.iter().flat_map(|at| neighbours(sweep, &self.points[*at])).collect();
         for number in 0..POOL {

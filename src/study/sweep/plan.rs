@@ -1,8 +1,8 @@
-//! Which points a sweep runs: grids, samples, and the searches that look at what came of earlier points.
+//! Which points a sweep runs: grids, samples, and the searches that look at the outcome of earlier points.
 //!
-//! A plan hands out its points in batches. A batch depends on the sweep file and on what came of the batches before, and
-//! on nothing else: not on the number of threads, not on what was computed in an earlier process. So the points of a sweep and
-//! their order are the same each time.
+//! A plan hands out its points in batches. A batch depends on the sweep file and on the outcome of the batches before,
+//! and on nothing else: not on the number of threads, not on what was computed in an earlier process. So the points of
+//! a sweep and their order are the same each time.
 
 use super::file::{Levels, Sample, SearchKind, Sweep, number};
 use super::pareto::Pareto;
@@ -66,7 +66,8 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// The next batch; empty at the end. `facts` is what came of every point handed out so far, `None` where it failed.
+    /// The next batch; empty at the end. `facts` is the outcome of every point handed out so far, `None` where it
+    /// failed.
     pub fn next(&mut self, facts: &[Option<Facts>]) -> Vec<Point> {
         let sweep = self.sweep;
         let batch = match &mut self.kind {

@@ -102,7 +102,7 @@ pub(super) fn uniform(rng: &mut Rng) -> f64 {
     (rng.bits() >> 11) as f64 / (1u64 << 53) as f64
 }
 
-/// Points by chance; `even`: as many strata on each axis as points, each used once (Latin hypercube).
+/// Points at random; `even`: as many strata on each axis as points, each used once (Latin hypercube).
 pub(super) fn sample(sweep: &Sweep, scenario: usize, count: usize, even: bool, stream: u64) -> Vec<Point> {
     let axes = &sweep.scenarios[scenario].axes;
     let mut columns: Vec<Vec<f64>> = Vec::new();

@@ -1,4 +1,4 @@
-//! What a sweep has computed, in a journal that survives the end of the process at any instant.
+//! The results of a sweep, in a journal that survives the end of the process at any instant.
 //!
 //! A journal is a text file that only grows, a JSON object a line:
 //!
@@ -6,14 +6,14 @@
 //! |---|---|
 //! | `{"sweep": …}` | version of the layout, in front |
 //! | `{"notes": …}` | the sweep file, and what it was made with; rows before it are forgotten if it is for another sweep |
-//! | `{"point": …}` | what came of a configuration, by the hash of the resolved configuration |
+//! | `{"point": …}` | the outcome of a configuration, by the hash of the resolved configuration |
 //! | `{"row": …}` | which configuration a numbered point of the sweep is |
 //! | `{"commit": …}` | how many lines belong together, and a hash of them |
 //!
-//! A point is written together with its row, and is on the disk before the next one is written: a process that is killed
-//! loses the points under way and no other. What has no commit behind it was never written: readers skip it, and the next
-//! writer cuts it off. Points stay when the sweep file changes; rows belong to one file and go with it. Of two lines for
-//! one point or row the later one counts.
+//! A point is written together with its row, and is on the disk before the next one is written: a process that is
+//! killed loses the points under way and no other. Lines without a commit behind them count as never written: readers
+//! skip them, and the next writer cuts them off. Points stay when the sweep file changes; rows belong to one file and
+//! go with it. Of two lines for one point or row the later one counts.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
@@ -40,7 +40,7 @@ pub struct Store {
     rows: BTreeMap<u64, Row>,
 }
 
-/// What came of a configuration.
+/// The outcome of a configuration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Done {
     /// Hash of the resolved configuration.
@@ -53,7 +53,7 @@ pub struct Done {
     pub error: String,
 }
 
-/// A numbered point of the sweep and what came of it.
+/// A numbered point of the sweep and its outcome.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// Its number, from 0 on.
@@ -234,7 +234,7 @@ impl Store {
         Ok(())
     }
 
-    /// Writes lines, all or nothing, and takes them in as whoever reads the journal would.
+    /// Writes lines, all or nothing, and takes them in as a reader of the journal would.
     fn commit(&mut self, lines: impl IntoIterator<Item = Line>) -> Result<()> {
         let first = (self.end == 0).then_some(Line::Sweep { version: VERSION });
         let lines: Vec<Vec<u8>> = first
@@ -270,7 +270,7 @@ impl Store {
         let written = file.write_all(bytes).and_then(|()| file.sync_data());
         match written {
             Ok(()) => self.end += bytes.len() as u64,
-            // Whoever reads would skip it; a disk that is full wants the room.
+            // Readers would skip it, and a full disk needs the room.
             Err(_) => file.set_len(self.end)?,
         }
         written
@@ -308,7 +308,7 @@ impl Store {
         self.rows.values().filter(|row| self.points.contains_key(&row.key)).map(|row| row.number).collect()
     }
 
-    /// Writes rows, and what came of points, all or nothing.
+    /// Writes rows, and the outcome of points, all or nothing.
     ///
     /// # Errors
     /// It cannot be written.
@@ -323,7 +323,7 @@ impl Store {
         if lines.is_empty() { Ok(()) } else { self.commit(lines) }
     }
 
-    /// What came of the rows, in the order of their numbers; those that are not done are missing.
+    /// The outcome of the rows, in the order of their numbers; those that are not done are missing.
     pub fn rows(&self) -> Vec<Row> {
         let whole = |row: &Row| {
             let Done { status, facts, error, .. } = self.points.get(&row.key)?.clone();
@@ -491,7 +491,7 @@ mod tests {
             let mut store = Store::open(folder.path()).unwrap();
             let commits = ends.iter().rposition(|&end| end <= cut).unwrap();
             assert_eq!((store.rows().len(), store.note("fingerprint").is_some()), (commits.max(1) - 1, commits > 0));
-            // Whoever goes on leaves what an undisturbed writer does.
+            // A writer that continues leaves the bytes of an undisturbed one.
             store.begin(&[("fingerprint", "f")]).unwrap();
             for number in 0..2 {
                 let row = row(number, &format!("k{number}"));

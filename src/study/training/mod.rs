@@ -8,10 +8,11 @@
 //!                                     (the scenario's end points)
 //! ```
 //!
-//! An all-reduce of every length that a layer has is simulated, bit-checked as every run is; one that is longer than
-//! `simulated_elements` is simulated at that length and extended by the time an element between half of it and all of it, and its row says
-//! so. A rank does its all-reduces one after the other, and all ranks do the same: the time of an iteration follows from the single times
-//! by the trace's own dependencies. A test holds that against runs of whole iterations.
+//! An all-reduce of every length that a layer has is simulated and bit-checked as every run is. One that is longer than
+//! `simulated_elements` is simulated at that length and extended linearly, with the time an element measured between
+//! half of that length and all of it; its row says so. A rank does its all-reduces one after the other, and all ranks
+//! do the same: the time of an iteration follows from the single times by the trace's own dependencies. A test compares
+//! that with runs of whole iterations.
 //!
 //! | file | holds |
 //! |---|---|
@@ -298,7 +299,7 @@ fn measure(
     ended.ok_or_else(|| refuse("the all-reduce did not end".to_owned()))
 }
 
-/// The time of an all-reduce of so many elements, in ns; extended if it is longer than `longest`.
+/// The time of an all-reduce of this many elements, in ns; extended if it is longer than `longest`.
 fn time_of(measured: &Measured, longest: u64, elements: u64) -> f64 {
     let at = |elements: u64| measured.get(&elements).copied().unwrap_or(0.0);
     if elements <= longest {
@@ -360,7 +361,7 @@ fn plain(file: &TrainingFile, reduce: ReduceFile) -> Training {
     }
 }
 
-/// An iteration whose all-reduces take so many ns.
+/// An iteration whose all-reduces take this many ns.
 fn iteration(
     model: &Model,
     training: &Training,

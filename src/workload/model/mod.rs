@@ -1,4 +1,4 @@
-//! Neural networks as tables of layers: the shapes of the publication, and what follows from them.
+//! Neural networks as tables of layers: the shapes of the publication, and the sizes that follow from them.
 //!
 //! ```text
 //!  model/vgg16.toml ──┐
@@ -315,7 +315,7 @@ mod tests {
         Model::read(name).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// What everybody counts: the parameters of both, and the multiply-adds of an image of 224 x 224.
+    /// The usual figures: the parameters of both, and the multiply-adds of an image of 224 x 224.
     #[test]
     fn totals_are_the_known_ones() {
         let vgg = shipped("vgg16");
