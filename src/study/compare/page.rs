@@ -81,7 +81,7 @@ pub fn of_study(outcome: &Outcome) -> String {
         body.push_str("<div class=\"grid2\">\n");
         let charts: [(&str, &str, Value); 4] = [
             ("Latency: lower is better", "latency (ns)", |entry| entry.run.latency_ns),
-            ("Throughput: higher is better", "bits of the vector over latency (Gb/s)", |entry| entry.run.vector_gbps),
+            ("Throughput: higher is better", "vector bits / latency (Gb/s)", |entry| entry.run.vector_gbps),
             ("Traffic of all links: lower is better", "bytes, set-up included", |entry| {
                 Some(entry.traffic.bytes as f64)
             }),
@@ -139,7 +139,7 @@ fn how(disturb: &Disturb, out: &mut String) {
     if disturb.orders > 0 {
         let _ = write!(
             out,
-            " Bits are compared with those of {} more run{} in which everybody comes up to {} ns late.",
+            " Bits are compared with those of {} more run{} in which every participant is up to {} ns late.",
             disturb.orders,
             if disturb.orders == 1 { "" } else { "s" },
             plain(disturb.spread_ns)
