@@ -29,8 +29,7 @@ Exit status:
   1  they do not
   2  the command line is wrong")]
 pub(super) struct Arguments {
-    /// Operation: sum, sub, prod, min, max, eq, le, lt, and, or, xor, nand, nor, xnor, minnum, maxnum, minmaxloc, minmaxnumloc or repsum
-    #[arg(long, value_name = "OP")]
+    #[arg(long, value_name = "OP", help = format!("Operation: {}, sub, eq, le or lt", names::of_operations()))]
     op: String,
     /// Type: i32, u32, i64, u64, f16, bf16, tf32, f32, f64, fp8_e4m3 or fp8_e5m2
     #[arg(long = "type", value_name = "TYPE")]

@@ -16,6 +16,11 @@ const FLOATS: [DType; 7] =
 const INTEGERS: [DType; 4] = [DType::I32, DType::U32, DType::I64, DType::U64];
 const DEVIATIONS: usize = Deviation::ALL.len();
 
+/// The operations on words as bits.
+fn gates() -> Vec<Op> {
+    Op::ALL.iter().copied().filter(|op| op.is_bitwise()).collect()
+}
+
 /// What was seen.
 #[derive(Debug, Clone, Copy, Default)]
 struct Tally {
@@ -80,7 +85,7 @@ impl Row {
     }
 
     /// Format, operations, oracle.
-    fn words(self) -> (String, &'static str, &'static str) {
+    fn words(self) -> (String, String, &'static str) {
         let softfloat = |dtype| matches!(dtype, DType::F16 | DType::F32 | DType::F64);
         match self {
             Self::Arithmetic(dtype, op) => {
@@ -89,19 +94,25 @@ impl Row {
                     FloatOp::Sub => "sub",
                     FloatOp::Mul => "mul",
                 };
-                (dtype.to_string(), op, if softfloat(dtype) { "SoftFloat" } else { "rustc_apfloat, exact" })
+                (dtype.to_string(), op.to_owned(), if softfloat(dtype) { "SoftFloat" } else { "rustc_apfloat, exact" })
             }
-            Self::Extremes(dtype) => (dtype.to_string(), "min, max, minnum, maxnum", "rule text"),
+            Self::Extremes(dtype) => (dtype.to_string(), "min, max, minnum, maxnum".to_owned(), "rule text"),
             Self::Predicates(dtype) => {
-                (dtype.to_string(), "eq, le, lt", if softfloat(dtype) { "SoftFloat" } else { "rule text" })
+                (dtype.to_string(), "eq, le, lt".to_owned(), if softfloat(dtype) { "SoftFloat" } else { "rule text" })
             }
-            Self::Integers(dtype) => (dtype.to_string(), "sum, prod, min, max", "plain integers"),
-            Self::Gates => ("words".to_owned(), "and, or, xor, nand, nor, xnor", "plain integers"),
-            Self::Widen(pair) => (format!("{} to {}", pair.operand(), pair.accumulator()), "widen", "exact"),
-            Self::Narrow(pair) => (format!("{} to {}", pair.accumulator(), pair.operand()), "narrow", "exact"),
-            Self::Locators(DType::F64) => ("f64 x 4".to_owned(), "minmaxloc, minmaxnumloc", "rule text"),
-            Self::Locators(dtype) => (format!("{dtype} x 4"), "minmaxloc", "rule text"),
-            Self::RepSum => ("f64".to_owned(), "repsum", "exact"),
+            Self::Integers(dtype) => (dtype.to_string(), "sum, prod, min, max".to_owned(), "plain integers"),
+            Self::Gates => (
+                "words".to_owned(),
+                gates().iter().map(|op| op.name()).collect::<Vec<_>>().join(", "),
+                "plain integers",
+            ),
+            Self::Widen(pair) => (format!("{} to {}", pair.operand(), pair.accumulator()), "widen".to_owned(), "exact"),
+            Self::Narrow(pair) => {
+                (format!("{} to {}", pair.accumulator(), pair.operand()), "narrow".to_owned(), "exact")
+            }
+            Self::Locators(DType::F64) => ("f64 x 4".to_owned(), "minmaxloc, minmaxnumloc".to_owned(), "rule text"),
+            Self::Locators(dtype) => (format!("{dtype} x 4"), "minmaxloc".to_owned(), "rule text"),
+            Self::RepSum => ("f64".to_owned(), "repsum".to_owned(), "exact"),
         }
     }
 
@@ -139,8 +150,7 @@ impl Row {
                 lanes(&mut tally, dtype, mode, &[Op::Sum, Op::Prod, Op::Min, Op::Max], random, &mut rng);
             }
             Self::Gates => {
-                let gates = [Op::And, Op::Or, Op::Xor, Op::Nand, Op::Nor, Op::Xnor];
-                lanes(&mut tally, DType::U64, mode, &gates, random, &mut rng);
+                lanes(&mut tally, DType::U64, mode, &gates(), random, &mut rng);
             }
             Self::Predicates(dtype) => {
                 for (function, predicate) in [

@@ -20,7 +20,7 @@ use super::names::{Accumulate, DType, Named, Op, Round};
 use super::units;
 pub use super::units::Rounding;
 use watershed_fabric::routing::Algorithm;
-use watershed_fabric::topology::{HyperX, Lengths, Shape, Torus, Wiring};
+use watershed_fabric::topology::Shape;
 
 /// A checked scenario.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -183,71 +183,6 @@ impl Topology {
     pub fn end_point(&self, end_point: u32) -> (u32, u16) {
         let place = self.shape.end_place(end_point);
         (place.switch, place.port)
-    }
-}
-
-impl Serialize for Topology {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        fn wiring<M: SerializeMap>(map: &mut M, wiring: &Wiring, lengths: bool) -> Result<(), M::Error> {
-            if lengths {
-                let word = match wiring.lengths {
-                    Lengths::Equal => "equal",
-                    Lengths::Distance => "distance",
-                    Lengths::Folded => "folded",
-                };
-                map.serialize_entry("latency", word)?;
-            }
-            if !wiring.latencies.is_empty() {
-                map.serialize_entry("latencies_cycles", &wiring.latencies)?;
-            }
-            Ok(())
-        }
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("kind", self.shape.kind())?;
-        match &self.shape {
-            Shape::Die(die) => {
-                map.serialize_entry("tiles", &die.tiles)?;
-                map.serialize_entry("positions", &die.positions)?;
-            }
-            Shape::Nodes(nodes) => {
-                map.serialize_entry("size", &nodes.size)?;
-                map.serialize_entry("sockets", &nodes.sockets)?;
-                map.serialize_entry("tiles", &nodes.die.tiles)?;
-                map.serialize_entry("positions", &nodes.die.positions)?;
-                map.serialize_entry("hsio_ports", &nodes.hsio_ports)?;
-                map.serialize_entry("latency", if nodes.distance { "distance" } else { "equal" })?;
-            }
-            Shape::Mesh(mesh, of) => {
-                map.serialize_entry("size", &mesh.size)?;
-                map.serialize_entry("concentration", &mesh.concentration)?;
-                wiring(&mut map, of, false)?;
-            }
-            Shape::Torus(Torus { size, concentration, wiring: of })
-            | Shape::HyperX(HyperX { size, concentration, wiring: of }) => {
-                map.serialize_entry("size", size)?;
-                map.serialize_entry("concentration", concentration)?;
-                wiring(&mut map, of, true)?;
-            }
-            Shape::FatTree(tree) => {
-                map.serialize_entry("arity", &tree.arity)?;
-                map.serialize_entry("levels", &tree.levels)?;
-                map.serialize_entry("concentration", &tree.concentration)?;
-                wiring(&mut map, &tree.wiring, false)?;
-            }
-            Shape::Dragonfly(dragonfly) => {
-                map.serialize_entry("group_switches", &dragonfly.switches_per_group)?;
-                map.serialize_entry("global_links", &dragonfly.global)?;
-                map.serialize_entry("groups", &dragonfly.groups)?;
-                map.serialize_entry("concentration", &dragonfly.concentration)?;
-                wiring(&mut map, &dragonfly.wiring, false)?;
-            }
-            Shape::Tree(tree) => {
-                map.serialize_entry("branching", &tree.branching)?;
-                map.serialize_entry("roots", &tree.roots)?;
-            }
-            Shape::Graph(_) => map.serialize_entry("file", &self.file)?,
-        }
-        map.end()
     }
 }
 
@@ -736,7 +671,7 @@ impl Serialize for Collective {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use watershed_fabric::topology::{Die, Dragonfly, FatTree, Mesh};
+    use watershed_fabric::topology::{Die, Dragonfly, FatTree, HyperX, Mesh, Torus, Wiring};
 
     fn topology(shape: Shape) -> Topology {
         Topology { shape, file: None }

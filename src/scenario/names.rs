@@ -1,7 +1,7 @@
 //! The names of operations, data types and rounding modes in scenarios.
 //!
-//! The lists here connect names to [`watershed_arith`]: a new type or operation is added to a list here, and the
-//! schema, error messages and the result document then have it.
+//! They are those of [`watershed_arith`], so the schema, error messages and the result document have a new type or
+//! operation without a line here.
 
 use std::fmt;
 
@@ -28,45 +28,35 @@ pub trait Named: Copy + PartialEq + 'static {
     }
 }
 
+/// Values with the names that the arithmetic gives them.
+macro_rules! names_of {
+    ($values:expr) => {{
+        let mut names = [("", $values[0]); $values.len()];
+        let mut at = 0;
+        while at < names.len() {
+            names[at] = ($values[at].name(), $values[at]);
+            at += 1;
+        }
+        names
+    }};
+}
+
 impl Named for Op {
-    const NAMES: &'static [(&'static str, Self)] = &[
-        ("sum", Self::Sum),
-        ("prod", Self::Prod),
-        ("min", Self::Min),
-        ("max", Self::Max),
-        ("and", Self::And),
-        ("or", Self::Or),
-        ("xor", Self::Xor),
-        ("nand", Self::Nand),
-        ("nor", Self::Nor),
-        ("xnor", Self::Xnor),
-        ("barrier", Self::Barrier),
-    ];
+    const NAMES: &'static [(&'static str, Self)] = &names_of!(Op::COMMON);
 }
 
 impl Named for DType {
-    const NAMES: &'static [(&'static str, Self)] = &[
-        ("i32", Self::I32),
-        ("u32", Self::U32),
-        ("i64", Self::I64),
-        ("u64", Self::U64),
-        ("f16", Self::F16),
-        ("bf16", Self::Bf16),
-        ("tf32", Self::Tf32),
-        ("f32", Self::F32),
-        ("f64", Self::F64),
-        ("fp8_e4m3", Self::Fp8E4m3),
-        ("fp8_e5m2", Self::Fp8E5m2),
-    ];
+    const NAMES: &'static [(&'static str, Self)] = &names_of!(DType::ALL);
 }
 
 impl Named for Round {
-    const NAMES: &'static [(&'static str, Self)] = &[
-        ("nearest-even", Self::NearestEven),
-        ("toward-zero", Self::TowardZero),
-        ("up", Self::Up),
-        ("down", Self::Down),
-    ];
+    const NAMES: &'static [(&'static str, Self)] = &names_of!(Round::ALL);
+}
+
+/// The names of all operations with operands, for the help of commands.
+pub fn of_operations() -> String {
+    let names: Vec<&str> = Op::ALL.iter().filter(|op| **op != Op::Barrier).map(|op| op.name()).collect();
+    names.join(", ")
 }
 
 /// How the bits of an element are to be read: all that loading and printing data needs to know of a type.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::Problem;
 use crate::config::{Injection, PacketFlits, Rate, Scenario, SwitchPort, Topology, TrafficPattern};
 use watershed_fabric::Shares;
-use watershed_fabric::topology::{EndPlace, HyperX, Layout, LinkParams, Mesh, Shape, Torus};
+use watershed_fabric::topology::{EndPlace, Layout, LinkParams};
 use watershed_fabric::traffic::{Beside, Hotspots, Lengths, Permutation, Process, Spec, Target, Traffic};
 
 /// A class of packets: a traffic of the scenario, or a part of one.
@@ -295,15 +295,8 @@ pub fn lengths(given: &PacketFlits) -> Lengths {
 /// The sides of a topology's dimensions and its end points a switch, for patterns that move along dimensions. A topology
 /// without dimensions is a ring of its end points.
 fn coordinates(topology: &Topology) -> (Vec<u32>, u32) {
-    match &topology.shape {
-        Shape::Mesh(Mesh { size, concentration }, _)
-        | Shape::Torus(Torus { size, concentration, .. })
-        | Shape::HyperX(HyperX { size, concentration, .. }) => (size.clone(), u32::from(*concentration)),
-        Shape::Die(_)
-        | Shape::Nodes(_)
-        | Shape::FatTree(_)
-        | Shape::Dragonfly(_)
-        | Shape::Tree(_)
-        | Shape::Graph(_) => (vec![topology.end_points()], 1),
+    match topology.shape.grid() {
+        Some((sides, concentration)) => (sides.to_vec(), u32::from(concentration)),
+        None => (vec![topology.end_points()], 1),
     }
 }

@@ -39,8 +39,7 @@ Exit status:
   1  an engine reported a fault
   2  the command line or the input is wrong")]
 pub(crate) struct Arguments {
-    /// Operation: sum, prod, min, max, and, or, xor, nand, nor, xnor, minnum, maxnum, minmaxloc, minmaxnumloc or repsum
-    #[arg(long, value_name = "OP")]
+    #[arg(long, value_name = "OP", help = format!("Operation: {}", names::of_operations()))]
     pub(super) op: Option<Op>,
     /// Type: i32, u32, i64, u64, f16, bf16, tf32, f32, f64, fp8_e4m3 or fp8_e5m2
     #[arg(long = "type", value_name = "TYPE")]

@@ -57,7 +57,8 @@ impl Algorithm {
             }
             Shape::Mesh(..) | Shape::Torus(_) | Shape::HyperX(_) => &[DimensionOrder, MinimalRandom, Valiant, Adaptive],
             Shape::Dragonfly(_) => &[MinimalRandom, Valiant, Adaptive],
-            Shape::FatTree(_) | Shape::Graph(_) => &[MinimalRandom, Adaptive],
+            // A fat tree, and whatever is routed over its shortest paths.
+            _ => &[MinimalRandom, Adaptive],
         }
     }
 }

@@ -497,6 +497,8 @@ impl Router {
     /// The same with any number of channels: with too few of them a routing function that can deadlock, or that finds no
     /// channel at all.
     pub(crate) fn unchecked(layout: &Layout, algorithm: Algorithm) -> Routing {
+        // The last arm serves a file, and any topology without a rule of its own.
+        #[allow(clippy::match_wildcard_for_single_variants)]
         let kind = match &layout.shape {
             Shape::Die(die) => return Routing::Die(*die),
             Shape::Nodes(nodes) => return Routing::Nodes(Arc::new(nodes.clone())),
@@ -508,7 +510,7 @@ impl Router {
             Shape::HyperX(hyperx) => Kind::HyperX(Grid::new(&hyperx.size, false)),
             Shape::FatTree(tree) => Kind::Tree(Tree::new(tree)),
             Shape::Dragonfly(dragonfly) => Kind::Dragonfly(Groups::new(dragonfly)),
-            Shape::Graph(_) => Kind::Paths(Paths::new(layout)),
+            _ => Kind::Paths(Paths::new(layout)),
         };
         let escapes = match (&kind, algorithm) {
             (Kind::Grid(grid), Algorithm::Adaptive) => 1 + u8::from(grid.wrap),
@@ -635,8 +637,7 @@ impl Router {
         }
     }
 
-    /// Where Valiant's phases stand: the switch to go to, whether that is the destination, and whether the phase has
-    /// just begun.
+    /// Where Valiant's phases stand: the switch to go to, whether that is the destination, and whether the phase has just begun.
     #[inline]
     fn phase(&self, at: Stand, to: u32, draw: u64, switches: u32, line: u8) -> (u32, u8, bool) {
         let network = self.is_network(at);

@@ -1,7 +1,8 @@
 //! Topologies: which switches there are, how they are linked, where end points attach.
 //!
 //! A topology yields a [`Layout`]: the plan of the system, its point-to-point routing, and the place of every end
-//! point. A new topology is one file here, one arm of [`Shape`], and one arm in [`routing`](super::routing).
+//! point. A new topology is one file here and its arms in the methods of [`Shape`]; [`routing`](super::routing) gives it
+//! shortest paths until it has a rule of its own.
 //!
 //! | file | what | switches | ports of a switch, engine and free ones not counted |
 //! |---|---|---|---|
@@ -324,6 +325,16 @@ impl Shape {
             Shape::FatTree(tree) => tree.leaves()?.checked_mul(u64::from(tree.concentration)),
             Shape::Tree(tree) => Some(tree.end_points()),
             Shape::Graph(graph) => Some(graph.ends.len() as u64),
+        }
+    }
+
+    /// The sides of its dimensions and the end points of a switch, where switches are on a grid.
+    pub fn grid(&self) -> Option<(&[u32], u16)> {
+        match self {
+            Shape::Mesh(Mesh { size, concentration }, _)
+            | Shape::Torus(Torus { size, concentration, .. })
+            | Shape::HyperX(HyperX { size, concentration, .. }) => Some((size, *concentration)),
+            _ => None,
         }
     }
 

@@ -1,8 +1,10 @@
 //! `[topology]` and `[routing]`: the shape, its lengths, and the links that only some shapes have.
 
-use super::{MAX_LATENCY, MOST_PORTS, Resolver, counted};
 use std::sync::Arc;
 
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
+use super::{MAX_LATENCY, MOST_PORTS, Resolver, counted};
 use crate::config::{self, Link, Topology};
 use crate::file::{AlgorithmFile, Family, LengthsFile, ScenarioFile, TopologyFile, TopologyKind};
 use crate::problem::Problem;
@@ -347,4 +349,69 @@ fn missing(key: &str, what: &str, expected: &str) -> Problem {
 /// A count for a shape, which refuses the largest.
 fn small(value: u64) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
+}
+
+impl Serialize for Topology {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        fn wiring<M: SerializeMap>(map: &mut M, wiring: &Wiring, lengths: bool) -> Result<(), M::Error> {
+            if lengths {
+                let word = match wiring.lengths {
+                    Lengths::Equal => "equal",
+                    Lengths::Distance => "distance",
+                    Lengths::Folded => "folded",
+                };
+                map.serialize_entry("latency", word)?;
+            }
+            if !wiring.latencies.is_empty() {
+                map.serialize_entry("latencies_cycles", &wiring.latencies)?;
+            }
+            Ok(())
+        }
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("kind", self.shape.kind())?;
+        match &self.shape {
+            Shape::Die(die) => {
+                map.serialize_entry("tiles", &die.tiles)?;
+                map.serialize_entry("positions", &die.positions)?;
+            }
+            Shape::Nodes(nodes) => {
+                map.serialize_entry("size", &nodes.size)?;
+                map.serialize_entry("sockets", &nodes.sockets)?;
+                map.serialize_entry("tiles", &nodes.die.tiles)?;
+                map.serialize_entry("positions", &nodes.die.positions)?;
+                map.serialize_entry("hsio_ports", &nodes.hsio_ports)?;
+                map.serialize_entry("latency", if nodes.distance { "distance" } else { "equal" })?;
+            }
+            Shape::Mesh(mesh, of) => {
+                map.serialize_entry("size", &mesh.size)?;
+                map.serialize_entry("concentration", &mesh.concentration)?;
+                wiring(&mut map, of, false)?;
+            }
+            Shape::Torus(Torus { size, concentration, wiring: of })
+            | Shape::HyperX(HyperX { size, concentration, wiring: of }) => {
+                map.serialize_entry("size", size)?;
+                map.serialize_entry("concentration", concentration)?;
+                wiring(&mut map, of, true)?;
+            }
+            Shape::FatTree(tree) => {
+                map.serialize_entry("arity", &tree.arity)?;
+                map.serialize_entry("levels", &tree.levels)?;
+                map.serialize_entry("concentration", &tree.concentration)?;
+                wiring(&mut map, &tree.wiring, false)?;
+            }
+            Shape::Dragonfly(dragonfly) => {
+                map.serialize_entry("group_switches", &dragonfly.switches_per_group)?;
+                map.serialize_entry("global_links", &dragonfly.global)?;
+                map.serialize_entry("groups", &dragonfly.groups)?;
+                map.serialize_entry("concentration", &dragonfly.concentration)?;
+                wiring(&mut map, &dragonfly.wiring, false)?;
+            }
+            Shape::Tree(tree) => {
+                map.serialize_entry("branching", &tree.branching)?;
+                map.serialize_entry("roots", &tree.roots)?;
+            }
+            Shape::Graph(_) => map.serialize_entry("file", &self.file)?,
+        }
+        map.end()
+    }
 }
