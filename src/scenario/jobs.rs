@@ -27,7 +27,8 @@
 //! Jobs of different engines run beside each other in one network, of the family `mixed` then; a job that names no engine is for that
 //! of the scenario's `family`.
 //!
-//! Sub-tables of other engines than the job's are left out, so that changing one word changes the engine. The tables of the
+//! Sub-tables of other engines than the job's are left out, so that changing one word changes the engine; only their keys are
+//! looked at, so that one that no engine knows is found before it is wanted. The tables of the
 //! engines themselves (`[[collective]]` and so on) are the older way to write a job: [`migrate`](super::migrate) translates a file.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -71,8 +72,9 @@ pub fn apply(source: &mut Source, arguments: &[String]) -> Vec<Problem> {
     let mut problems: Vec<Problem> = own.into_iter().filter_map(|origin| source.put(origin).err()).collect();
     if source.has("job") {
         // What is wrong with jobs as they are written; everything else is checked when they are translated.
-        problems
-            .extend(schema::check(source.root()).into_iter().filter(|problem| problem.path().is_some_and(is_common)));
+        problems.extend(schema::check(source.root()).into_iter().filter(|problem| {
+            problem.path().is_some_and(|path| is_common(path) || problem.is_of_key() && is_unknown_to_all(path))
+        }));
     }
     if problems.is_empty() {
         problems.extend(translate(source).err().into_iter().flatten());
@@ -87,6 +89,13 @@ fn is_common(path: &str) -> bool {
     let Some((_, key)) = rest.split_once("].") else { return rest.is_empty() || rest.starts_with('[') };
     let first = key.split(['.', '[']).next().unwrap_or_default();
     rest.starts_with('[') && Engine::read(first).is_none()
+}
+
+/// Whether a path leads to a key in the sub-table of an engine, if not to one of all engines, which has words of its own: a key
+/// that is misspelt there is wrong whoever does the job.
+fn is_unknown_to_all(path: &str) -> bool {
+    let key = path.strip_prefix("job[").and_then(|rest| rest.split_once("].")).map_or("", |(_, key)| key);
+    key.split_once('.').is_some_and(|(table, key)| Engine::read(table).is_some() && !COMMON.contains(&key))
 }
 
 /// Whether a `--set` argument is about the table of an engine rather than about a job.
@@ -190,9 +199,6 @@ impl Translator {
                 );
                 continue;
             };
-            if other != engine {
-                continue;
-            }
             for (key, node) in own {
                 if COMMON.contains(&key.as_str()) {
                     self.wrong(
@@ -200,7 +206,7 @@ impl Translator {
                         format!("`{key}` is not of one engine only"),
                         format!("`{key}` in the job itself"),
                     );
-                } else {
+                } else if other == engine {
                     left.insert(key, node);
                 }
             }

@@ -155,6 +155,11 @@ impl Problem {
         }
     }
 
+    /// Whether it is about a key, not about its value.
+    pub fn is_of_key(&self) -> bool {
+        matches!(self.0.place, Place::Key(_))
+    }
+
     /// Where it is in a text; `None` if it is about no place of it.
     pub fn span(&self, source: &Source) -> Option<Span> {
         match &self.0.place {

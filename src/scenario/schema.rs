@@ -8,17 +8,11 @@ use std::sync::OnceLock;
 use serde_json::{Map, Value as Json};
 
 use super::file::ScenarioFile;
+use super::file::job::Engine;
+use super::jobs::COMMON;
 use super::names::{nearest, one_of};
 use super::problem::Problem;
 use super::source::{Node, Value, child};
-
-/// Tables of a job that one engine alone has, and the older tables that have the same keys.
-const JOB_TABLES: [(&str, &str); 4] = [
-    ("job.piuma", "collective"),
-    ("job.armed", "armed.reduction"),
-    ("job.pbv", "pbv.collective"),
-    ("job.software", "host"),
-];
 
 /// Tables that a hint names at most.
 const MOST_PLACES: usize = 3;
@@ -44,6 +38,30 @@ pub fn schema() -> &'static Json {
     })
 }
 
+/// The schema with what each engine alone has of a job: the keys of the table that its jobs are translated into, without those of
+/// all engines. What is missing there is seen once a job is translated.
+fn with_engines() -> &'static Json {
+    static SCHEMA: OnceLock<Json> = OnceLock::new();
+    SCHEMA.get_or_init(|| {
+        let mut whole = schema().clone();
+        for engine in Engine::ALL {
+            let older = format!("/properties/{}/items", engine.table().replace('.', "/properties/"));
+            let mut own = schema().pointer(&older).cloned().unwrap_or_default();
+            let head = own.as_object_mut().expect("an engine has a table");
+            head.remove("required");
+            if let Some(properties) = head.get_mut("properties").and_then(Json::as_object_mut) {
+                properties.retain(|key, _| !COMMON.contains(&key.as_str()));
+            }
+            let place = format!("/properties/job/items/properties/{}", engine.name());
+            let table = whole.pointer_mut(&place).and_then(Json::as_object_mut).expect("a job has it");
+            let said = table.remove("description");
+            *table = own.as_object().cloned().unwrap_or_default();
+            table.extend(said.map(|said| ("description".to_owned(), said)));
+        }
+        whole
+    })
+}
+
 /// The JSON Schema that editors use: that of a file as it is written, which may leave to the one it extends what
 /// [`schema`] asks for, and may change single elements of its arrays by their numbers.
 ///
@@ -51,7 +69,7 @@ pub fn schema() -> &'static Json {
 pub fn of_files() -> &'static Json {
     static SCHEMA: OnceLock<Json> = OnceLock::new();
     SCHEMA.get_or_init(|| {
-        let mut whole = schema().clone();
+        let mut whole = with_engines().clone();
         let head = whole.as_object_mut().expect("a schema is a table");
         let definitions = head.remove("$defs").unwrap_or_default();
         let about: Vec<(String, Json)> =
@@ -64,7 +82,7 @@ pub fn of_files() -> &'static Json {
         if let Some(properties) = head.get_mut("properties").and_then(Json::as_object_mut) {
             properties.remove("extends");
         }
-        let mut file = schema().clone();
+        let mut file = with_engines().clone();
         let file_head = file.as_object_mut().expect("a schema is a table");
         file_head.remove("$defs");
         file_head.remove("$schema");
@@ -164,7 +182,7 @@ fn tidy(schema: &mut Json) {
 
 /// Checks a scenario against the schema: keys, types, words, ranges, missing values.
 pub fn check(root: &Node) -> Vec<Problem> {
-    check_against(schema(), root)
+    check_against(with_engines(), root)
 }
 
 /// Checks a file against a schema of its own.
@@ -329,18 +347,9 @@ impl Checker {
     fn elsewhere(&self, problem: Problem, key: &str, path: &str) -> Problem {
         let mut known = Vec::new();
         keys(self.root, "", &mut known);
-        // What one engine alone has of a job stands in the older tables too.
-        for (table, old) in JOB_TABLES {
-            let inner: Vec<(String, String)> = known
-                .iter()
-                .filter(|(place, _)| place == old)
-                .map(|(_, key)| (table.to_owned(), key.clone()))
-                .collect();
-            known.extend(inner);
-        }
         let here: String =
             path.split('.').map(|part| part.split('[').next().unwrap_or(part)).collect::<Vec<_>>().join(".");
-        let is_old = |place: &str| JOB_TABLES.iter().any(|(_, old)| place == *old) && !here.starts_with(place);
+        let is_old = |place: &str| Engine::ALL.iter().any(|engine| place == engine.table()) && !here.starts_with(place);
         known.retain(|(place, _)| !is_old(place));
         let inside = |place: &str| place.strip_prefix(&*here).is_some_and(|rest| rest.starts_with('.'));
         let (near, far): (Vec<_>, Vec<_>) = known.into_iter().partition(|(place, _)| inside(place));

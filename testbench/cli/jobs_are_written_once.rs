@@ -184,6 +184,8 @@ fn what_is_wrong_with_a_job_is_said_at_its_place() {
         ("[[job]]\nengine = \"armed\"\nelements = 0\n", ":4:12", "a vector has elements"),
         ("[[job]]\nengine = \"pbv\"\nrepeat = 0\n", ":4:10", "`job[0].repeat` is 0, out of range"),
         ("[[job]]\nengine = \"piuma\"\npiuma.elements = 4\n", ":4:18", "`elements` is not of one engine only"),
+        ("[[job]]\nengine = \"armed\"\npiuma.elements = 4\n", ":4:18", "`elements` is not of one engine only"),
+        ("[[job]]\nengine = \"piuma\"\nsoftware = 4\n", ":4:12", "`software` of a job is an integer"),
         ("[[job]]\nengine = \"piuma\"\npiuma = 4\n", ":4:9", "`piuma` of a job is an integer"),
         ("family = \"mixed\"\n[[job]]\nelements = 4\n", ":3:1", "nobody is named to do job[0]"),
         ("family = \"piuma\"\n[[job]]\n[[collective]]\nkind = \"barrier\"\n", ":4:1", "is another way to write a job"),
@@ -196,6 +198,28 @@ fn what_is_wrong_with_a_job_is_said_at_its_place() {
         assert!(said.contains(words) && said.contains(place), "{job}\n{said}");
         assert!(said.contains("expected:"), "{said}");
     }
+}
+
+#[test]
+fn keys_that_no_engine_knows_are_refused_whoever_does_the_job() {
+    for (table, slip, place, meant) in [
+        ("piuma", "piuma.segmens = 2", ":4:7", "segments"),
+        ("armed", "armed.reduction_id = 4", ":4:7", "reduction_ids"),
+        ("armed", "armed.late = [{ end_point = 1, cylces = 5 }]", ":4:32", "cycles"),
+        ("pbv", "pbv.oder = \"arrival\"", ":4:5", "order"),
+        ("software", "software.algoritm = \"ring\"", ":4:10", "algorithm"),
+    ] {
+        for engine in ["piuma", "armed", "pbv", "software"] {
+            let said = refused(&format!("[[job]]\nengine = \"{engine}\"\n{slip}\n"));
+            let inside = format!("in `job[0].{table}");
+            assert!(said.contains("unknown key") && said.contains(&inside) && said.contains(place), "{said}");
+            assert!(said.contains(&format!("did you mean `{meant}`?")), "{engine}: {said}");
+            assert!(!said.contains("`elements`"), "a key of all engines is not expected there: {said}");
+        }
+    }
+    // What is set has its place in the argument.
+    let said = load(ANY, &["job.0.pbv.trre='flat'"]).err().unwrap();
+    assert!(said.contains("unknown key `trre` in `job[0].pbv`") && said.contains("did you mean `tree`?"), "{said}");
 }
 
 #[test]

@@ -84,7 +84,10 @@ impl<'a> Language<'a> {
     /// The heading, the keys and the tables below one table.
     fn table(&self, page: &mut String, node: &'a Value, path: &Path<'a>) {
         let Some(keys) = node.get("properties").and_then(Value::as_object) else { return };
-        let (leaves, tables): (Vec<_>, Vec<_>) = keys.iter().partition(|(_, value)| self.inner(value).is_none());
+        // What one engine alone has of a job is said where its own table is.
+        let of_engine = |key: &str| path == [("job", true)] && ["piuma", "armed", "pbv", "software"].contains(&key);
+        let (leaves, tables): (Vec<_>, Vec<_>) =
+            keys.iter().partition(|(key, value)| of_engine(key) || self.inner(value).is_none());
         if path.is_empty() {
             page.push_str("\n## The file\n");
         } else {
