@@ -13,8 +13,9 @@ use watershed_study::fuzz::{Came, Case, FAMILIES, Judge, shrunk, try_out};
 /// Run random scenarios of a family; the first that fails is cut down to the smallest that still does, and written.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A scenario fails if a check fails, if it does not end, if the program panics, if another order of evaluation or (but for armed) no
+A scenario fails if a check fails, if it does not end, if the program panics, if another order of evaluation or no
 skipping of idle blocks changes the result, or if the condition of --fail-if holds. What is drawn depends on --seed and the number of the run only.
+Armed processes are given time-outs of some thousand cycles, so that idle cycles can be simulated one by one.
 
 Examples:
   watershed fuzz piuma --seed 1 --runs 100
