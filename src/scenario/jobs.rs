@@ -22,6 +22,8 @@
 //! | `armed` | `[[armed.reduction]]` | four a round of 84 bytes; one for MINMAXLOC and the reproducible sum | multiplies the rounds |
 //! | `pbv` | `[[pbv.collective]]` | the contents of a frame of 4080 bytes a round; longer vectors are divided evenly *\[chosen\]* | multiplies the rounds |
 //!
+//! Random data are the same for every engine: the job of a number draws the same whoever does it.
+//!
 //! A vector that does not fill its last frame is filled up with further elements of the data *\[chosen\]*.
 //!
 //! Jobs of different engines run beside each other in one network, of the family `mixed` then; a job that names no engine is for that
@@ -294,6 +296,13 @@ impl Translator {
                 }
                 _ => self.wrong(&data, "software contributes random data or values", "`random` or `values`"),
             }
+        }
+        let has = |key: &str| entries.left.contains_key(key) || entries.out.contains_key(key);
+        if entries.left.get("draws").and_then(text) == Some("own") {
+            // As a `[[host]]` without the key.
+            entries.left.remove("draws");
+        } else if !["draws", "like", "values"].into_iter().any(has) {
+            entries.put("draws", Value::String("job".into()), None);
         }
     }
 

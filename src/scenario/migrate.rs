@@ -223,6 +223,15 @@ impl Lines<'_> {
                     }
                     let _ = writeln!(self.out, "engine = \"{}\"", engine.name());
                 }
+                let host = format!("host[{}].", self.at);
+                let has = |key: &str| self.source.has(&format!("{host}{key}"));
+                if engine == Engine::Software && !["draws", "like", "values"].into_iter().any(has) {
+                    // Jobs draw what engines draw; this one keeps its numbers.
+                    if !self.out.ends_with('\n') {
+                        self.out.push('\n');
+                    }
+                    let _ = writeln!(self.out, "software.draws = \"own\"");
+                }
             }
             self.engine = Some((engine, within));
             return Ok(());

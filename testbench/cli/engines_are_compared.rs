@@ -62,7 +62,7 @@ fn engines_are_given_the_same_data() {
             assert!(result.document.passed(), "{:#?}", result.document.checks);
             let rows = &result.data[0].rows;
             // A row a participant, or one a round.
-            let rows: Vec<u64> = if engine == "piuma" {
+            let rows: Vec<u64> = if ["piuma", "software"].contains(&engine) {
                 rows.iter().next().unwrap().to_vec()
             } else {
                 rows.iter().flatten().copied().collect()
@@ -73,7 +73,76 @@ fn engines_are_given_the_same_data() {
         assert_eq!(piuma.len(), elements);
         assert_eq!(result("armed"), piuma, "{elements} elements");
         assert_eq!(result("pbv"), piuma, "{elements} elements");
+        assert_eq!(result("software"), piuma, "{elements} elements");
     }
+}
+
+/// What a collective of so many rounds in so many contexts comes to: its results in the order of rounds, and its cycles.
+fn spread(contexts: u32, rounds: u32, sets: &[&str]) -> (Vec<Vec<u64>>, u64) {
+    let text = format!(
+        "family = \"pbv\"\ntopology = {{ kind = \"mesh\", size = [3, 3] }}\npbv.engine.contexts = 8\n[[job]]\nname = \"sum\"\n\
+         op = \"sum\"\ndtype = \"i64\"\nelements = 8\nrepeat = {rounds}\npbv.contexts = {contexts}\npbv.blocks = false\npbv.rearm = true\n"
+    );
+    let sets: Vec<String> = sets.iter().map(ToString::to_string).collect();
+    let loaded = load_text("x.toml", &text, root(), "x", &sets).unwrap_or_else(|problems| panic!("{problems}"));
+    let result = run(&loaded, &RunOptions::default()).unwrap();
+    assert!(result.document.passed(), "{:#?}", result.document.checks);
+    let all = &result.document.pbv.as_ref().unwrap().collectives;
+    assert_eq!(all.len(), contexts.min(rounds) as usize);
+    let of = |round: usize| result.data[round % all.len()].rows.row(round / all.len()).to_vec();
+    let (start, end) =
+        (all.iter().filter_map(|of| of.start_cycle).min(), all.iter().filter_map(|of| of.end_cycle).max());
+    ((0..rounds as usize).map(of).collect(), end.unwrap() - start.unwrap())
+}
+
+#[test]
+fn rounds_in_several_contexts_are_the_same_rounds_and_sooner_done() {
+    for rounds in [1, 7, 16] {
+        let (alone, slow) = spread(1, rounds, &[]);
+        for contexts in [2, 3, 8] {
+            let (several, fast) = spread(contexts, rounds, &[]);
+            assert_eq!(several, alone, "{rounds} rounds in {contexts} contexts");
+            assert!(rounds == 1 || fast < slow, "{rounds} rounds in {contexts} contexts: {fast} cycles, {slow} in one");
+        }
+    }
+    // Who is late in a round is late in the context that has the round, and nowhere else.
+    let late = "pbv.collective.0.late=[{ end_point = 4, cycles = 5000, round = 4 }]";
+    let ((on_time, quick), (one_late, slow)) = (spread(3, 7, &[]), spread(3, 7, &[late]));
+    assert_eq!(on_time, one_late);
+    assert!((4000..6000).contains(&(slow - quick)), "{quick} {slow}");
+}
+
+#[test]
+fn contexts_that_rounds_cannot_be_spread_over_are_refused() {
+    for (more, words) in [
+        ("pbv.contexts = 2\n", "has one context at a time"),
+        ("pbv.contexts = 2\npbv.blocks = false\nkind = \"multicast\"\n", "of an all-reduce or of a barrier"),
+        ("pbv.contexts = 4\nrepeat = 8\npbv.blocks = false\npbv.cc_id = 4093\n", "contexts 4093 to 4096"),
+        ("pbv.contexts = 65\n", "out of range"),
+    ] {
+        let text = format!("family = \"pbv\"\ntopology = {{ kind = \"mesh\", size = [2, 2] }}\n[[job]]\n{more}");
+        let said = load_text("x.toml", &text, root(), "x", &[]).err().map_or_else(String::new, |all| all.to_string());
+        assert!(said.contains(words) && said.contains("x.toml:"), "{more}: {said}");
+    }
+}
+
+#[test]
+fn software_keeps_numbers_of_its_own_where_it_is_told_to() {
+    let result = |more: &str| {
+        let text = format!(
+            "topology = {{ kind = 'mesh', size = [2, 2] }}\n[[job]]\nengine = \"software\"\ndtype = \"i64\"\nelements = 4\n{more}"
+        );
+        let loaded = load_text("x.toml", &text, root(), "x", &[]).map_err(|problems| problems.to_string())?;
+        let result = run(&loaded, &RunOptions::default()).unwrap();
+        Ok::<_, String>(result.data[0].rows.row(0).to_vec())
+    };
+    let (job, own) = (result("").unwrap(), result("software.draws = \"own\"\n").unwrap());
+    assert_ne!(job, own);
+    assert_eq!(job, result("software.draws = \"job\"\n").unwrap());
+    let given =
+        "data = { values = [[1, 2, 3, 4], [1, 2, 3, 4], [1, 2, 3, 4], [1, 2, 3, 4]] }\nsoftware.draws = \"job\"\n";
+    let said = result(given).unwrap_err();
+    assert!(said.contains("with `values` nothing is drawn"), "{said}");
 }
 
 fn compared(arguments: &[&str]) -> Json {
@@ -120,7 +189,12 @@ fn one_command_compares_engines_on_all_networks() {
             assert!(latency(2 * network, who) < latency(2 * network + 1, who), "64 elements take longer than 4");
         }
     }
-    assert!(found["about"].as_str().unwrap().contains("Different: "), "{}", found["about"]);
+    let about = found["about"].as_str().unwrap();
+    for words in
+        ["Equal for all: ", "and the data", "Different: what is under way at a time", "packet engines eight contexts"]
+    {
+        assert!(about.contains(words), "{about}");
+    }
 }
 
 #[test]

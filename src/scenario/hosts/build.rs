@@ -32,7 +32,8 @@ pub fn vectors(loaded: &Loaded, index: usize) -> Vec<Vec<u64>> {
         (None, Some(collective)) => loaded.data(collective),
         (None, None) => (0..host.ranks.len())
             .map(|rank| {
-                let mut stream = Stream::data(loaded.scenario.seed, 1 << 33 | index, rank);
+                let number = if host.draws.is_own() { 1 << 33 | index } else { index };
+                let mut stream = Stream::data(loaded.scenario.seed, number, rank);
                 (0..host.elements).map(|_| stream.element(host.random, layout(host.dtype))).collect()
             })
             .collect(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
-use super::file::{HostAlgorithm, HostExchange, HostFile, HostMode};
+use super::file::{HostAlgorithm, HostDraws, HostExchange, HostFile, HostMode};
 use crate::config::{Collective, Topology};
 use crate::file::{CollectiveKind, DelayFile, Distribution, ParticipantsFile};
 use crate::limits;
@@ -44,6 +44,9 @@ pub struct Host {
     pub ranks: Vec<u32>,
     /// What it draws.
     pub random: Distribution,
+    /// Whose random numbers these are.
+    #[serde(skip_serializing_if = "HostDraws::is_own")]
+    pub draws: HostDraws,
     /// Or what it has: a row of bit patterns for each rank; they stand in the scenario's text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub values: Option<Vec<Vec<u64>>>,
@@ -177,6 +180,7 @@ fn host(
         elements,
         ranks,
         random,
+        draws: file.draws,
         values: file.values.as_ref().map(|values| values::patterns(values, dtype)),
         overhead_cycles: file.overhead_cycles,
         packet_words: file.packet_words,
@@ -184,12 +188,7 @@ fn host(
         delays: Vec::new(),
     };
     host.delays = delays(file, index, path, host.ranks.len(), seed, problems);
-    if host.exchange == HostExchange::Get && host.mode == HostMode::Fabric {
-        problems.push(
-            Problem::at(format!("{path}.exchange"), "on the fabric messages are written, not read")
-                .expected("\"put\", or mode = \"ideal\""),
-        );
-    }
+    excluded(file, path, problems);
     let volume = u128::from(elements) * host.ranks.len() as u128;
     // In ideal mode no data are held.
     if host.mode == HostMode::Fabric && volume > u128::from(limits::CONTRIBUTIONS) {
@@ -206,6 +205,21 @@ fn host(
         );
     }
     host
+}
+
+/// Keys that exclude each other.
+fn excluded(file: &HostFile, path: &str, problems: &mut Vec<Problem>) {
+    if file.exchange == HostExchange::Get && file.mode == HostMode::Fabric {
+        problems.push(
+            Problem::at(format!("{path}.exchange"), "on the fabric messages are written, not read")
+                .expected("\"put\", or mode = \"ideal\""),
+        );
+    }
+    if !file.draws.is_own() && (file.like.is_some() || file.values.is_some()) {
+        let other = if file.like.is_some() { "like" } else { "values" };
+        let problem = Problem::at_key(format!("{path}.draws"), format!("with `{other}` nothing is drawn"));
+        problems.push(problem.related(format!("{path}.{other}"), "this one"));
+    }
 }
 
 /// What is drawn unless the file says so.

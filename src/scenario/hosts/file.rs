@@ -44,6 +44,9 @@ pub struct HostFile {
     /// Seeded random data. Default: "normal", or "integers" for integer types; with `like` the data are its.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub random: Option<Distribution>,
+    /// Whose random numbers it draws. A `[[job]]` says "job".
+    #[serde(default, skip_serializing_if = "HostDraws::is_own")]
+    pub draws: HostDraws,
     /// The data itself: a row a rank, as numbers or as bit patterns like "0x3ff0"; not with `random` or `like`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub values: Option<Vec<Vec<Number>>>,
@@ -116,6 +119,24 @@ impl HostExchange {
     /// Whether it is the default.
     pub fn is_put(&self) -> bool {
         *self == Self::Put
+    }
+}
+
+/// Whose random numbers ranks contribute.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum HostDraws {
+    /// Other ones than any engine draws.
+    #[default]
+    Own,
+    /// Those that an engine draws for its job of the same number, so that results can be compared bit by bit.
+    Job,
+}
+
+impl HostDraws {
+    /// Whether it is the default.
+    pub fn is_own(&self) -> bool {
+        *self == Self::Own
     }
 }
 

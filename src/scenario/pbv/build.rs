@@ -11,14 +11,13 @@ use super::file::{
 use super::strange;
 use crate::armed::file::ComputeFile;
 use crate::build::routed;
-use crate::config::{AutoOr, Data};
-use crate::names::layout;
+use crate::config::AutoOr;
 use crate::problem::Problem;
 use crate::random::Stream;
 use crate::sources::{self, Sources};
 use crate::switches::{buffer, channel_kinds, pipeline, policy, router};
-use crate::{Loaded, Problems, Scenario, number};
-use watershed_arith::{Mode, pack_lanes};
+use crate::{Loaded, Problems, Scenario};
+use watershed_arith::Mode;
 use watershed_fabric::routing::Routes;
 use watershed_fabric::topology::{Common, EndPlace, Layout, LinkParams};
 use watershed_fabric::{PlanLink, RouterCfg, SwitchCfg, Vcs};
@@ -209,7 +208,8 @@ impl<'a> Builder<'a> {
         self.derived.push(("pbv_start_cycle".into(), start));
 
         let mut ends: Vec<Node> = self.devices.iter().map(|&device| Node::new(device)).collect();
-        let operands: Vec<_> = (0..collectives.len()).map(|index| self.operands(index)).collect();
+        let all = self.pbv.collectives.iter().enumerate();
+        let operands: Vec<_> = all.map(|(index, of)| of.operands(index, self.scenario.seed)).collect();
         self.configure(&mut ends, &tables);
         for (index, collective) in collectives.iter().enumerate() {
             self.nodes(index, collective, &tables, &operands[index], (initialise, start), &mut ends);
@@ -346,7 +346,7 @@ impl<'a> Builder<'a> {
             (record.report_errors, record.validate) = (engine.report_errors, engine.validate);
             record.window = engine.metrics_window_cycles;
             record.reports = self.pbv.reports.as_ref().map(|(file, to)| {
-                let queues = file.queues.iter().filter_map(|name| super::congestion::queue(name));
+                let queues = file.queues.iter().filter_map(|name| super::file::queue(name));
                 let until = file.until.unwrap_or(file.above / 2);
                 let device = self.devices.get(*to as usize).copied().unwrap_or_default();
                 Reports::new(device, queues.fold(0, |all, queue| all | 1 << queue), file.above as u16, until as u16)
@@ -794,34 +794,6 @@ impl<'a> Builder<'a> {
             }
         }
         if times.iter().all(|time| *time == times[0]) { TaskTime::Fixed(times[0]) } else { TaskTime::Trace(times) }
-    }
-
-    /// The contributions: a row a participant, the words of all rounds one after the other.
-    fn operands(&self, index: usize) -> Vec<Vec<u64>> {
-        let of = &self.pbv.collectives[index];
-        let shape = layout(of.dtype);
-        let rounds = if of.same_every_round { 1 } else { of.rounds };
-        let packed =
-            |row: &[u64]| row.chunks(of.dtype.lanes() as usize).map(|lanes| pack_lanes(of.dtype, lanes)).collect();
-        match &of.data {
-            Data::Values(values) => {
-                let bits = |row: &Vec<crate::file::Number>| -> Vec<u64> {
-                    row.iter().map(|text| number::parse(&text.0, shape).unwrap_or(0)).collect()
-                };
-                values.iter().map(|row| packed(&bits(row))).collect()
-            }
-            Data::Random(distribution) => (0..of.rows())
-                .map(|rank| {
-                    let mut stream = Stream::data(self.scenario.seed, index, rank);
-                    let draw = |_| -> Vec<u64> {
-                        let row: Vec<u64> = (0..of.elements).map(|_| stream.element(*distribution, shape)).collect();
-                        packed(&row)
-                    };
-                    (0..rounds).flat_map(draw).collect()
-                })
-                .collect(),
-            Data::None | Data::File { .. } => vec![Vec::new(); of.participants.len()],
-        }
     }
 }
 

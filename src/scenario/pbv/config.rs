@@ -8,14 +8,17 @@ use super::file::{
     CollectiveFile, ConfigurationFile, CongestionFile, EngineFile, FailsFile, FaultFile, InitialisationFile, KindFile,
     MEAN, MergeFile, OrderFile, PbvFile, ReportsFile, SetupFile, StartFile, StrangerFile, TreeFile, WrongFile,
 };
+use super::rules::{arithmetic, check_fault, initial, merging, spreading, timing};
+use super::share::Share;
 use crate::armed::config::link_layer;
-use crate::armed::file::{ComputeFile, EffectFile, LateFile, LinkLayerFile};
+use crate::armed::file::{ComputeFile, LateFile, LinkLayerFile};
 use crate::config::{Data, Participants, Topology};
 use crate::file::{AutoOr, Distribution, Number, ParticipantsFile};
-use crate::names::{self, Layout, Named, layout};
+use crate::names::{Layout, Named, layout};
 use crate::number;
 use crate::problem::Problem;
-use watershed_arith::{DType, Op, Round};
+use crate::random::Stream;
+use watershed_arith::{DType, Op, Round, pack_lanes};
 use watershed_pbv::engine::messages_of;
 use watershed_pbv::packet::{MAX_PAYLOAD_BYTES, Message};
 
@@ -120,6 +123,9 @@ pub struct Collective {
     /// Its place in an inter-group barrier.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<Group>,
+    /// Its share of the rounds of a collective that are spread over several contexts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub share: Option<Share>,
     /// The switch of the master engine.
     pub master: u32,
     /// How engines hang below it.
@@ -230,6 +236,43 @@ impl Collective {
             KindFile::Multicast => 1,
         }
     }
+
+    /// What everybody contributes: a row a participant, the words of all rounds one after the other. A collective draws by its number in the scenario; what is spread
+    /// over several contexts draws as the first of them would draw alone, so that the vector is the same in any number of contexts.
+    pub(super) fn operands(&self, index: usize, seed: u64) -> Vec<Vec<u64>> {
+        let of = self;
+        let shape = layout(of.dtype);
+        let rounds = if of.same_every_round { 1 } else { of.rounds };
+        let packed =
+            |row: &[u64]| row.chunks(of.dtype.lanes() as usize).map(|lanes| pack_lanes(of.dtype, lanes)).collect();
+        match &of.data {
+            Data::Values(values) => {
+                let bits = |row: &Vec<Number>| -> Vec<u64> {
+                    row.iter().map(|text| number::parse(&text.0, shape).unwrap_or(0)).collect()
+                };
+                values.iter().map(|row| packed(&bits(row))).collect()
+            }
+            Data::Random(distribution) => (0..of.rows())
+                .map(|rank| {
+                    let first = index - of.share.map_or(0, |share| share.number as usize);
+                    let mut stream = Stream::data(seed, first, rank);
+                    let mut draw = || -> Vec<u64> {
+                        let row: Vec<u64> = (0..of.elements).map(|_| stream.element(*distribution, shape)).collect();
+                        packed(&row)
+                    };
+                    let (mut words, mut drawn) = (Vec::new(), 0);
+                    for place in 0..rounds {
+                        let round = of.share.filter(|_| !of.same_every_round).map_or(place, |share| share.round(place));
+                        (drawn..round).for_each(|_| drop(draw()));
+                        words.extend(draw());
+                        drawn = round + 1;
+                    }
+                    words
+                })
+                .collect(),
+            Data::None | Data::File { .. } => vec![Vec::new(); of.participants.len()],
+        }
+    }
 }
 
 /// Words of data of a scenario, at most.
@@ -249,7 +292,7 @@ pub(crate) fn resolve(file: &PbvFile, topology: &Topology, replays: bool, proble
         let resolved = if collective.kind == KindFile::InterGroupBarrier {
             groups(collective, (index, next), &path, file, topology, problems)
         } else {
-            vec![one(collective, (index, next), &path, file, topology, problems)]
+            spread(one(collective, (index, next), &path, file, topology, problems), collective, &path, problems)
         };
         next += resolved.len() as u32;
         all.extend(resolved.into_iter().map(|resolved| (path.clone(), resolved)));
@@ -299,8 +342,8 @@ pub(crate) fn resolve(file: &PbvFile, topology: &Topology, replays: bool, proble
             );
         }
         for (at, queue) in reports.queues.iter().enumerate() {
-            if super::congestion::queue(queue).is_none() {
-                let known = super::congestion::WATCHED.iter().map(|(name, _)| *name);
+            if super::file::queue(queue).is_none() {
+                let known = super::file::WATCHED.iter().map(|(name, _)| *name);
                 problems.push(
                     Problem::at(format!("pbv.reports.queues[{at}]"), format!("there is no queue \"{queue}\""))
                         .nearest(queue, known),
@@ -711,12 +754,6 @@ fn one(
                 .help("`pbv.engine.per_switch` is how many there are"),
         );
     }
-    if file.kind != KindFile::InterGroupBarrier && !file.groups.is_empty() {
-        problems.push(
-            Problem::at_key(format!("{path}.groups"), "only an inter-group barrier has `groups`")
-                .expected("`kind = \"inter-group-barrier\"` for one"),
-        );
-    }
     if file.starts_on == StartFile::Initialisation && pbv.setup.initialisation == InitialisationFile::Each {
         problems.push(
             Problem::at(
@@ -775,6 +812,7 @@ fn one(
         source,
         participants: Participants { list, all },
         group: None,
+        share: None,
         master,
         tree: file.tree,
         parents,
@@ -801,6 +839,34 @@ fn one(
     collective
 }
 
+/// A collective whose rounds are spread over several contexts, as one in each.
+fn spread(whole: Collective, file: &CollectiveFile, path: &str, problems: &mut Vec<Problem>) -> Vec<Collective> {
+    spreading(file, path, problems);
+    let count = file.contexts.min(whole.rounds);
+    let (first, last) = (u32::from(whole.cc_id), u32::from(whole.cc_id) + count - 1);
+    if last >= 1 << 12 {
+        let problem = Problem::at(format!("{path}.contexts"), format!("contexts {first} to {last}"));
+        problems.push(problem.expected("contexts up to 4095"));
+    }
+    if count == 1 || last >= 1 << 12 {
+        return vec![whole];
+    }
+    let part = |number| {
+        let share = Share { number, count };
+        Collective {
+            name: format!("{}.{number}", whole.name),
+            cc_id: (first + number) as u16,
+            rounds: share.rounds(whole.rounds),
+            task_cycles: share.task_cycles(&whole.task_cycles),
+            late: share.late(&whole.late),
+            fails: share.fails(&whole.fails),
+            share: Some(share),
+            ..whole.clone()
+        }
+    };
+    (0..count).map(part).collect()
+}
+
 /// Switches whose engines hand responses on.
 fn forwards(
     names: &[String],
@@ -822,124 +888,6 @@ fn forwards(
         }
     }
     all
-}
-
-/// Who merges, and what that excludes.
-fn merging(file: &CollectiveFile, path: &str, problems: &mut Vec<Problem>) {
-    if file.merge == MergeFile::Master {
-        if file.merge_cycles_per_word != 1 {
-            problems.push(Problem::at_key(
-                format!("{path}.merge_cycles_per_word"),
-                "only a source that merges has `merge_cycles_per_word`",
-            ));
-        }
-        return;
-    }
-    let here = format!("{path}.merge");
-    if !matches!(file.kind, KindFile::Allreduce | KindFile::Barrier) {
-        let what = "no source merges the responses of a multicast or of an inter-group barrier";
-        problems.push(Problem::at(here.clone(), what).expected("an all-reduce or a barrier"));
-    }
-    if file.rearm || file.starts_on == StartFile::Initialisation {
-        let key = if file.rearm { "rearm" } else { "starts_on" };
-        let what = format!("a source that merges commands each round: it has no `{key}`");
-        problems.push(Problem::at_key(format!("{path}.{key}"), what).related(here, "the source merges"));
-    }
-}
-
-/// What makes no sense for a kind or type.
-fn arithmetic(file: &CollectiveFile, path: &str, op: Op, dtype: DType, problems: &mut Vec<Problem>) {
-    if file.kind == KindFile::Allreduce {
-        if op == Op::Barrier {
-            problems.push(
-                Problem::at(format!("{path}.op"), "a barrier reduces nothing").expected("`kind = \"barrier\"` for one"),
-            );
-        } else if let Err(why) = names::supports(op, dtype) {
-            problems.push(Problem::at(format!("{path}.op"), format!("{} {why}, not {}", op.name(), dtype.name())));
-        }
-    } else {
-        let what = if file.kind.is_barrier() { "barrier" } else { "multicast" };
-        let mut keys = vec![
-            ("op", file.op.is_some()),
-            ("round", file.round.is_some()),
-            ("flush_to_zero", file.flush_to_zero),
-            ("initial", file.initial.is_some()),
-            ("order", file.order != OrderFile::Arrival),
-        ];
-        if file.kind.is_barrier() {
-            keys.extend([("dtype", file.dtype.is_some()), ("elements", file.elements.is_some())]);
-        }
-        for (key, given) in keys {
-            if given {
-                problems.push(Problem::at_key(format!("{path}.{key}"), format!("a {what} has no `{key}`")));
-            }
-        }
-    }
-    if file.posted && file.kind != KindFile::Multicast {
-        problems
-            .push(Problem::at(format!("{path}.posted"), "only a multicast can be posted: others need their answers"));
-    }
-    if file.kind == KindFile::Multicast && (file.rearm || file.starts_on == StartFile::Initialisation) {
-        let key = if file.rearm { "rearm" } else { "starts_on" };
-        problems.push(Problem::at_key(format!("{path}.{key}"), format!("a multicast has no `{key}`: nobody works")));
-    }
-    if file.starts_on == StartFile::Initialisation && file.rounds > 1 && !file.rearm {
-        problems.push(
-            Problem::at(format!("{path}.rounds"), "a context that starts with its initialisation runs once")
-                .help("`rearm = true` begins each round by itself"),
-        );
-    }
-}
-
-fn timing(file: &CollectiveFile, path: &str, list: &[u32], problems: &mut Vec<Problem>) {
-    for (at, fails) in file.fails.iter().enumerate() {
-        if !list.contains(&fails.end_point) {
-            let here = format!("{path}.fails[{at}].end_point");
-            problems.push(Problem::at(here, format!("end point {} takes no part", fails.end_point)));
-        } else if file.kind == KindFile::Multicast {
-            let here = format!("{path}.fails[{at}].end_point");
-            problems.push(Problem::at(here, "nobody works at a multicast, so no task fails"));
-        } else if let Some(round) = fails.round.filter(|&round| round >= file.rounds) {
-            problems.push(
-                Problem::at(format!("{path}.fails[{at}].round"), format!("there is no round {round}"))
-                    .expected(format!("up to {}", file.rounds - 1)),
-            );
-        }
-    }
-    match &file.task_cycles {
-        ComputeFile::Random { least, most } if least > most => problems.push(
-            Problem::at(format!("{path}.task_cycles.random_min"), "the least is above the largest")
-                .expected(format!("up to {most}")),
-        ),
-        ComputeFile::List(rows) if rows.len() != list.len() && rows.len() != 1 => problems.push(
-            Problem::at(format!("{path}.task_cycles"), format!("{} rows for {} participants", rows.len(), list.len()))
-                .expected("one row for each, or one row for all"),
-        ),
-        ComputeFile::List(rows) if rows.iter().any(Vec::is_empty) => {
-            problems.push(Problem::at(format!("{path}.task_cycles"), "a row has no number"));
-        }
-        _ => {}
-    }
-    for (at, late) in file.late.iter().enumerate() {
-        if !list.contains(&late.end_point) {
-            let here = format!("{path}.late[{at}].end_point");
-            problems.push(Problem::at(here, format!("end point {} takes no part", late.end_point)));
-        }
-    }
-}
-
-fn initial(given: Option<&Number>, path: &str, dtype: DType, problems: &mut Vec<Problem>) -> Option<u64> {
-    let shape = layout(dtype);
-    match number::parse(&given?.0, shape) {
-        Ok(bits) => Some(watershed_arith::pack_lanes(dtype, &vec![bits; dtype.lanes() as usize])),
-        Err(reason) => {
-            problems.push(
-                Problem::at(format!("{path}.initial"), format!("{} is no {}: {reason}", given?.0, dtype.name()))
-                    .expected(number::describe(shape)),
-            );
-            None
-        }
-    }
 }
 
 fn data(file: &CollectiveFile, path: &str, collective: &Collective, problems: &mut Vec<Problem>) -> Data {
@@ -967,40 +915,4 @@ fn data(file: &CollectiveFile, path: &str, collective: &Collective, problems: &m
     let (rows, vector) = ((collective.rows(), who), (u64::from(collective.elements), collective.dtype));
     crate::values::check_values(values, &format!("{path}.values"), rows, vector, problems);
     Data::Values(values.clone())
-}
-
-fn check_fault(fault: &FaultFile, path: &str, problems: &mut Vec<Problem>) {
-    if (fault.effect == EffectFile::Delay) != fault.delay_cycles.is_some() {
-        let problem = if fault.effect == EffectFile::Delay {
-            Problem::at(format!("{path}.delay_cycles"), format!("`{path}.delay_cycles` is missing"))
-                .expected("by how many cycles a frame is delayed")
-        } else {
-            Problem::at_key(format!("{path}.delay_cycles"), "only a delay has `delay_cycles`")
-        };
-        problems.push(problem);
-    }
-    if fault.effect == EffectFile::Dead {
-        let keys = [
-            ("probability", fault.probability.is_some()),
-            ("nth", fault.nth.is_some()),
-            ("cc_id", fault.cc_id.is_some()),
-        ];
-        for (key, given) in keys {
-            if given {
-                problems.push(Problem::at_key(format!("{path}.{key}"), format!("what is dead has no `{key}`")));
-            }
-        }
-        if fault.at == "all" {
-            problems.push(
-                Problem::at(format!("{path}.at"), "not everything can be dead")
-                    .expected("the name of a switch or an end point"),
-            );
-        }
-    }
-    if fault.until_cycle.is_some_and(|until| until <= fault.from_cycle) {
-        problems.push(
-            Problem::at(format!("{path}.until_cycle"), "the fault ends before it begins")
-                .expected(format!("a cycle after {}", fault.from_cycle)),
-        );
-    }
 }

@@ -67,15 +67,6 @@ pub(super) fn name(queue: usize) -> (String, &'static str) {
     }
 }
 
-/// Queues that reports can be of.
-pub(super) const WATCHED: &[(&str, usize)] =
-    &[("inbox", INBOX), ("output", OUTPUT), ("P0.p2p0", 0), ("P1.p2p0", MOST_CHANNELS)];
-
-/// The number of a queue that can be watched.
-pub(super) fn queue(name: &str) -> Option<usize> {
-    WATCHED.iter().find(|(known, _)| *known == name).map(|&(_, queue)| queue)
-}
-
 /// A report that an engine sent of itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReportResult {

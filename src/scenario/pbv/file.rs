@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::armed::file::{ComputeFile, ContributionFile, EffectFile, LateFile, LinkLayerFile, cycles_or_auto, is_two};
 use crate::file::{AutoOr, Number, ParticipantsFile, auto_or, names};
 use crate::names::{DType, Op, Round};
+use watershed_pbv::engine::MOST_CHANNELS;
+use watershed_pbv::metrics::{INBOX, OUTPUT};
 
 /// What the PBV family adds to a scenario.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -138,10 +140,25 @@ impl Default for EngineFile {
     }
 }
 
+/// Queues that reports can be of.
+pub(super) const WATCHED: &[(&str, usize)] =
+    &[("inbox", INBOX), ("output", OUTPUT), ("P0.p2p0", 0), ("P1.p2p0", MOST_CHANNELS)];
+
+/// The number of a queue that can be watched.
+pub(super) fn queue(name: &str) -> Option<usize> {
+    WATCHED.iter().find(|(known, _)| *known == name).map(|&(_, queue)| queue)
+}
+
 // The signature is serde's.
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_usual_bound(value: &u32) -> bool {
     *value == 16
+}
+
+// The signature is serde's.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_one_context(value: &u32) -> bool {
+    *value == 1
 }
 
 // The signature is serde's.
@@ -207,7 +224,7 @@ pub struct ReportsFile {
 }
 
 fn queue_names(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-    let names: Vec<&str> = super::congestion::WATCHED.iter().map(|(name, _)| *name).collect();
+    let names: Vec<&str> = WATCHED.iter().map(|(name, _)| *name).collect();
     schemars::json_schema!({ "type": "array", "minItems": 1, "maxItems": 4, "items": { "type": "string", "enum": names } })
 }
 
@@ -427,6 +444,11 @@ pub struct CollectiveFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 4095))]
     pub cc_id: Option<u32>,
+    /// Contexts, from `cc_id` on, that its rounds are spread over: round r runs in context r modulo that, and as many are under way
+    /// at a time. Takes `blocks = false`. With more than one, each is a collective of its own in the results, "NAME.0", "NAME.1", …
+    #[serde(skip_serializing_if = "is_one_context")]
+    #[schemars(range(min = 1, max = 64))]
+    pub contexts: u32,
     /// The end point that issues it, which need not take part. Default: the first participant.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 4_194_303))]
@@ -525,6 +547,7 @@ impl Default for CollectiveFile {
             initial: None,
             order: OrderFile::Arrival,
             cc_id: None,
+            contexts: 1,
             source: None,
             participants: ParticipantsFile::All,
             groups: Vec::new(),

@@ -4,6 +4,8 @@
 //! |------|-------|
 //! | [`file`](mod@file) | the `[pbv]` table |
 //! | [`config`] | the same after checking: what a system is built from |
+//! | `rules` | what makes no sense whatever the network is |
+//! | [`share`] | rounds that are spread over several contexts |
 //! | [`build`] | device IDs, trees of engines, frames that set them up, nodes |
 //! | `faults` | links that misbehave |
 //! | [`congestion`] | congestion metrics that were asked for |
@@ -23,5 +25,7 @@ pub mod golden;
 pub mod ladder;
 mod mail;
 pub mod result;
+mod rules;
 pub mod run;
+pub mod share;
 pub mod strange;

@@ -3,12 +3,13 @@
 //!
 //! | held equal | not held equal |
 //! |---|---|
-//! | clock, links, end points, the job, who takes part and what engines are given; software draws other data of the same kind | how a network is wired: each has as many end points as are asked for, or the fewest above that, of which the first take part |
+//! | clock, links, end points, the job, who takes part and what they contribute | how a network is wired: each has as many end points as are asked for, or the fewest above that, of which the first take part |
 //! | memory of end points, which limits no engine; software costs no time | storage of engines, which the table lists |
 //! | | how it is set up: PIUMA's registers and the tables of packet engines are there before the run, armed engines are armed over the network |
 //!
 //! Every engine has settings that suit it *\[chosen\]*. The armed engine has eight reductions under way and no barrier
-//! before the first. Packet engines get one command for all rounds, and time-outs that detect dead participants.
+//! before the first. Packet engines have rounds in eight contexts, one command for all rounds of each, and time-outs that detect dead
+//! participants.
 
 use std::fmt::Write;
 
@@ -153,9 +154,10 @@ impl Question {
         let Question { end_points, op, dtype, disturb, .. } = self;
         let mut text = String::new();
         let about = format!(
-            "{op} of {dtype} over {end_points} end points. Equal for all: clock, links, end points, and the data of the engines; memory and \
-             software take no time. Different: software draws other data of the same kind; the storage of each engine; and the \
-             set-up: PIUMA's registers and the tables of packet engines are written before the run."
+            "{op} of {dtype} over {end_points} end points. Equal for all: clock, links, end points, and the data; memory and software take no \
+             time. Different: what is under way at a time (armed engines eight rounds, packet engines eight contexts, PIUMA and software the \
+             whole vector); the storage of each engine; and the set-up: PIUMA's registers and the tables of packet engines are written \
+             before the run."
         );
         let _ = writeln!(text, "about = {about:?}\nelements = {elements:?}\n");
         let _ = writeln!(

@@ -23,9 +23,10 @@ use watershed_arith::{Op, Round};
 use watershed_scenario::config::{Data, Family};
 use watershed_scenario::file::CollectiveKind;
 use watershed_scenario::names::Named;
+use watershed_scenario::pbv::config::Collective;
 use watershed_scenario::pbv::file::KindFile;
 use watershed_scenario::source::{Node, Value};
-use watershed_scenario::{Loaded, Problems, load_named, shipped, written};
+use watershed_scenario::{Loaded, Problems, Scenario, load_named, shipped, written};
 
 /// What is to be computed; two contestants are compared if theirs are equal.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -256,8 +257,13 @@ fn parts(loaded: &Loaded) -> Vec<(Part, usize, String)> {
     let hosts = scenario.hosts.iter().enumerate().map(|(at, of)| (Part::Host, at, of.name.clone()));
     let reductions = scenario.armed.iter().flat_map(|armed| armed.reductions.iter().enumerate());
     let reductions = reductions.map(|(at, of)| (Part::Reduction, at, of.name.clone()));
-    let packets = scenario.pbv.iter().flat_map(|pbv| pbv.collectives.iter().enumerate());
-    let packets = packets.map(|(at, of)| (Part::Packets, at, of.name.clone()));
+    // Rounds that are spread over contexts are one job.
+    let packets = scenario.pbv.iter().flat_map(|pbv| &pbv.collectives);
+    let packets = packets.filter(|of| of.share.is_none_or(|share| share.number == 0)).enumerate();
+    let packets = packets.map(|(at, of)| {
+        let name = of.share.and_then(|_| of.name.strip_suffix(".0")).unwrap_or(&of.name);
+        (Part::Packets, at, name.to_owned())
+    });
     collectives.chain(hosts).chain(reductions).chain(packets).collect()
 }
 
@@ -313,7 +319,7 @@ fn alone(loaded: &Loaded, part: Part, index: usize) -> Vec<String> {
             }
         }
         Part::Packets => {
-            if scenario.pbv.as_ref().is_some_and(|pbv| pbv.collectives.len() > 1) {
+            if parts(loaded).iter().filter(|(part, ..)| *part == Part::Packets).count() > 1 {
                 sets.extend(only("pbv.collective"));
             }
         }
@@ -321,7 +327,8 @@ fn alone(loaded: &Loaded, part: Part, index: usize) -> Vec<String> {
     sets
 }
 
-/// A host without the collective it is like: all that it took from that one is written out; its data are drawn anew.
+/// A host without the collective it is like: all that it took from that one is written out; its data are drawn as
+/// that one draws them when it is alone.
 fn host(loaded: &Loaded, index: usize, node: &Node) -> String {
     let host = &loaded.scenario.hosts[index];
     let Some(model) = host.like.and_then(|like| loaded.scenario.collectives.get(like)) else { return text(node) };
@@ -339,7 +346,7 @@ fn host(loaded: &Loaded, index: usize, node: &Node) -> String {
     if let Data::Random(distribution) = model.data
         && let Ok(serde_json::Value::String(word)) = serde_json::to_value(distribution)
     {
-        pairs.push(format!("random = \"{word}\""));
+        pairs.push(format!("random = \"{word}\", draws = \"job\""));
     }
     format!("{{ {} }}", pairs.join(", "))
 }
@@ -353,6 +360,13 @@ fn operation(op: Op, round: Round, flush_to_zero: bool) -> Option<String> {
         text = format!("{text} {}", Named::name(round));
     }
     Some(if flush_to_zero { format!("{text} flush-to-zero") } else { text })
+}
+
+/// The collectives that the first one of a PBV scenario consists of: one for each context that its rounds are spread over.
+pub(super) fn contexts(scenario: &Scenario) -> &[Collective] {
+    let all = scenario.pbv.as_ref().map_or(&[][..], |pbv| &pbv.collectives);
+    let count = all.first().and_then(|of| of.share).map_or(1, |share| share.count as usize);
+    &all[..count.min(all.len())]
 }
 
 /// What the only job computes, and how.
@@ -404,11 +418,14 @@ fn task(loaded: &Loaded, part: Part) -> (Task, String) {
             };
             let operation =
                 (of.kind == KindFile::Allreduce).then(|| operation(of.op, of.round, of.flush_to_zero)).flatten();
-            let elements = u64::from(of.rounds) * u64::from(of.elements.max(1));
+            let all = contexts(scenario);
+            let rounds: u64 = all.iter().map(|of| u64::from(of.rounds)).sum();
+            let elements = rounds * u64::from(of.elements.max(1));
             let task = task(kind, operation, Named::name(of.dtype).into(), elements, of.participants.len());
             let order =
                 if of.order == watershed_scenario::pbv::file::OrderFile::Pbv { ", in the order of bits" } else { "" };
-            (task, format!("packet engines (PBV){order}"))
+            let count = if all.len() == 1 { String::new() } else { format!(", {} contexts", all.len()) };
+            (task, format!("packet engines (PBV){count}{order}"))
         }
     }
 }

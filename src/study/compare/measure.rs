@@ -3,11 +3,12 @@
 use serde::Serialize;
 
 use super::Disturb;
-use super::job::{Contestant, Part, Task};
+use super::job::{Contestant, Part, Task, contexts};
 use watershed_oracle as oracle;
 use watershed_scenario::armed::result::Outcomes;
 use watershed_scenario::config::{Family, Scenario};
 use watershed_scenario::data::Table;
+use watershed_scenario::names::DType;
 use watershed_scenario::random::Stream;
 use watershed_scenario::result::{Document, Outcome, ResultData};
 use watershed_scenario::run::{self, Control, RunOptions, RunResult};
@@ -232,7 +233,7 @@ struct Told {
     named_at: Option<u64>,
 }
 
-fn told(part: Part, document: &Document) -> Option<Told> {
+fn told(contestant: &Contestant, document: &Document) -> Option<Told> {
     let plain = |first, end: Option<u64>, exact| {
         let open = u64::from(end.is_none());
         let outcomes = Outcomes { complete: 1 - open, open, ..Outcomes::default() };
@@ -250,7 +251,7 @@ fn told(part: Part, document: &Document) -> Option<Told> {
             named_at = end;
         }
     };
-    Some(match part {
+    Some(match contestant.part {
         Part::Collective => {
             let of = document.collectives.first()?;
             plain(of.start_cycle, of.end_cycle, of.bit_exact)
@@ -267,11 +268,28 @@ fn told(part: Part, document: &Document) -> Option<Told> {
             Told { first, end: of.end_cycle, exact: of.bit_exact, outcomes, openings, round_mean, named, named_at }
         }
         Part::Packets => {
-            let of = document.pbv.as_ref()?.collectives.first()?;
-            of.rounds.iter().for_each(|round| missing(&round.missing, round.end_cycle));
-            let (first, end, outcomes, round_mean) =
-                (of.start_cycle, of.end_cycle, of.outcomes, of.latency_mean_cycles);
-            Told { first, end, exact: of.bit_exact, outcomes, openings: 0, round_mean, named, named_at }
+            let all = document.pbv.as_ref()?.collectives.get(..contexts(&contestant.loaded.scenario).len())?;
+            all.iter().flat_map(|of| &of.rounds).for_each(|round| missing(&round.missing, round.end_cycle));
+            let mut outcomes = Outcomes::default();
+            for of in all {
+                outcomes.add(&of.outcomes);
+            }
+            // Of contexts that rounds are spread over, the last to end is the end of the job.
+            let ends: Option<Vec<u64>> = all.iter().map(|of| of.end_cycle).collect();
+            let exact: Option<Vec<bool>> = all.iter().map(|of| of.bit_exact).collect();
+            let means = all.iter().filter_map(|of| Some((of.latency_mean_cycles?, of.outcomes.rounds() as f64)));
+            let (sum, rounds) =
+                means.fold((0.0, 0.0), |(sum, all), (mean, rounds)| (sum + mean * rounds, all + rounds));
+            Told {
+                first: all.iter().filter_map(|of| of.start_cycle).min(),
+                end: ends.and_then(|ends| ends.into_iter().max()),
+                exact: exact.map(|exact| exact.into_iter().all(|exact| exact)),
+                outcomes,
+                openings: 0,
+                round_mean: (rounds > 0.0).then(|| sum / rounds),
+                named,
+                named_at,
+            }
         }
     })
 }
@@ -290,7 +308,7 @@ fn timing(contestant: &Contestant, document: &Document) -> Timing {
     let failed = document.checks.iter().filter(|check| !check.passed);
     let failed = failed.map(|check| format!("{}: {}", check.name, check.detail.lines().next().unwrap_or_default()));
     let mut timing = Timing { outcome: word(document.outcome), failed: failed.collect(), ..Timing::default() };
-    let Some(told) = told(contestant.part, document) else { return timing };
+    let Some(told) = told(contestant, document) else { return timing };
     timing.before_cycles = told.first;
     timing.bit_exact = told.exact;
     let whole = told.outcomes.all_whole();
@@ -487,7 +505,7 @@ fn dead(
     dead.outcome = word(result.document.outcome);
     dead.ends = result.document.outcome == Outcome::Finished;
     dead.cycles = result.document.cycles;
-    if let Some(told) = told(contestant.part, &result.document) {
+    if let Some(told) = told(contestant, &result.document) {
         dead.complete = told.outcomes.complete + told.outcomes.after_retry;
         dead.rounds = told.outcomes.rounds();
         dead.opening_rounds = told.openings;
@@ -501,6 +519,21 @@ fn dead(
 /// Picoseconds resolve the offsets of participants, so that they are the same at every clock.
 const PICO: f64 = 1000.0;
 
+/// Results of the job, in the order of its rounds where they are spread over several contexts.
+fn results_of(contestant: &Contestant, all: &[ResultData]) -> Option<(DType, Table)> {
+    let count = contexts(&contestant.loaded.scenario).len();
+    let (Part::Packets, 2..) = (contestant.part, count) else {
+        return all.first().map(|data| (data.dtype, data.rows.clone()));
+    };
+    let all = all.get(..count)?;
+    let mut rows = Table::default();
+    for round in 0..all[0].rows.len() {
+        let here = all.iter().filter(|data| round < data.rows.len());
+        here.for_each(|data| rows.push(data.rows.row(round).iter().copied()));
+    }
+    Some((all[0].dtype, rows))
+}
+
 fn orders(
     contestant: &Contestant,
     disturb: &Disturb,
@@ -508,7 +541,8 @@ fn orders(
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<Bits, Stopped> {
     let scenario = &contestant.loaded.scenario;
-    let base = base.first().map(|data| (data.dtype, &data.rows));
+    let base = results_of(contestant, base);
+    let base = base.as_ref().map(|(dtype, rows)| (*dtype, rows));
     let mut results: Vec<Table> = base.iter().map(|&(_, rows)| rows.clone()).collect();
     let mut bits = Bits {
         orders: u64::from(disturb.orders) + 1,
@@ -536,7 +570,7 @@ fn orders(
             Err(why) => return Ok(Bits { refused: Some(why), ..bits }),
         };
         let whole = timing(contestant, &result.document).latency_cycles.is_some();
-        let rows = result.data.into_iter().next().filter(|_| whole).map(|data| data.rows);
+        let rows = results_of(contestant, &result.data).filter(|_| whole).map(|(_, rows)| rows);
         match (rows, base) {
             (Some(rows), Some((dtype, base))) => {
                 let pairs = rows.iter().flatten().zip(base.iter().flatten());

@@ -1,0 +1,188 @@
+//! What makes no sense in the tables of the family, whatever the network is.
+
+use super::file::{CollectiveFile, FaultFile, KindFile, MergeFile, OrderFile, StartFile};
+use crate::armed::file::{ComputeFile, EffectFile};
+use crate::file::Number;
+use crate::names::{self, layout};
+use crate::number;
+use crate::problem::Problem;
+use watershed_arith::{DType, Op};
+
+/// Who merges, and what that excludes.
+pub(super) fn merging(file: &CollectiveFile, path: &str, problems: &mut Vec<Problem>) {
+    if file.merge == MergeFile::Master {
+        if file.merge_cycles_per_word != 1 {
+            problems.push(Problem::at_key(
+                format!("{path}.merge_cycles_per_word"),
+                "only a source that merges has `merge_cycles_per_word`",
+            ));
+        }
+        return;
+    }
+    let here = format!("{path}.merge");
+    if !matches!(file.kind, KindFile::Allreduce | KindFile::Barrier) {
+        let what = "no source merges the responses of a multicast or of an inter-group barrier";
+        problems.push(Problem::at(here.clone(), what).expected("an all-reduce or a barrier"));
+    }
+    if file.rearm || file.starts_on == StartFile::Initialisation {
+        let key = if file.rearm { "rearm" } else { "starts_on" };
+        let what = format!("a source that merges commands each round: it has no `{key}`");
+        problems.push(Problem::at_key(format!("{path}.{key}"), what).related(here, "the source merges"));
+    }
+}
+
+/// What makes no sense for a kind or type.
+pub(super) fn arithmetic(file: &CollectiveFile, path: &str, op: Op, dtype: DType, problems: &mut Vec<Problem>) {
+    if file.kind == KindFile::Allreduce {
+        if op == Op::Barrier {
+            problems.push(
+                Problem::at(format!("{path}.op"), "a barrier reduces nothing").expected("`kind = \"barrier\"` for one"),
+            );
+        } else if let Err(why) = names::supports(op, dtype) {
+            problems.push(Problem::at(format!("{path}.op"), format!("{} {why}, not {}", op.name(), dtype.name())));
+        }
+    } else {
+        let what = if file.kind.is_barrier() { "barrier" } else { "multicast" };
+        let mut keys = vec![
+            ("op", file.op.is_some()),
+            ("round", file.round.is_some()),
+            ("flush_to_zero", file.flush_to_zero),
+            ("initial", file.initial.is_some()),
+            ("order", file.order != OrderFile::Arrival),
+        ];
+        if file.kind.is_barrier() {
+            keys.extend([("dtype", file.dtype.is_some()), ("elements", file.elements.is_some())]);
+        }
+        for (key, given) in keys {
+            if given {
+                problems.push(Problem::at_key(format!("{path}.{key}"), format!("a {what} has no `{key}`")));
+            }
+        }
+    }
+    if file.posted && file.kind != KindFile::Multicast {
+        problems
+            .push(Problem::at(format!("{path}.posted"), "only a multicast can be posted: others need their answers"));
+    }
+    if file.kind == KindFile::Multicast && (file.rearm || file.starts_on == StartFile::Initialisation) {
+        let key = if file.rearm { "rearm" } else { "starts_on" };
+        problems.push(Problem::at_key(format!("{path}.{key}"), format!("a multicast has no `{key}`: nobody works")));
+    }
+    if file.starts_on == StartFile::Initialisation && file.rounds > 1 && !file.rearm {
+        problems.push(
+            Problem::at(format!("{path}.rounds"), "a context that starts with its initialisation runs once")
+                .help("`rearm = true` begins each round by itself"),
+        );
+    }
+}
+
+pub(super) fn timing(file: &CollectiveFile, path: &str, list: &[u32], problems: &mut Vec<Problem>) {
+    for (at, fails) in file.fails.iter().enumerate() {
+        if !list.contains(&fails.end_point) {
+            let here = format!("{path}.fails[{at}].end_point");
+            problems.push(Problem::at(here, format!("end point {} takes no part", fails.end_point)));
+        } else if file.kind == KindFile::Multicast {
+            let here = format!("{path}.fails[{at}].end_point");
+            problems.push(Problem::at(here, "nobody works at a multicast, so no task fails"));
+        } else if let Some(round) = fails.round.filter(|&round| round >= file.rounds) {
+            problems.push(
+                Problem::at(format!("{path}.fails[{at}].round"), format!("there is no round {round}"))
+                    .expected(format!("up to {}", file.rounds - 1)),
+            );
+        }
+    }
+    match &file.task_cycles {
+        ComputeFile::Random { least, most } if least > most => problems.push(
+            Problem::at(format!("{path}.task_cycles.random_min"), "the least is above the largest")
+                .expected(format!("up to {most}")),
+        ),
+        ComputeFile::List(rows) if rows.len() != list.len() && rows.len() != 1 => problems.push(
+            Problem::at(format!("{path}.task_cycles"), format!("{} rows for {} participants", rows.len(), list.len()))
+                .expected("one row for each, or one row for all"),
+        ),
+        ComputeFile::List(rows) if rows.iter().any(Vec::is_empty) => {
+            problems.push(Problem::at(format!("{path}.task_cycles"), "a row has no number"));
+        }
+        _ => {}
+    }
+    for (at, late) in file.late.iter().enumerate() {
+        if !list.contains(&late.end_point) {
+            let here = format!("{path}.late[{at}].end_point");
+            problems.push(Problem::at(here, format!("end point {} takes no part", late.end_point)));
+        }
+    }
+}
+
+pub(super) fn initial(given: Option<&Number>, path: &str, dtype: DType, problems: &mut Vec<Problem>) -> Option<u64> {
+    let shape = layout(dtype);
+    match number::parse(&given?.0, shape) {
+        Ok(bits) => Some(watershed_arith::pack_lanes(dtype, &vec![bits; dtype.lanes() as usize])),
+        Err(reason) => {
+            problems.push(
+                Problem::at(format!("{path}.initial"), format!("{} is no {}: {reason}", given?.0, dtype.name()))
+                    .expected(number::describe(shape)),
+            );
+            None
+        }
+    }
+}
+
+pub(super) fn check_fault(fault: &FaultFile, path: &str, problems: &mut Vec<Problem>) {
+    if (fault.effect == EffectFile::Delay) != fault.delay_cycles.is_some() {
+        let problem = if fault.effect == EffectFile::Delay {
+            Problem::at(format!("{path}.delay_cycles"), format!("`{path}.delay_cycles` is missing"))
+                .expected("by how many cycles a frame is delayed")
+        } else {
+            Problem::at_key(format!("{path}.delay_cycles"), "only a delay has `delay_cycles`")
+        };
+        problems.push(problem);
+    }
+    if fault.effect == EffectFile::Dead {
+        let keys = [
+            ("probability", fault.probability.is_some()),
+            ("nth", fault.nth.is_some()),
+            ("cc_id", fault.cc_id.is_some()),
+        ];
+        for (key, given) in keys {
+            if given {
+                problems.push(Problem::at_key(format!("{path}.{key}"), format!("what is dead has no `{key}`")));
+            }
+        }
+        if fault.at == "all" {
+            problems.push(
+                Problem::at(format!("{path}.at"), "not everything can be dead")
+                    .expected("the name of a switch or an end point"),
+            );
+        }
+    }
+    if fault.until_cycle.is_some_and(|until| until <= fault.from_cycle) {
+        problems.push(
+            Problem::at(format!("{path}.until_cycle"), "the fault ends before it begins")
+                .expected(format!("a cycle after {}", fault.from_cycle)),
+        );
+    }
+}
+
+/// What takes several contexts: groups, and rounds that are spread over them.
+pub(super) fn spreading(file: &CollectiveFile, path: &str, problems: &mut Vec<Problem>) {
+    if file.kind != KindFile::InterGroupBarrier && !file.groups.is_empty() {
+        problems.push(
+            Problem::at_key(format!("{path}.groups"), "only an inter-group barrier has `groups`")
+                .expected("`kind = \"inter-group-barrier\"` for one"),
+        );
+    }
+    if file.contexts == 1 {
+        return;
+    }
+    let here = format!("{path}.contexts");
+    if !matches!(file.kind, KindFile::Allreduce | KindFile::Barrier) {
+        let what = "only the rounds of an all-reduce or of a barrier are spread over contexts";
+        problems.push(Problem::at(here, what).expected("no `contexts`"));
+    } else if file.blocks {
+        let what = "a node that works at nothing else between a contribution and its answer has one context at a time";
+        problems.push(
+            Problem::at(here, what)
+                .expected("`blocks = false` beside it")
+                .related(format!("{path}.blocks"), "this one"),
+        );
+    }
+}
