@@ -26,11 +26,17 @@ testbench/sweeps, and `watershed sweep --schema`.
 DIR holds sweep.jsonl, with every point by the hash of its resolved configuration, and points.csv, which is the same
 bytes however often the sweep was interrupted and however many threads ran it, and columns.csv, with the unit of each column.
 
+With --shared any number of processes, on one machine or on many that have DIR in common, compute one sweep: each claims a point when
+it starts it, takes over points of processes that are gone, and keeps its results in DIR/part-HOST-N. Who finds that all
+points are done joins the parts in DIR. The tasks of a Slurm array share DIR by themselves (SLURM_ARRAY_TASK_ID), unless --shard is given.
+
 Examples:
   watershed sweep testbench/sweeps/stages.toml --out out/stages -j 2
   watershed sweep testbench/sweeps/stages.toml --out out/stages --resume
   watershed sweep testbench/sweeps/stages.toml --out part1 --shard 1/2
   watershed sweep merge --out all part1 part2
+  watershed sweep testbench/sweeps/stages.toml --out all --shared
+  watershed sweep status all
   watershed sweep best out/stages --min gates --where 'latency_ns<200'
   watershed sweep export out/stages --parquet stages.parquet
 
@@ -58,6 +64,12 @@ pub(super) struct Arguments {
     /// Run part I of N of the points only, for several machines; `sweep merge` joins the folders
     #[arg(long, value_name = "I/N", value_parser = shard)]
     shard: Option<(u64, u64)>,
+    /// Compute together with all processes that are given the same DIR; goes on with what is there
+    #[arg(long, conflicts_with = "shard")]
+    shared: bool,
+    /// With --shared: a process that was not heard of for so long is gone, and others take its points over
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    stale: u64,
     /// End with status 1 if any point failed or was refused
     #[arg(long)]
     strict: bool,
@@ -72,6 +84,7 @@ pub(super) struct Arguments {
 enum Command {
     Best(best::Arguments),
     Merge(MergeArguments),
+    Status(StatusArguments),
     Export(ExportArguments),
 }
 
@@ -89,13 +102,38 @@ struct ExportArguments {
     parquet: PathBuf,
 }
 
+/// Say what of a sweep is done, has failed, is under way and is left, and how long that takes.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The time left is that of the running processes at the rate they have had so far.
+
+Examples:
+  watershed sweep status out/all
+  watershed sweep status out/part1 out/part2 --json
+
+Exit status:
+  0  every point is done
+  1  some are not
+  2  a folder has no results, or they are of different sweeps")]
+struct StatusArguments {
+    /// Folders of the shards, or the one that is shared
+    #[arg(value_name = "DIR", required = true)]
+    folders: Vec<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
 /// Join the results of several shards.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Example:
-  watershed sweep merge --out out/all out/part1 out/part2")]
+What is there can be joined at any time, and again later: the result is the same bytes whatever the parts were.
+
+Examples:
+  watershed sweep merge --out out/all out/part1 out/part2
+  watershed sweep merge --out out/so-far out/shared")]
 struct MergeArguments {
-    /// Folders of the shards
+    /// Folders of the shards, or the one that is shared
     #[arg(value_name = "DIR", required = true)]
     parts: Vec<PathBuf>,
     /// Folder of the result; it is made where there is none
@@ -137,6 +175,14 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
             false
         }),
         Some(Command::Best(best)) => best::main(best),
+        Some(Command::Status(StatusArguments { folders, json })) => sweep::status(folders).map(|status| {
+            if *json {
+                print(&serde_json::to_string_pretty(&status).unwrap_or_default());
+            } else {
+                print(&status.text());
+            }
+            status.is_complete()
+        }),
         Some(Command::Export(export)) => claim(&[("--parquet", export.parquet.clone())], &Store::files(&export.folder))
             .and_then(|_claims| parquet(&export.folder, &export.parquet))
             .map(|points| {
@@ -231,8 +277,9 @@ fn execute(arguments: &Arguments) -> Result<bool, SweepError> {
         0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
         jobs => jobs,
     };
-    let options =
-        Options { jobs, shard: arguments.shard, resume: arguments.resume, stop: &progress::stopped, progress: &show };
+    let shared = shares(arguments, &read).then(|| std::time::Duration::from_secs(arguments.stale));
+    let (shard, resume, stop) = (arguments.shard, arguments.resume, &progress::stopped);
+    let options = Options { jobs, shard, shared, resume, stop, progress: &show };
     let outcome = sweep::run(&read, folder, &options);
     bar.finish_and_clear();
     let report = outcome?;
@@ -242,10 +289,27 @@ fn execute(arguments: &Arguments) -> Result<bool, SweepError> {
     for note in &report.notes {
         super::talk::note(note);
     }
-    let rows = Store::open(folder)?.rows();
-    print(&summary(&read, &report, &rows, &folder.join("points.csv").display().to_string()));
+    let rows = sweep::rows(folder)?;
+    let mut table = folder.join("points.csv").display().to_string();
+    if report.elsewhere > 0 {
+        let _ = write!(table, ", when the other {} points are done", report.elsewhere);
+    }
+    print(&summary(&read, &report, &rows, &table));
     let strict = !arguments.strict || rows.iter().all(|row| row.status == "ok");
     Ok(useful(&read, &rows) && !report.interrupted && strict)
+}
+
+/// Whether the folder is shared: if the user says so, or in a Slurm array of several tasks. A search is one process's: tasks of an array
+/// may have one each.
+fn shares(arguments: &Arguments, sweep: &Sweep) -> bool {
+    let task = |name: &str| std::env::var(name).ok()?.trim().parse::<u64>().ok();
+    let several = task("SLURM_ARRAY_TASK_COUNT").is_none_or(|count| count > 1);
+    let can = several && arguments.shard.is_none() && !arguments.shared && sweep.file.search.is_none();
+    let array = task("SLURM_ARRAY_TASK_ID").filter(|_| can);
+    if let Some(number) = array {
+        super::talk::note(&format!("task {number} of a Slurm array: the points are shared with the other tasks"));
+    }
+    arguments.shared || array.is_some()
 }
 
 /// What a changed sweep file made of the points of the last run.

@@ -23,12 +23,25 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A name that only this process writes, until this is dropped. A process can take it any number of times.
 #[derive(Debug)]
-pub struct Claim(PathBuf);
+pub struct Claim {
+    target: PathBuf,
+    locked: bool,
+}
 
-/// What this process has claimed: the lock's file, and how often.
-static HELD: Mutex<BTreeMap<PathBuf, (File, usize)>> = Mutex::new(BTreeMap::new());
+/// What this process has claimed.
+static HELD: Mutex<BTreeMap<PathBuf, Held>> = Mutex::new(BTreeMap::new());
 
-fn held() -> MutexGuard<'static, BTreeMap<PathBuf, (File, usize)>> {
+/// A lock of this process.
+struct Held {
+    /// The lock's file, which is kept open.
+    _file: File,
+    /// How often it is claimed.
+    times: usize,
+    /// The file system knows locks.
+    locked: bool,
+}
+
+fn held() -> MutexGuard<'static, BTreeMap<PathBuf, Held>> {
     HELD.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -40,16 +53,16 @@ impl Claim {
     pub fn take(path: &Path) -> io::Result<Option<Claim>> {
         let Some(target) = target(path)? else { return Ok(None) };
         let mut held = held();
-        if let Some((_, times)) = held.get_mut(&target) {
-            *times += 1;
-            return Ok(Some(Claim(target)));
+        if let Some(held) = held.get_mut(&target) {
+            held.times += 1;
+            return Ok(Some(Claim { target, locked: held.locked }));
         }
         let name = lock_of(&target);
-        let mut lock = loop {
+        let (mut lock, locked) = loop {
             let mut lock = File::options().read(true).write(true).create(true).truncate(false).open(&name)?;
-            match lock.try_lock() {
-                Ok(()) => {}
-                Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {}
+            let locked = match lock.try_lock() {
+                Ok(()) => true,
+                Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => false,
                 Err(TryLockError::Error(error)) => return Err(error),
                 Err(TryLockError::WouldBlock) => {
                     let mut who = String::new();
@@ -57,10 +70,10 @@ impl Claim {
                     let who = if who.is_empty() { "another process" } else { who.trim_end() };
                     return Err(io::Error::new(io::ErrorKind::ResourceBusy, format!("it is being written by {who}")));
                 }
-            }
+            };
             // The last holder may have deleted the file since it was opened.
             if is_at(&lock, &name) {
-                break lock;
+                break (lock, locked);
             }
         };
         let command: Vec<String> =
@@ -68,20 +81,25 @@ impl Claim {
         let who = format!("process {}: watershed {}\n", std::process::id(), command.join(" "));
         // Words for others only: a disk that is full loses nothing by them.
         let _ = lock.set_len(0).and_then(|()| lock.write_all(who.as_bytes()));
-        held.insert(target.clone(), (lock, 1));
-        Ok(Some(Claim(target)))
+        held.insert(target.clone(), Held { _file: lock, times: 1, locked });
+        Ok(Some(Claim { target, locked }))
+    }
+
+    /// Whether nobody else can have it: the file system knows locks.
+    pub fn is_locked(&self) -> bool {
+        self.locked
     }
 }
 
 impl Drop for Claim {
     fn drop(&mut self) {
         let mut held = held();
-        let Some((_, times)) = held.get_mut(&self.0) else { return };
-        *times -= 1;
-        if *times == 0 {
+        let Some(lock) = held.get_mut(&self.target) else { return };
+        lock.times -= 1;
+        if lock.times == 0 {
             // While it is locked: afterwards the file may belong to another process.
-            let _ = fs::remove_file(lock_of(&self.0));
-            held.remove(&self.0);
+            let _ = fs::remove_file(lock_of(&self.target));
+            held.remove(&self.target);
         }
     }
 }

@@ -38,6 +38,8 @@ mod studies_compare_at_many_lengths;
 mod support;
 mod sweeps_are_checked_first;
 mod sweeps_are_exported;
+#[cfg(unix)]
+mod sweeps_are_shared;
 mod sweeps_name_their_best;
 mod sweeps_survive;
 mod terms_are_explained;

@@ -10,7 +10,9 @@
 //! | [`plan`] | which points are run, in which order |
 //! | `pareto` | the search for a front |
 //! | [`front`](mod@front) | fronts, and their hypervolume |
+//! | [`shared`] | who computes which point, where several processes share a folder |
 //! | [`store`] | their outcomes, in a journal that survives the end of the process at any instant |
+//! | [`status`](mod@status) | what is done and left |
 //! | [`table`] | the columns of `points.csv`, and their units |
 //! | [`best`] | the best points: one objective or several, under constraints |
 //!
@@ -18,11 +20,12 @@
 //! point that is in the store is never computed again. What is written does not depend on the number of threads nor on how
 //! often the sweep was interrupted.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, mpsc};
+use std::sync::{Mutex, PoisonError, mpsc};
+use std::time::Duration;
 
 pub mod best;
 pub mod changes;
@@ -35,6 +38,8 @@ pub mod keys;
 mod pareto;
 pub mod plan;
 pub mod points;
+pub mod shared;
+pub mod status;
 pub mod store;
 pub mod table;
 
@@ -42,9 +47,11 @@ pub use best::pareto;
 pub use changes::Changes;
 pub use file::Sweep;
 pub use plan::{Plan, Point};
+pub use status::Status;
 pub use store::{Row, Store, StoreError};
 pub use table::Facts;
 
+use shared::{Claims, Counts, Heartbeat, Standing};
 use store::Done;
 use watershed_files::{self as files, Claim};
 use watershed_scenario::result::{Document, Outcome, fnv1a};
@@ -58,6 +65,8 @@ pub struct Options<'a> {
     pub jobs: usize,
     /// Which part of the points, and of how many parts: from 1 on.
     pub shard: Option<(u64, u64)>,
+    /// Share the points with whoever computes into the same folder; whoever was not heard of for so long is gone.
+    pub shared: Option<Duration>,
     /// Go on in a folder that has results already.
     pub resume: bool,
     /// Whether to end now, with what is done.
@@ -79,6 +88,8 @@ pub struct Report {
     pub failed: usize,
     /// The user stopped it.
     pub interrupted: bool,
+    /// Points that others who share the folder have claimed and not computed.
+    pub elsewhere: usize,
     /// What a search for saturation has found.
     pub brackets: Vec<plan::Bracket>,
     /// What the user should know.
@@ -162,8 +173,9 @@ fn what_changed(sweep: &Sweep, store: &Store, folder: &Path, configs: &str) -> V
 /// See [`SweepError`]. A point that fails is no error.
 pub fn run(sweep: &Sweep, folder: &Path, options: &Options<'_>) -> Result<Report, SweepError> {
     let mut plan = Plan::new(sweep).map_err(|impossible| SweepError::Usage(impossible.to_string()))?;
-    if options.shard.is_some() && plan.size().is_none() {
-        return Err(SweepError::Usage("a search cannot be cut into shards: its points follow from each other".into()));
+    if (options.shard.is_some() || options.shared.is_some()) && plan.size().is_none() {
+        let what = if options.shard.is_some() { "cut into shards" } else { "shared" };
+        return Err(SweepError::Usage(format!("a search cannot be {what}: its points follow from each other")));
     }
     keys::check(sweep)?;
     // A scenario that is wrong without any axis would only make every point fail.
@@ -171,6 +183,9 @@ pub fn run(sweep: &Sweep, folder: &Path, options: &Options<'_>) -> Result<Report
         .map(|scenario| load(sweep, scenario, &sweep.scenarios[scenario].set))
         .collect::<Result<Vec<Loaded>, Problems>>()?;
     let seeds: Vec<u64> = bases.iter().map(|loaded| loaded.scenario.seed).collect();
+    if let Some(stale) = options.shared {
+        return run_shared(sweep, folder, options, stale, &bases, &plan.next(&[]));
+    }
     let _claim = claim(folder)?;
     let mut store = Store::open(folder)?;
     let print = fingerprint(sweep, &bases);
@@ -185,21 +200,14 @@ pub fn run(sweep: &Sweep, folder: &Path, options: &Options<'_>) -> Result<Report
         report.changes = Some(Changes { what: what_changed(sweep, &store, folder, &configs), ..Changes::default() });
     }
     let earlier: HashSet<String> = store.rows().into_iter().map(|row| row.key).collect();
-    let version = format!("{} ({})", env!("CARGO_PKG_VERSION"), watershed_scenario::result::commit());
+    let version = version();
     if let Some(before) = store.note("version")
         && before != version
     {
         report.notes.push(format!("earlier points were computed by version {before}, this is {version}"));
     }
-    let base = sweep.base.to_string_lossy().into_owned();
-    let notes = [
-        ("fingerprint", &print),
-        ("text", &sweep.text),
-        ("base", &base),
-        ("version", &version),
-        ("scenarios", &configs),
-    ];
-    store.begin(&notes.map(|(name, value)| (name, value.as_str())))?;
+    begin(&mut store, sweep, &print, &configs)?;
+    let heartbeat = Heartbeat::begin(folder);
 
     let size = plan.size().map(|size| match options.shard {
         Some((part, parts)) => (0..size as u64).filter(|number| number % parts == part - 1).count(),
@@ -219,7 +227,8 @@ pub fn run(sweep: &Sweep, folder: &Path, options: &Options<'_>) -> Result<Report
             .map(|(at, point)| (first + at as u64, point))
             .filter(|(number, _)| mine(*number))
             .collect();
-        evaluate(sweep, &seeds, &numbered, &mut store, options, size, &mut report)?;
+        let batch_of = Batch { points: &numbered, size, seeds: &seeds, take: &|_| Ok(true), counts: &heartbeat.counts };
+        evaluate(sweep, &batch_of, &mut store, options, &mut report)?;
         if report.interrupted {
             break;
         }
@@ -247,7 +256,142 @@ pub fn run(sweep: &Sweep, folder: &Path, options: &Options<'_>) -> Result<Report
     Ok(report)
 }
 
-/// Locks a folder against other writers of results; creates it if it is missing.
+/// The version of this program, as stores have it.
+fn version() -> String {
+    format!("{} ({})", env!("CARGO_PKG_VERSION"), watershed_scenario::result::commit())
+}
+
+/// Makes a store that of a sweep.
+fn begin(store: &mut Store, sweep: &Sweep, print: &str, configs: &str) -> Result<(), StoreError> {
+    let (base, version) = (sweep.base.to_string_lossy().into_owned(), version());
+    let notes =
+        [("fingerprint", print), ("text", &sweep.text), ("base", &base), ("version", &version), ("scenarios", configs)];
+    store.begin(&notes)
+}
+
+/// Runs the points of a sweep that nobody else runs who shares the folder. Whoever finds that all are done joins the parts.
+fn run_shared(
+    sweep: &Sweep,
+    folder: &Path,
+    options: &Options<'_>,
+    stale: Duration,
+    bases: &[Loaded],
+    points: &[Point],
+) -> Result<Report, SweepError> {
+    let failed = |error| SweepError::Write { path: folder.to_owned(), error };
+    let print = fingerprint(sweep, bases);
+    let fits = |stores: &[Store]| {
+        if stores.iter().all(|store| store.note("fingerprint").is_none_or(|of| of == print)) {
+            return Ok(());
+        }
+        let text = format!("{} holds parts of another sweep: share another folder", folder.display());
+        Err(SweepError::Usage(text))
+    };
+    if folder.is_dir() {
+        fits(&stores(folder)?)?;
+    }
+    let part = shared::own_part(folder).map_err(failed)?;
+    let mut store = Store::open(&part.folder)?;
+    begin(&mut store, sweep, &print, &scenario_hashes(sweep, bases))?;
+    let heartbeat = Heartbeat::begin(&part.folder);
+    let claims = Claims::new(folder, &part, stale);
+    let seeds: Vec<u64> = bases.iter().map(|loaded| loaded.scenario.seed).collect();
+    let begun: Mutex<BTreeSet<u64>> = Mutex::default();
+    let begin_one = |number| {
+        begun.lock().unwrap_or_else(PoisonError::into_inner).insert(number);
+        true
+    };
+    let mut report = Report::default();
+    let missing = || -> Result<Vec<(u64, &Point)>, SweepError> {
+        let all = stores(folder)?;
+        let finished: HashSet<u64> = all.iter().flat_map(Store::finished).collect();
+        Ok((0..).zip(points).filter(|(number, _)| !finished.contains(number)).collect())
+    };
+    // What nobody has claimed, each process from a place of its own on.
+    let mut left = missing()?;
+    let from = fnv1a(part.name.as_bytes()) as usize % left.len().max(1);
+    left.rotate_left(from);
+    let (mut total, mut known) = (Report::default(), points.len() - left.len());
+    let take = |number| Ok(claims.take(number)? && begin_one(number));
+    let taken = |number| Ok(begin_one(number));
+    let mut first = true;
+    while !left.is_empty() && !report.interrupted {
+        let mut doubtful = false;
+        if !first {
+            let begun = begun.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let mut mine = Vec::new();
+            for (number, point) in left {
+                match claims.take_over(number, &begun).map_err(failed)? {
+                    Standing::Mine => mine.push((number, point)),
+                    Standing::Theirs => {}
+                    Standing::Doubtful => doubtful = true,
+                }
+                // Others who are idle take the rest.
+                if mine.len() >= options.jobs {
+                    break;
+                }
+            }
+            left = mine;
+        }
+        if left.is_empty() {
+            report.interrupted = (options.stop)();
+            if !doubtful || report.interrupted {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        } else {
+            let take: Take<'_> = if first { &take } else { &taken };
+            report.known = known;
+            let size = Some(points.len());
+            let batch = Batch { points: &left, size, seeds: &seeds, take, counts: &heartbeat.counts };
+            evaluate(sweep, &batch, &mut store, options, &mut report)?;
+            (total.computed, total.failed) = (report.computed, report.failed);
+        }
+        first = false;
+        left = missing()?;
+        known = points.len() - left.len() - report.computed.min(points.len() - left.len());
+    }
+    let elsewhere = missing()?.len();
+    total.interrupted = report.interrupted;
+    (total.points, total.elsewhere) = (points.len(), elsewhere);
+    total.known = points.len() - elsewhere - total.computed.min(points.len() - elsewhere);
+    drop(heartbeat);
+    if elsewhere == 0 {
+        match merge(folder, &shared::parts(folder).map_err(failed)?) {
+            // Whoever is at it has found the same.
+            Err(SweepError::Write { error, .. }) if error.kind() == std::io::ErrorKind::ResourceBusy => {}
+            other => drop(other?),
+        }
+    }
+    Ok(total)
+}
+
+/// The stores in a folder: its own, and those of the parts of one that is shared.
+///
+/// # Errors
+/// One cannot be read.
+pub fn stores(folder: &Path) -> Result<Vec<Store>, SweepError> {
+    let folders = folders(folder)?;
+    Ok(folders.iter().map(|folder| Store::open(folder)).collect::<Result<_, StoreError>>()?)
+}
+
+/// The folders with stores in one.
+fn folders(folder: &Path) -> Result<Vec<PathBuf>, SweepError> {
+    let own = Store::exists(folder).then(|| folder.to_owned());
+    let parts = shared::parts(folder).map_err(|error| SweepError::Write { path: folder.to_owned(), error })?;
+    Ok(own.into_iter().chain(parts).collect())
+}
+
+/// What came of all points that are in a folder, be it shared or not.
+///
+/// # Errors
+/// A store cannot be read.
+pub fn rows(folder: &Path) -> Result<Vec<Row>, SweepError> {
+    let all = stores(folder)?.iter().flat_map(Store::rows).map(|row| (row.number, row)).collect::<BTreeMap<u64, Row>>();
+    Ok(all.into_values().collect())
+}
+
+/// Sees to it that nobody else writes results into a folder, which is made where there is none.
 fn claim(folder: &Path) -> Result<Option<Claim>, SweepError> {
     let path = Store::file(folder);
     let claimed = std::fs::create_dir_all(folder).and_then(|()| Claim::take(&path));
@@ -280,7 +424,46 @@ pub fn of_store(store: &Store, folder: &Path) -> Result<Sweep, SweepError> {
     Ok(Sweep::parse(&name, text, Path::new(base))?)
 }
 
-/// The outcome of joining stores.
+/// The folders with stores in those that are given: a shared one has a store in each of its parts.
+///
+/// # Errors
+/// One has none.
+fn spread(given: &[PathBuf]) -> Result<Vec<PathBuf>, SweepError> {
+    let mut all = Vec::new();
+    for part in given {
+        let found = if part.is_dir() { folders(part)? } else { Vec::new() };
+        if found.is_empty() {
+            return Err(SweepError::Usage(format!("{} holds no results of a sweep", part.display())));
+        }
+        all.extend(found);
+    }
+    Ok(all)
+}
+
+/// What of a sweep is done and left in these folders, shared or not.
+///
+/// # Errors
+/// A folder has no store, or they belong to different sweeps.
+pub fn status(given: &[PathBuf]) -> Result<Status, SweepError> {
+    let folders = spread(given)?;
+    let stores = folders.iter().map(|folder| Store::open(folder)).collect::<Result<Vec<Store>, StoreError>>()?;
+    let (Some(store), Some(folder)) = (stores.first(), folders.first()) else {
+        return Err(SweepError::Usage("there is no folder to look at".into()));
+    };
+    let sweep = of_store(store, folder)?;
+    for other in &stores {
+        store.fits(other)?;
+    }
+    let size = Plan::new(&sweep).ok().and_then(|plan| plan.size()).map(|size| size as u64);
+    let status = stores.iter().flat_map(Store::rows).map(|row| (row.number, row.status)).collect();
+    // What parts were joined into has been computed by them.
+    let is_joined = |folder: &Path| folders.iter().any(|other| other.parent() == Some(folder));
+    let each = folders.iter().zip(&stores).filter(|(folder, _)| !is_joined(folder));
+    let workers = each.map(|(folder, store)| shared::worker(folder, store)).collect();
+    Ok(Status::new(size, &status, workers))
+}
+
+/// What came of joining stores.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Merged {
     /// Points in the table.
@@ -296,11 +479,7 @@ pub struct Merged {
 /// # Errors
 /// A folder has no store, or they belong to different sweeps: nothing is written then.
 pub fn merge(folder: &Path, parts: &[PathBuf]) -> Result<Merged, SweepError> {
-    for part in parts {
-        if !Store::exists(part) {
-            return Err(SweepError::Usage(format!("{} holds no results of a sweep", part.display())));
-        }
-    }
+    let parts = spread(parts)?;
     let stores = parts.iter().map(|part| Store::open(part)).collect::<Result<Vec<Store>, StoreError>>()?;
     let (Some(store), Some(part)) = (stores.first(), parts.first()) else {
         return Err(SweepError::Usage("there is nothing to merge".into()));
@@ -330,16 +509,29 @@ pub fn merge(folder: &Path, parts: &[PathBuf]) -> Result<Merged, SweepError> {
 /// What a worker hands over: a row, and the outcome of its point unless another worker computes it.
 type Finished = (Row, Option<Done>);
 
+/// Says whether a point is this process's to compute.
+type Take<'a> = &'a (dyn Fn(u64) -> std::io::Result<bool> + Sync);
+
+/// Points to compute.
+struct Batch<'a> {
+    points: &'a [(u64, &'a Point)],
+    /// Points of the whole sweep, if that is known.
+    size: Option<usize>,
+    /// Seeds of the scenarios.
+    seeds: &'a [u64],
+    take: Take<'a>,
+    counts: &'a Counts,
+}
+
 /// Computes what is not in the store yet.
 fn evaluate(
     sweep: &Sweep,
-    seeds: &[u64],
-    points: &[(u64, &Point)],
+    batch: &Batch<'_>,
     store: &mut Store,
     options: &Options<'_>,
-    size: Option<usize>,
     report: &mut Report,
 ) -> Result<(), SweepError> {
+    let Batch { points, size, seeds, take, counts } = *batch;
     let finished = store.finished();
     let claimed: Mutex<HashSet<String>> = Mutex::new(store.keys());
     let left: Vec<&(u64, &Point)> = points.iter().filter(|(number, _)| !finished.contains(number)).collect();
@@ -349,15 +541,26 @@ fn evaluate(
     let next = AtomicUsize::new(0);
     // Nobody goes on computing what cannot be kept.
     let lost = AtomicBool::new(false);
+    let refused: Mutex<Option<std::io::Error>> = Mutex::default();
     let stop: &(dyn Fn() -> bool + Sync) = &|| lost.load(Ordering::Relaxed) || (options.stop)();
     let (sender, receiver) = mpsc::sync_channel::<Finished>(256);
     std::thread::scope(|scope| {
         for _ in 0..options.jobs.clamp(1, left.len().max(1)) {
-            let (sender, next, left, claimed) = (sender.clone(), &next, &left, &claimed);
+            let (sender, next, left, claimed, refused, lost) =
+                (sender.clone(), &next, &left, &claimed, &refused, &lost);
             scope.spawn(move || {
                 while let Some((number, point)) = left.get(next.fetch_add(1, Ordering::Relaxed)) {
                     if stop() {
                         return;
+                    }
+                    match take(*number) {
+                        Ok(true) => counts.begin(),
+                        Ok(false) => continue,
+                        Err(error) => {
+                            *refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                            lost.store(true, Ordering::Relaxed);
+                            return;
+                        }
                     }
                     let Some(done) = compute(sweep, seeds, *number, point, claimed, stop) else { return };
                     if sender.send(done).is_err() {
@@ -375,6 +578,7 @@ fn evaluate(
             let (rows, done): (Vec<Row>, Vec<Option<Done>>) = batch.into_iter().unzip();
             let done: Vec<Done> = done.into_iter().flatten().collect();
             store.write(&rows, &done).inspect_err(|_| lost.store(true, Ordering::Relaxed))?;
+            counts.end(rows.len() as u64);
             report.known += rows.len() - done.len();
             report.computed += done.len();
             report.failed += done.iter().filter(|done| done.status != "ok").count();
@@ -382,6 +586,9 @@ fn evaluate(
         }
         Ok::<(), SweepError>(())
     })?;
+    if let Some(error) = refused.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        return Err(SweepError::Write { path: store.path().to_owned(), error });
+    }
     report.interrupted |= (options.stop)();
     Ok(())
 }

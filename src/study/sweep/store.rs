@@ -276,6 +276,11 @@ impl Store {
         written
     }
 
+    /// The journal.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// A note by its name.
     pub fn note(&self, name: &str) -> Option<&str> {
         self.notes.get(name).map(String::as_str)
@@ -343,8 +348,8 @@ impl Store {
         Err(other.fail(format_args!("it belongs to another sweep than {}", self.path.display())))
     }
 
-    /// Takes over all that other stores hold; they are looked at before anything is written, and their points are written
-    /// all or nothing.
+    /// Takes over all that other stores hold; they are looked at before anything is written. The journal is written anew, all or
+    /// nothing, in an order of its own: the same bytes whatever the parts were and in however many steps they were joined.
     ///
     /// # Errors
     /// They belong to different sweeps, or it cannot be written.
@@ -354,20 +359,36 @@ impl Store {
         for other in others {
             if empty { first.fits(other)? } else { self.fits(other)? }
         }
-        if empty {
-            self.commit([Line::Notes(first.notes.clone())])?;
+        let notes = if empty { first.notes.clone() } else { self.notes.clone() };
+        let mut rows: BTreeMap<u64, Row> = BTreeMap::new();
+        let mut points: BTreeMap<&String, &Done> = self.points.iter().collect();
+        for store in std::iter::once(&*self).chain(others) {
+            for row in store.rows.values() {
+                let Some(done) = store.points.get(&row.key) else { continue };
+                points.insert(&done.key, done);
+                rows.entry(row.number).or_insert_with(|| row.clone());
+            }
         }
-        let mut rows: Vec<Row> = others.iter().flat_map(Store::rows).collect();
-        rows.sort_by_key(|row| row.number);
-        let done = |row: &Row| Done {
-            key: row.key.clone(),
-            status: row.status.clone(),
-            facts: row.facts.clone(),
-            error: row.error.clone(),
-        };
-        let done: Vec<Done> = rows.iter().map(done).collect();
-        self.write(&rows, &done)
+        let points: Vec<Line> = points.into_values().cloned().map(Line::Point).collect();
+        let lines = std::iter::once(Line::Notes(notes)).chain(points).chain(rows.into_values().map(Line::Row));
+        let bytes = committed(std::iter::once(Line::Sweep { version: VERSION }).chain(lines))
+            .map_err(|error| self.fail(error))?;
+        // The old journal goes, and with it the handle that would write behind it.
+        self.file = None;
+        let folder = self.path.parent().unwrap_or(Path::new(".")).to_owned();
+        std::fs::create_dir_all(&folder)
+            .and_then(|()| files::write(&self.path, &bytes))
+            .map_err(|error| self.fail(error))?;
+        *self = Store::open(&folder)?;
+        Ok(())
     }
+}
+
+/// Lines with the commit behind them.
+fn committed(lines: impl Iterator<Item = Line>) -> serde_json::Result<Vec<u8>> {
+    let lines: Vec<Vec<u8>> = lines.map(|line| serde_json::to_vec(&line)).collect::<serde_json::Result<_>>()?;
+    let commit = serde_json::to_vec(&commit_of(&lines))?;
+    Ok(lines.iter().chain([&commit]).flat_map(|line| line.iter().chain(b"\n")).copied().collect())
 }
 
 /// The line that makes lines count.
@@ -522,7 +543,47 @@ mod tests {
         let (whole, _) = journal(folder.path());
         assert_eq!(journal(folder.path()).0, whole);
         let mut store = Store::open(folder.path()).unwrap();
-        store.merge(&[Store::open(folder.path()).unwrap()]).unwrap();
-        assert_eq!(std::fs::read(Store::file(folder.path())).unwrap(), whole);
+        let merged = |store: &mut Store| {
+            store.merge(&[Store::open(folder.path()).unwrap()]).unwrap();
+            std::fs::read(Store::file(folder.path())).unwrap()
+        };
+        let once = merged(&mut store);
+        assert_eq!(merged(&mut store), once);
+        assert_eq!(store.rows().len(), 2);
+    }
+
+    #[test]
+    fn parts_are_joined_to_the_same_bytes_in_any_order_and_any_steps() {
+        let at = |name: &str, folder: &tempfile::TempDir| folder.path().join(name);
+        let folder = tempfile::tempdir().unwrap();
+        let part = |name: &str, numbers: &[u64]| {
+            let mut store = Store::open(&at(name, &folder)).unwrap();
+            store.begin(&[("fingerprint", "f")]).unwrap();
+            for &number in numbers {
+                // Points 4 and 5 are the same configuration, and point 2 was computed twice.
+                let facts = row(number.min(4), "").facts;
+                let row = Row { facts, ..row(number, &format!("k{}", number.min(4))) };
+                store.write(std::slice::from_ref(&row), &[done(&row)]).unwrap();
+            }
+        };
+        part("a", &[5, 0, 2]);
+        part("b", &[2, 4]);
+        part("c", &[1, 3]);
+        let merged = |into: &str, steps: &[&[&str]]| {
+            for parts in steps {
+                let parts: Vec<Store> = parts.iter().map(|part| Store::open(&at(part, &folder)).unwrap()).collect();
+                Store::open(&at(into, &folder)).unwrap().merge(&parts).unwrap();
+            }
+            std::fs::read(Store::file(&at(into, &folder))).unwrap()
+        };
+        let whole = merged("whole", &[&["a", "b", "c"]]);
+        assert_eq!(Store::open(&at("whole", &folder)).unwrap().rows().len(), 6);
+        for (into, steps) in [
+            ("other way", &[&["c", "b", "a"][..]][..]),
+            ("in steps", &[&["b"], &["c"], &["a"]]),
+            ("again", &[&["a", "c"], &["a"], &["b", "a"]]),
+        ] {
+            assert_eq!(merged(into, steps), whole, "{into}");
+        }
     }
 }
