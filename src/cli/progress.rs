@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
-use watershed_scenario::run::{Control, Progress, watch};
+use watershed_scenario::run::{Control, Inside, Progress, watch};
 
 /// Set by a signal, read between two cycles.
 static STOP: AtomicBool = AtomicBool::new(false);
@@ -26,6 +26,8 @@ struct Status {
     started: Instant,
     /// The run that was looked at last, and where it was when it was looked at first.
     run: Option<(Progress, (u64, Instant))>,
+    /// What was in its network when that was looked at last.
+    inside: Option<Inside>,
     /// Parts done, of how many, and what they are.
     parts: Option<(usize, Option<usize>, &'static str)>,
 }
@@ -44,15 +46,21 @@ impl Status {
             let of = of.map_or_else(String::new, |of| format!(" of {of}"));
             let _ = write!(text, ", {done}{of} {what}");
         }
-        let Some((Progress { cycle, done, total }, (first, begun))) = self.run else {
+        let Some((Progress { cycle, done, total, .. }, (first, begun))) = &self.run else {
             return text + ", no run is past its beginning";
         };
         let _ = write!(text, ", cycle {cycle}");
         if cycle > first {
             let _ = write!(text, " ({:.0} cycles/s)", (cycle - first) as f64 / begun.elapsed().as_secs_f64().max(1e-3));
         }
-        if total > 0 {
+        if *total > 0 {
             let _ = write!(text, ", {done} of {total} elements");
+        }
+        if let Some(Inside { cycle, flits, longest_head }) = &self.inside {
+            let _ = write!(text, "; in cycle {cycle} {flits} flits were under way");
+            if let Some((place, cycles)) = longest_head {
+                let _ = write!(text, ", and a head had waited {cycles} cycles at {place}, the longest");
+            }
         }
         text
     }
@@ -60,7 +68,7 @@ impl Status {
 
 /// Begins to tell how far the program is when it is asked. Every command does: being asked must end none of them.
 pub(super) fn tell() {
-    *status() = Some(Status { started: Instant::now(), run: None, parts: None });
+    *status() = Some(Status { started: Instant::now(), run: None, inside: None, parts: None });
     #[cfg(unix)]
     signals::tell();
 }
@@ -104,8 +112,12 @@ pub(super) fn stopped() -> bool {
 /// Takes notice of a run.
 pub(super) fn look(progress: Progress) -> Control {
     if let Some(status) = &mut *status() {
-        let begun = status.run.filter(|(before, _)| before.cycle <= progress.cycle);
-        status.run = Some((progress, begun.map_or_else(|| (progress.cycle, Instant::now()), |(_, begun)| begun)));
+        let begun = status.run.take().filter(|(before, _)| before.cycle <= progress.cycle);
+        if begun.is_none() || progress.inside.is_some() {
+            status.inside.clone_from(&progress.inside);
+        }
+        let begun = begun.map_or_else(|| (progress.cycle, Instant::now()), |(_, begun)| begun);
+        status.run = Some((progress, begun));
     }
     if stopped() { Control::Stop } else { Control::Continue }
 }
@@ -178,8 +190,8 @@ impl Meter {
     }
 
     /// Called by the run now and then.
-    pub fn update(&self, progress: Progress) -> Control {
-        if look(progress) == Control::Stop {
+    pub fn update(&self, progress: &Progress) -> Control {
+        if look(progress.clone()) == Control::Stop {
             return Control::Stop;
         }
         if super::watched() && self.started.elapsed() > QUIET {
@@ -192,7 +204,7 @@ impl Meter {
         Control::Continue
     }
 
-    fn show(&self, progress: Progress) {
+    fn show(&self, progress: &Progress) {
         let template = if progress.total > 0 {
             self.bar.set_length(progress.total);
             "{bar:30} {percent:>3} %  {pos}/{len} elements, {rate}/s, {eta} left, {msg}"

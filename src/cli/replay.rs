@@ -165,7 +165,7 @@ fn replay(file: &Path, scenario_only: bool) -> Result<bool, String> {
         return Ok(true);
     }
     let meter = Meter::new();
-    let hook = |progress| meter.update(progress);
+    let hook = |progress| meter.update(&progress);
     let outcome = run::run(&recorded.loaded, &RunOptions { hook: Some(&hook), ..recorded.options() });
     meter.finish();
     let now = outcome.map_err(|error| error.to_string())?.document;

@@ -81,7 +81,7 @@ fn subject(source: &Path) -> Result<Subject, String> {
     let software = scenario.hosts.iter().any(|host| host.mode == HostMode::Fabric);
     let collective = !scenario.collectives.is_empty() || software || scenario.armed.is_some() || scenario.pbv.is_some();
     let meter = Meter::new();
-    let hook = |progress| meter.update(progress);
+    let hook = |progress| meter.update(&progress);
     let options = RunOptions {
         hook: Some(&hook),
         all_links: true,

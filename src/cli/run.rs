@@ -362,7 +362,7 @@ fn execute(arguments: &Arguments) -> Result<Exit, RunError> {
         return Ok(Exit::Fine);
     }
     let meter = Meter::new();
-    let hook = |progress| meter.update(progress);
+    let hook = |progress| meter.update(&progress);
     let options = RunOptions {
         wave: wave.as_ref(),
         order_seed: arguments.order_seed,

@@ -149,7 +149,7 @@ fn execute(arguments: &Arguments) -> Result<bool, String> {
     }
     check_source(arguments, scenario)?;
     let meter = Meter::new();
-    let hook = |progress| meter.update(progress);
+    let hook = |progress| meter.update(&progress);
     let ask = Ask {
         collective: arguments.collective.as_deref(),
         packet: arguments.packet.map(|packet| packet.number),

@@ -43,6 +43,26 @@ where
         })
     }
 
+    /// The head of a queue that has waited longest for its way on: its place, and for how many cycles it could have left. Every
+    /// queue is looked at.
+    pub fn longest_head(&self) -> Option<(String, u64)> {
+        let mut longest = None;
+        for node in 0..self.plan.nodes.len() as u32 {
+            let wires = self.wires_of(node);
+            let info = wires.nodes[node as usize];
+            for port in 0..info.ports {
+                for vc in 0..self.plan.vcs.total() {
+                    let waited = wires.head_waited(wires.queue(info.port_base + u32::from(port), vc));
+                    // Of several the first one, whatever the parts of the system are.
+                    if waited > longest.map_or(0, |(most, _)| most) {
+                        longest = Some((waited, (node, port, vc)));
+                    }
+                }
+            }
+        }
+        longest.map(|(waited, (node, port, vc))| (self.queue_name(node, port, vc), waited))
+    }
+
     /// Whether the causes of every port add up to the cycles that flits waited there, which are counted apart from them: from
     /// the cycle in which a flit could have left to the one in which it did.
     ///

@@ -712,7 +712,7 @@ where
         Autopsy::new(waits)
     }
 
-    fn queue_name(&self, node: u32, port: u16, vc: u8) -> String {
+    pub(super) fn queue_name(&self, node: u32, port: u16, vc: u8) -> String {
         let plan = &self.plan.nodes[node as usize];
         let channel = &self.vc_names[usize::from(vc)];
         if plan.kind == NodeKind::End {

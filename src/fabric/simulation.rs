@@ -80,6 +80,8 @@ pub trait Simulation {
     fn link_waits(&self, direction: usize) -> WaitCycles;
     /// What all of them waited for, if link monitors look.
     fn head_waits(&self) -> Option<HeadWaits>;
+    /// The head of a queue that has waited longest, and for how many cycles.
+    fn longest_head(&self) -> Option<(String, u64)>;
     /// Whether causes of waits add up to the cycles waited.
     ///
     /// # Errors
@@ -228,6 +230,10 @@ where
 
     fn head_waits(&self) -> Option<HeadWaits> {
         Network::head_waits(self)
+    }
+
+    fn longest_head(&self) -> Option<(String, u64)> {
+        Network::longest_head(self)
     }
 
     fn head_waits_add_up(&self) -> Result<(), String> {

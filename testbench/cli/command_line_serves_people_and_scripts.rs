@@ -153,7 +153,17 @@ fn quiet_and_talkative() {
 fn a_status_comes_by_itself_when_asked_for() {
     let long = ["run", "mesh-uniform", "--set", "measure.measure_cycles=60000", "--status", "0.05"];
     let (_, _, said) = ran(program().args(long).args(["--set", "traffic.0.stop_cycle=2000000"]));
-    assert!(said.lines().filter(|line| line.starts_with("status: after ")).count() >= 2, "{said}");
+    let lines: Vec<&str> = said.lines().filter(|line| line.starts_with("status: after ")).collect();
+    assert!(lines.len() >= 2, "{said}");
+    // A network that carries traffic has flits in it, and heads that wait for each other.
+    let last = lines.last().unwrap();
+    let number = |before: &str, behind: &str| -> u64 {
+        let at = last.find(behind).unwrap_or_else(|| panic!("{last}"));
+        let text = &last[..at];
+        text[text.rfind(before).unwrap_or_else(|| panic!("{last}")) + before.len()..].parse().unwrap()
+    };
+    assert!(number(" ", " flits were under way") > 0, "{last}");
+    assert!(number("had waited ", " cycles at ") > 0 && last.contains(".I"), "{last}");
     for bad in ["0", "-1", "often"] {
         let (status, _, said) = ran(program().args(["run", "barrier-die"]).arg(format!("--status={bad}")));
         assert!(status == 2 && said.contains("second"), "{bad}: {said}");

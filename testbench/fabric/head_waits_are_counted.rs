@@ -3,7 +3,7 @@
 
 use watershed::fabric::{Cause, Evaluation, Pipeline};
 
-use crate::support::{Engine, Lab, Net, Packet, Role, Wire};
+use crate::support::{Engine, Lab, Net, Packet, Role, Wire, quiet, until};
 
 /// The direction of the link of an end point that leads to it.
 fn direction(net: &Net<1>, end: usize) -> usize {
@@ -197,4 +197,22 @@ fn nothing_is_kept_where_nobody_looks() {
     let net = lab.run::<1>();
     assert_eq!(net.head_waits(), None);
     assert_eq!(net.head_waits_add_up(), Ok(()));
+}
+
+#[test]
+fn the_head_that_has_waited_longest_is_named() {
+    let mut lab = Lab::star(1, 0, 3, false, 1);
+    lab.tables.direct = true;
+    // The long packet holds the channel before the short one comes.
+    lab.players[0].send(Packet::new(0, 2, 0, 200).to(2));
+    lab.players[1].send(Packet::new(0, 2, 1, 1).to(2).at(10));
+    let mut net = lab.build::<1>();
+    assert_eq!(net.longest_head(), None, "nobody is there yet");
+    until(&mut net, 60);
+    let (place, waited) = net.longest_head().expect("the short packet waits");
+    assert!(place.contains(".I1 ") && (40..50).contains(&waited), "{waited} cycles at {place}");
+    until(&mut net, 80);
+    assert_eq!(net.longest_head(), Some((place, waited + 20)));
+    quiet(&mut net, 10_000);
+    assert_eq!(net.longest_head(), None);
 }

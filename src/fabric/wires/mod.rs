@@ -327,6 +327,13 @@ impl Wires {
         Some((slot.flit, if slot.ready <= self.flow.now { Ok(()) } else { Err(slot.ready) }))
     }
 
+    /// For how many cycles the flit at the head of a queue could have left; 0 if there is none.
+    pub(super) fn head_waited(&self, q: usize) -> u64 {
+        let channel = &self.inputs[q];
+        let ready = (channel.len > 0).then(|| self.flow.pool[channel.head as usize].ready);
+        ready.map_or(0, |ready| self.flow.now.saturating_sub(ready))
+    }
+
     /// Takes the flit at the head of a queue out and sends the credit back. Returns the flit and how many cycles it
     /// stood at the head although it was ready.
     #[inline]

@@ -522,7 +522,7 @@ impl Family for Run<'_> {
         let total = total.map(|of| u64::from(of.rounds) * u64::from(of.composed().rounds_each())).sum();
         let roots = system.armed().ends().flat_map(watershed_armed::End::roots).flat_map(Root::rounds);
         let done = roots.filter(|round| round.end.is_some() && round.round.data.is_some()).count() as u64;
-        Progress { cycle: system.now(), done, total }
+        Progress { cycle: system.now(), done, total, inside: None }
     }
 
     fn report(&self, system: &System, document: &mut Document, oracle: bool) -> Report {

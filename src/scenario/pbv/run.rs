@@ -566,7 +566,7 @@ impl Family for Run<'_> {
             of.participants.iter().map(|&end| run.node(end).outcomes(of.cc_id).len()).sum()
         };
         let (total, done) = (asked().map(answers).sum(), asked().map(got).sum::<usize>() as u64);
-        Progress { cycle: system.now(), done, total }
+        Progress { cycle: system.now(), done, total, inside: None }
     }
 
     fn report(&self, system: &System, document: &mut Document, oracle: bool) -> Report {

@@ -440,7 +440,7 @@ impl Family for Run<'_> {
             done += (rank.records().len() - rank.left()) as u64;
             total += rank.records().len() as u64;
         }
-        Progress { cycle: system.now(), done, total }
+        Progress { cycle: system.now(), done, total, inside: None }
     }
 
     fn report(&self, system: &System, document: &mut Document, oracle: bool) -> Report {

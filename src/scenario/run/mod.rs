@@ -25,7 +25,7 @@ pub(crate) mod system;
 pub(super) mod watchdog;
 mod wave;
 
-pub use options::{Control, Flip, Progress, RunError, RunOptions, TriggerOptions, WaveOptions, watch, watched};
+pub use options::{Control, Flip, Inside, Progress, RunError, RunOptions, TriggerOptions, WaveOptions, watch, watched};
 pub use outcome::{RunResult, Sample};
 pub use system::{ArmedSystem, PbvSystem, PiumaSystem};
 pub use wave::sides_of;

@@ -47,7 +47,7 @@ pub struct TriggerOptions {
 }
 
 /// How far a run is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Progress {
     /// The cycle that is being simulated.
     pub cycle: u64,
@@ -55,6 +55,19 @@ pub struct Progress {
     pub done: u64,
     /// Elements that will have landed at the end; 0 if there is no collective.
     pub total: u64,
+    /// The contents of the network. It takes a while to count them: a hook is told about once a second.
+    pub inside: Option<Inside>,
+}
+
+/// The contents of the network.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Inside {
+    /// When they were counted.
+    pub cycle: u64,
+    /// Flits in queues and on links.
+    pub flits: u64,
+    /// The head of a queue that has waited longest for its way on: where it is, and for how many cycles it could have left.
+    pub longest_head: Option<(String, u64)>,
 }
 
 /// What the one who watches a run wants.

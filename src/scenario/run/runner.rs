@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::family::{After, Report};
 use super::links::link_report;
-use super::options::{Control, RunError, RunOptions};
+use super::options::{Control, Inside, RunError, RunOptions};
 use super::outcome::RunResult;
 use super::several::Families;
 use super::system::System;
@@ -21,6 +21,9 @@ use watershed_probe::TraceSummary;
 
 /// Time between two looks at how far a run is, but for runs where a look takes long.
 const PAUSE: Duration = Duration::from_millis(100);
+
+/// Time between two looks at what is in the network: in a large one all its queues are many.
+const INSIDE: Duration = Duration::from_secs(1);
 
 /// A run under way.
 pub(crate) struct Runner<'a> {
@@ -95,6 +98,7 @@ impl<'a> Runner<'a> {
         let mut watchdogs = self.families.watchdogs(&*self.system);
         let mut look = 0;
         let (mut looked, mut pause) = (Instant::now(), PAUSE);
+        let mut inside = None;
         loop {
             if self.is_done() {
                 return Outcome::Finished;
@@ -148,7 +152,12 @@ impl<'a> Runner<'a> {
                     && looked.elapsed() >= pause
                 {
                     let begin = Instant::now();
-                    let answer = hook(self.families.progress(&*self.system));
+                    let mut progress = self.families.progress(&*self.system);
+                    if inside.is_none_or(|last: Instant| last.elapsed() >= INSIDE) {
+                        progress.inside = Some(self.inside());
+                        inside = Some(Instant::now());
+                    }
+                    let answer = hook(progress);
                     looked = Instant::now();
                     // Collecting the results of two million cores takes a while; a user who stops the run waits for
                     // this, too.
@@ -162,6 +171,12 @@ impl<'a> Runner<'a> {
                 return Outcome::Interrupted;
             }
         }
+    }
+
+    /// What is in the network now.
+    fn inside(&self) -> Inside {
+        let system = &*self.system;
+        Inside { cycle: system.now(), flits: system.live_flits() as u64, longest_head: system.longest_head() }
     }
 
     /// Whether all work is over, and all traffic that ends.

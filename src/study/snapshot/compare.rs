@@ -108,7 +108,7 @@ impl Case<'_> {
             run(self.loaded, &options)
         };
         let result = result.map_err(text)?;
-        if hook(result.progress) == Control::Stop {
+        if hook(result.progress.clone()) == Control::Stop {
             return Err("stopped before the end".to_owned());
         }
         if let Some(error) = &result.wave_error {
