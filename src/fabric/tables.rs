@@ -84,7 +84,7 @@ impl<'a> At<'a> {
         At { switch, port, channel: vc - vcs.set, sides, stride, set: vcs.set, first: 0, count: vcs.unicast }
     }
 
-    /// The view of so many of the channels that are seen, from one of them on, for a packet on one of these that never leaves them:
+    /// The view of `count` of the channels that are seen, from channel `first` on, for a packet on one of these that never leaves them:
     /// they are counted from 0, and the answer must be moved back with [`Route::back`].
     #[inline]
     #[must_use]

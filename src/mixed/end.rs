@@ -2,7 +2,7 @@
 //!
 //! | register | bits | meaning |
 //! |---|---|---|
-//! | `turn` | 2 | the family that may send first: the one behind whoever sent last *\[chosen\]* |
+//! | `turn` | 2 | the family that may send first: the one after the last sender *\[chosen\]* |
 //!
 //! Traffic goes last, as beside a single family.
 
@@ -68,7 +68,7 @@ impl Block for End {
             let before = io.has_sent(0);
             if let Some(of) = self.family(family, io, tables) {
                 wake = wake.or(of);
-                // Whoever comes behind it does not see what else kept it from sending.
+                // A family that comes later does not see why it could not send.
                 if before {
                     wake = Wake::Next;
                 } else if io.has_sent(0) {

@@ -1,4 +1,4 @@
-//! What stands in a wire: an engine of one family, with a way past it for everybody else; or a link that misbehaves, which is there
+//! What stands in a wire: an engine of one family, with a way past it for the other families; or a link that misbehaves, which is there
 //! for all.
 //!
 //! ```text

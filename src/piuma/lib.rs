@@ -83,7 +83,7 @@ pub const fn kind(vc: u8) -> u8 {
     vc % CHANNELS
 }
 
-/// Names of the collective channels of so many planes.
+/// Names of the collective channels of `planes` planes.
 pub fn channel_names(planes: u8) -> Vec<String> {
     let plane =
         |plane: u8| ["request", "response"].map(|kind| if plane == 0 { kind.into() } else { format!("{kind}{plane}") });

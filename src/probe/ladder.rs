@@ -97,7 +97,7 @@ impl Ladder {
         self
     }
 
-    /// The same in at most so many columns. Neighbours whose names differ in numbers only share columns, as many as is their
+    /// The same in at most `most` columns. Neighbours whose names differ in numbers only share columns, as many as is their
     /// part of all; what several of a column say alike at once is one message with a count, and what they say to each other
     /// is a note.
     #[must_use]

@@ -27,7 +27,7 @@ use watershed_piuma::{
     RegistersCfg, System, channel_names,
 };
 
-/// A system and what runs on it; without the system if that is somebody else's.
+/// A system and what runs on it; without the system (`()`) where the runner owns that.
 pub struct Ready<S = System> {
     /// The system at cycle 0.
     pub system: S,

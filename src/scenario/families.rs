@@ -7,7 +7,7 @@ use crate::run::system::System;
 use crate::{Loaded, armed, mixed, pbv, piuma};
 
 /// Builds the system of a scenario of any family, and what its families have under way there. In windows, parts of it may run ahead
-/// of each other where nobody looks at the system between two cycles.
+/// of each other where nothing reads the system between two cycles.
 ///
 /// # Errors
 /// The scenario is wrong in a way that only shows when the system is built.

@@ -22,7 +22,7 @@
 //! | `armed` | `[[armed.reduction]]` | four a round of 84 bytes; one for MINMAXLOC and the reproducible sum | multiplies the rounds |
 //! | `pbv` | `[[pbv.collective]]` | the contents of a frame of 4080 bytes a round; longer vectors are divided evenly *\[chosen\]* | multiplies the rounds |
 //!
-//! Random data are the same for every engine: the job of a number draws the same whoever does it.
+//! Random data are the same for every engine: the job of a number draws the same numbers with each of them.
 //!
 //! A vector that does not fill its last frame is filled up with further elements of the data *\[chosen\]*.
 //!
@@ -94,7 +94,7 @@ fn is_common(path: &str) -> bool {
 }
 
 /// Whether a path leads to a key in the sub-table of an engine, if not to one of all engines, which has words of its own: a key
-/// that is misspelt there is wrong whoever does the job.
+/// that is misspelt there is wrong with every engine.
 fn is_unknown_to_all(path: &str) -> bool {
     let key = path.strip_prefix("job[").and_then(|rest| rest.split_once("].")).map_or("", |(_, key)| key);
     key.split_once('.').is_some_and(|(table, key)| Engine::read(table).is_some() && !COMMON.contains(&key))

@@ -112,7 +112,7 @@ pub(super) fn policy(arbiter: Arbiter) -> Policy {
     }
 }
 
-/// Link-layer replay of a link with so many cycles from end to end, and for a flit; `frame`: flits of the longest frame.
+/// Link-layer replay of a link: `wire_cycles` from end to end, `cycles_per_flit` for a flit; `frame`: flits of the longest frame.
 pub(crate) fn replay(file: &ReliabilityFile, wire_cycles: u64, cycles_per_flit: u64, frame: u64) -> Reliability {
     let round_trip = 2 * wire_cycles + cycles_per_flit * (u64::from(file.replay_frames) + 2) * frame;
     Reliability {

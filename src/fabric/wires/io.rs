@@ -10,7 +10,7 @@ use watershed_kernel::Cycle;
 pub struct Channels {
     /// The system's number of the first one.
     pub first: u8,
-    /// How many there are, counted from 0 on; those in front of the point-to-point ones may be somebody else's.
+    /// How many there are, counted from 0 on; those in front of the point-to-point ones may belong to another part.
     pub vcs: Vcs,
 }
 

@@ -1,8 +1,8 @@
 //! From a checked scenario with jobs of several engines to one system with all of them (requirement X-JOB-2).
 //!
-//! Each family builds its part as it does in a system of its own, over the same layout; what they share is said in
-//! [`watershed_mixed`]. Parts are put into the plan in this order: packet engines of the PBV family, with the ports that they have of
-//! their own; the armed family's engines, nearest to the switch; what stands behind internal ports and at end points changes no plan.
+//! Each family builds its part as it does in a system of its own, over the same layout; [`watershed_mixed`] says
+//! what they share. Packet engines of the PBV family are put into the plan first, with the ports that they have of their own, then the
+//! armed family's engines, nearest to the switch. Blocks behind internal ports and at end points change no plan.
 
 use super::channels::{groups, has_engines, map};
 use crate::build::{self as common, routed};

@@ -34,7 +34,7 @@ use watershed_pbv::routes::{Directory, FRAMES};
 use watershed_pbv::system::{Ground, Placed, System, Wires};
 use watershed_pbv::tables::{ENGINE_BASE, ENGINE_SPAN, METRICS, Owner, Owners, engine_base};
 
-/// A system and what runs on it; without the system if that is somebody else's.
+/// A system and what runs on it; without the system (`()`) where the runner owns that.
 pub struct Ready<S = System> {
     /// The system at cycle 0.
     pub system: S,

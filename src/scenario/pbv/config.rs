@@ -237,7 +237,7 @@ impl Collective {
         }
     }
 
-    /// What everybody contributes: a row a participant, the words of all rounds one after the other. A collective draws by its number in the scenario; what is spread
+    /// All contributions: a row a participant, the words of all rounds one after the other. A collective draws by its number in the scenario; what is spread
     /// over several contexts draws as the first of them would draw alone, so that the vector is the same in any number of contexts.
     pub(super) fn operands(&self, index: usize, seed: u64) -> Vec<Vec<u64>> {
         let of = self;

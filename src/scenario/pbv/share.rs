@@ -27,7 +27,7 @@ impl Share {
         place * self.count + self.number
     }
 
-    /// How many of so many rounds run here.
+    /// How many of `rounds` rounds run here.
     pub(super) fn rounds(self, all: u32) -> u32 {
         (all - self.number).div_ceil(self.count)
     }

@@ -14,7 +14,7 @@ use watershed_oracle as oracle;
 use watershed_piuma::{Job, Tap};
 
 impl At<'_, '_> {
-    /// Writes what came of collectives, hosts, programs and traffic into the document.
+    /// Writes the outcome of collectives, hosts, programs and traffic into the document.
     pub(super) fn results(&self, document: &mut Document, oracle: bool) -> Report {
         let scenario = &self.loaded.scenario;
         let mut report = Report::default();

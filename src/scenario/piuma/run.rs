@@ -51,7 +51,7 @@ pub(crate) struct Run<'a> {
     pub(super) flip: Option<(String, u16, u64)>,
 }
 
-/// A run and the system that it looks at, to tell what came of it.
+/// A run and the system that it looks at, to report the outcome.
 pub(super) struct At<'r, 'a> {
     run: &'r Run<'a>,
     pub(super) system: &'r PiumaSystem,

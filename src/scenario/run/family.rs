@@ -1,6 +1,6 @@
 //! What a family of collective engines is to the [runner](super::runner): what only the family knows of a system under way.
 //!
-//! A family builds its part of the system, says what it waits for, and reports what came of its jobs. Cycles, watchdog, stops, progress,
+//! A family builds its part of the system, says what it waits for, and reports the outcome of its jobs. Cycles, watchdog, stops, progress,
 //! waveforms, records, links, common checks and the document are the runner's, once for all.
 
 use super::options::{Flip, Progress, RunError, RunOptions};
@@ -26,7 +26,7 @@ pub(crate) enum After {
 /// A system, and what its families have under way there.
 pub(crate) type Begun<'a> = (Box<System>, Vec<Box<dyn Family + 'a>>);
 
-/// What came of the jobs.
+/// The outcome of the jobs.
 #[derive(Default)]
 pub(crate) struct Report {
     /// The results, in the order of the scenario.
@@ -105,7 +105,7 @@ pub(crate) trait Family {
     /// The limit of cycles has come: what is queued or not done then, in words; `None` if the run is over.
     fn at_limit(&self, system: &System) -> Option<String>;
 
-    /// Who is not done, for whoever reads that the run stands.
+    /// Who is not done, for the message that the run stands.
     fn left(&self, system: &System) -> String;
 
     /// Whether a run of parts in windows needs no second look, cycle by cycle.

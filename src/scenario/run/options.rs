@@ -88,7 +88,7 @@ pub fn watch(watcher: fn(Progress) -> Control) {
     let _ = WATCHER.set(watcher);
 }
 
-/// Whether somebody watches all runs.
+/// Whether a function watches all runs.
 pub(super) fn is_watched() -> bool {
     WATCHER.get().is_some()
 }

@@ -41,7 +41,7 @@ pub(crate) struct Runner<'a> {
 }
 
 impl<'a> Runner<'a> {
-    /// A run in cycle 0. In windows, parts of the system may run ahead of each other where nobody looks at it between two cycles.
+    /// A run in cycle 0. In windows, parts of the system may run ahead of each other where nothing reads it between two cycles.
     ///
     /// # Errors
     /// The scenario is wrong in a way that only shows when the system is built, or a trace of traffic cannot be read.

@@ -103,7 +103,7 @@ impl Bumps for Wires {
 }
 
 impl<'a> Hops<'a> {
-    /// Reads a journal for somebody whose packets are on these channels.
+    /// Reads a journal to follow packets on these channels.
     pub fn new(plan: &'a Plan, journal: &'a Journal, own: Range<u8>) -> Self {
         let ports = Ports::new(plan);
         let index = Index::new(journal, ports.count());

@@ -27,7 +27,7 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Reads a journal of a system with so many end points, the last nodes of its plan, and messages on these channels.
+    /// Reads a journal of a system with `ends` end points, the last nodes of its plan, and messages on these channels.
     pub fn new(plan: &'a Plan, journal: &'a Journal, ends: usize, messages: Range<u8>) -> Self {
         Self { hops: Hops::new(plan, journal, messages), plan, first: (plan.nodes.len() - ends) as u32 }
     }

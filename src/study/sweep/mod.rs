@@ -65,7 +65,7 @@ pub struct Options<'a> {
     pub jobs: usize,
     /// Which part of the points, and of how many parts: from 1 on.
     pub shard: Option<(u64, u64)>,
-    /// Share the points with whoever computes into the same folder; whoever was not heard of for so long is gone.
+    /// Share the points with all processes that compute into the same folder; one that gave no sign for this long is gone.
     pub shared: Option<Duration>,
     /// Go on in a folder that has results already.
     pub resume: bool,
@@ -269,7 +269,7 @@ fn begin(store: &mut Store, sweep: &Sweep, print: &str, configs: &str) -> Result
     store.begin(&notes)
 }
 
-/// Runs the points of a sweep that nobody else runs who shares the folder. Whoever finds that all are done joins the parts.
+/// Runs the points of a sweep that no other process of the folder runs. The one that finds all done joins the parts.
 fn run_shared(
     sweep: &Sweep,
     folder: &Path,
@@ -358,7 +358,7 @@ fn run_shared(
     drop(heartbeat);
     if elsewhere == 0 {
         match merge(folder, &shared::parts(folder).map_err(failed)?) {
-            // Whoever is at it has found the same.
+            // The process that has it has found the same.
             Err(SweepError::Write { error, .. }) if error.kind() == std::io::ErrorKind::ResourceBusy => {}
             other => drop(other?),
         }
@@ -382,7 +382,7 @@ fn folders(folder: &Path) -> Result<Vec<PathBuf>, SweepError> {
     Ok(own.into_iter().chain(parts).collect())
 }
 
-/// What came of all points that are in a folder, be it shared or not.
+/// The outcome of all points that are in a folder, be it shared or not.
 ///
 /// # Errors
 /// A store cannot be read.
@@ -463,7 +463,7 @@ pub fn status(given: &[PathBuf]) -> Result<Status, SweepError> {
     Ok(Status::new(size, &status, workers))
 }
 
-/// What came of joining stores.
+/// The outcome of joining stores.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Merged {
     /// Points in the table.

@@ -6,9 +6,9 @@
 //! | `part-HOST-N/.sweep.alive` | its heartbeat, while it runs: who it is, how long, how many points it has computed and has under way |
 //! | `claims/…/NUMBER.G` | the name of the part whose process computes a point; the file with the highest G counts |
 //!
-//! A point is claimed when it starts: whoever makes the file, which one process can, computes it. So points of unequal cost are
+//! A point is claimed when it starts: the process that makes the file, which only one can, computes it. So points of unequal cost are
 //! balanced. When nothing else is left, points are looked at whose process does not compute them any more: it runs on this
-//! machine and holds its part no more, or its heartbeat has stood still for as long as the caller says. Whoever makes the next
+//! machine and holds its part no more, or its heartbeat has stood still for as long as the caller says. The process that makes the next
 //! file takes such a point over.
 //!
 //! Nothing that is computed depends on claims: a point that two processes compute, because one was slow and not dead, comes out
@@ -78,7 +78,7 @@ impl Counts {
         self.begun.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// So many points are kept.
+    /// `points` more are kept.
     pub fn end(&self, points: u64) {
         self.computed.fetch_add(points, Ordering::Relaxed);
     }
