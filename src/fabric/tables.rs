@@ -149,6 +149,14 @@ impl Shares {
     /// One lane of everything.
     pub const WHOLE: Shares = Shares { messages: 0, lanes: 1 };
 
+    /// The first channel of a lane of traffic, and how many it has.
+    #[inline]
+    pub fn lane(self, vcs: Vcs, lane: u8) -> (u8, u8) {
+        let all = vcs.unicast - self.messages;
+        let each = if self.lanes == 1 { all } else { all / self.lanes };
+        (vcs.set + self.messages + each * lane, each)
+    }
+
     /// Route computation: `route` sees the channels of the packet's share, counted from 0.
     #[inline(always)]
     pub fn route(self, at: &At<'_>, route: impl FnOnce(&At<'_>) -> Route) -> Route {

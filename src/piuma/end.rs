@@ -1,8 +1,9 @@
 //! An end point of a PIUMA system: the block at the port of a switch.
 
+use super::access::RegisterPort;
 use super::core::Core;
 use super::host::Host;
-use super::processor::Processor;
+use super::processor::{Processor, Store};
 use super::rank::Rank;
 use super::{REQUEST, Registers};
 use watershed_fabric::traffic::{MayHaveTraffic, Traffic};
@@ -30,6 +31,8 @@ pub struct Beside {
     pub hosts: Vec<Host>,
     /// A rank of an application; it needs the core beside it.
     pub rank: Option<Box<Rank>>,
+    /// Accesses to configuration registers of other switches: those of the processor, and those of others to its switch.
+    pub registers: Option<Box<RegisterPort>>,
 }
 
 impl End {
@@ -41,6 +44,13 @@ impl End {
     /// The same, to be changed.
     pub fn processor_mut(&mut self) -> Option<&mut Processor> {
         self.beside.as_mut()?.processor.as_mut()
+    }
+
+    /// Stores to configuration registers that are at their register, since the last time.
+    pub fn take_stores(&mut self, stores: &mut Vec<Store>) {
+        let Some(beside) = &mut self.beside else { return };
+        stores.extend(beside.processor.iter_mut().flat_map(Processor::take_stores));
+        stores.extend(beside.registers.iter_mut().flat_map(|port| port.take_stores()));
     }
 
     /// The ranks of collectives in software.
@@ -72,15 +82,25 @@ impl Block for End {
             io.heed_credits(self.core.as_ref().is_some_and(|core| core.wants_credits()));
             return wake;
         };
-        let Beside { traffic, processor, hosts, rank } = &mut **beside;
+        let Beside { traffic, processor, hosts, rank, registers: port } = &mut **beside;
+        if let Some(port) = port {
+            port.receive(io, registers, processor.as_mut());
+        }
+        if let (Some(core), Some(processor)) = (&mut self.core, &mut *processor) {
+            wake = wake.or(processor.tick(core, io, registers));
+        }
+        if let Some(port) = port {
+            let (core, now) = (processor.as_ref().map_or(0, Processor::number), io.now());
+            for request in processor.iter_mut().flat_map(Processor::take_requests) {
+                port.request(core, &request, now);
+            }
+            wake = wake.or(port.send(io, registers, traffic.as_ref()));
+        }
         let all = io.shown();
         if registers.shares.messages > 0 {
             io.show(Channels { vcs: Vcs { unicast: registers.shares.messages, ..all.vcs }, ..all });
         }
         if let Some(core) = &mut self.core {
-            if let Some(processor) = processor {
-                wake = wake.or(processor.tick(core, io, registers));
-            }
             for host in &mut *hosts {
                 wake = wake.or(host.tick(core, io));
             }
@@ -89,11 +109,12 @@ impl Block for End {
             }
         }
         io.show(all);
+        let waits = port.as_ref().is_some_and(|port| port.wants_credits());
         if let Some(traffic) = traffic {
             wake = wake.or(traffic.tick(io));
-            io.heed_credits(self.core.is_some() || traffic.wants_credits());
+            io.heed_credits(self.core.is_some() || traffic.wants_credits() || waits);
         } else if processor.is_none() && hosts.is_empty() && rank.is_none() {
-            io.heed_credits(self.core.as_ref().is_some_and(|core| core.wants_credits()));
+            io.heed_credits(self.core.as_ref().is_some_and(|core| core.wants_credits()) || waits);
         }
         wake
     }
@@ -134,6 +155,9 @@ impl Block for End {
         }
         if let Some(traffic) = self.traffic() {
             traffic.probe(scope);
+        }
+        if let Some(port) = self.beside.as_ref().and_then(|beside| beside.registers.as_ref()) {
+            port.probe(scope);
         }
     }
 }

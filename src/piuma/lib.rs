@@ -15,7 +15,8 @@
 //! | [`host`] | collectives in software over point-to-point messages |
 //! | [`rank`] | a rank of an application: computing, messages, collectives |
 //! | `thread`, `icu` | the registers of a thread; the interrupt controller unit |
-//! | [`reach`] | the distance of configuration registers from a core, in cycles |
+//! | [`access`] | accesses to configuration registers of other switches: requests and answers |
+//! | [`reach`] | the distance of configuration registers from a core that no packet has to cross, in cycles |
 //! | [`cce`] | the core collective engine: multicast queues and machine specific registers |
 //! | [`claim`] | embeddings that overlap take turns: ready, grant, done |
 //! | [`scan`] | the scan unit beside the tree: prefixes in rank order |
@@ -23,6 +24,7 @@
 //! | [`ordered`] | the embedding of scans on systems of nodes, which joins neighbours in rank |
 //! | [`legality`] | the checks of a configuration before cycle 0, and the tree read back from it |
 
+pub mod access;
 pub mod cce;
 mod ceng;
 pub mod claim;
@@ -45,6 +47,7 @@ mod thread;
 mod view;
 mod word_hasher;
 
+pub use access::RegisterPort;
 pub use cce::Cce;
 pub use ceng::{Ceng, CengCfg, Tap};
 pub use core::{Core, Memory, MemoryCfg};

@@ -16,6 +16,7 @@
 //! | `core.xbar_cycles` | 1 | cycles | from 1 | to the CCE or a register, and as long back |
 //! | `core.xbar_ports` | 1 | requests | from 1 | that the crossbar takes in a cycle; others wait, pipelines in turn |
 //! | `core.outstanding_calls` | 64 | calls | from 1 | calls under way in a core; a further one waits |
+//! | `core.register_access`, `core.register_accesses` | in-band, 1 | | | to registers of other switches: see [`access`](super::access) |
 //! | `core.interrupt_cycles` | 4 | cycles | from 1 | from an event to the handler's first instruction |
 //! | `core.local_memory_words`, `core.scratchpad_words` | 2^20, 2^13 | words | | |
 //!
@@ -30,8 +31,8 @@
 //! collective id run one after the other. The vector of a call is read word by word, as memory grants them, and its
 //! result written likewise: a program that stores into the one or loads from the other meanwhile acts on the words of
 //! that cycle. Stores to configuration registers take effect in the cycle after they reach them. A register of the own
-//! switch is one crossbar and one link away; one of another switch is further by the cycles of an undisturbed packet.
-//! Such accesses are out of band: they use no channel. A register of a tree that is in use must not be written, and a
+//! switch is one crossbar and one link away; one of another switch is as far as a [packet](super::access) goes. A thread goes
+//! on when its access is over, so two of them to one place keep their order. A register of a tree that is in use must not be written, and a
 //! written tree must be complete before its next use; the run checks both. Calls and messages of ids that meet others
 //! at a switch [claim](super::claim) their trees.
 //!
@@ -59,6 +60,7 @@
 //!     xbar_ports: 1,
 //!     decoders: 1,
 //!     calls: 1,
+//!     accesses: 1,
 //!     interrupt: 4,
 //!     local_words: 64,
 //!     scratchpad_words: 64,
@@ -82,12 +84,14 @@ mod reports;
 use super::Registers;
 use call::Calls;
 pub use call::{Call, Ready, Role};
+pub use crossbar::Accessed;
 
 use super::cce::{Cce, Counted, MAX_SENDER};
 use super::core::Core;
 use super::icu::Icu;
 use super::program::{Condition, Instruction, Program, REGISTERS, SCRATCHPAD, Source};
 use super::thread::{Doing, Pipeline, State, Thread};
+pub use super::thread::{Key, Request, Store};
 use std::sync::Arc;
 use watershed_fabric::Io;
 use watershed_kernel::{Cycle, Wake};
@@ -113,6 +117,8 @@ pub struct ProcessorCfg {
     pub decoders: u32,
     /// Calls of collectives under way.
     pub calls: u32,
+    /// Accesses to registers of other switches under way.
+    pub accesses: u32,
     /// Cycles from an event to the handler.
     pub interrupt: u64,
     /// Words of local memory.
@@ -132,19 +138,6 @@ pub struct Report {
     pub line: u32,
     /// What.
     pub value: u64,
-}
-
-/// A store to a configuration register.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Store {
-    /// Where, in the address map of the registers.
-    pub address: u64,
-    /// What.
-    pub value: u64,
-    /// Cycle in which it was issued.
-    pub cycle: Cycle,
-    /// The thread, with its line.
-    pub by: String,
 }
 
 /// The last use of a collective id by a core: a call, or a message to a tree.
@@ -275,9 +268,11 @@ impl Processor {
         true
     }
 
-    /// Lets the jobs of all calls keep the cycles in which their words land; before the first cycle.
+    /// Lets the jobs of all calls keep the cycles in which their words land, and the core those of its accesses to registers;
+    /// before the first cycle.
     pub fn keep_times(&mut self) {
         self.calls.keeps_times = true;
+        self.crossbar.log = Some(Vec::new());
     }
 
     /// The calls, in the order in which they were issued.
@@ -300,9 +295,9 @@ impl Processor {
         self.started
     }
 
-    /// Stores to configuration registers since the last time.
-    pub fn take_stores(&mut self) -> Vec<Store> {
-        std::mem::take(&mut self.stores)
+    /// Stores to registers of its own switch since the last time.
+    pub fn take_stores(&mut self) -> impl Iterator<Item = Store> + '_ {
+        self.stores.drain(..)
     }
 
     /// The last use of each id.
@@ -322,12 +317,17 @@ impl Processor {
         }
     }
 
+    /// The end point it is at.
+    pub fn number(&self) -> u32 {
+        self.ranks.0
+    }
+
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    fn note_use(&mut self, key: (usize, Option<usize>), id: u16, cycle: Cycle) {
+    fn note_use(&mut self, key: Key, id: u16, cycle: Cycle) {
         let thread = self.thread(key);
         let by = (thread.number, thread.line());
         match self.uses.iter_mut().find(|known| known.id == id) {
@@ -404,7 +404,7 @@ impl Processor {
         wake.or(self.next_wake(core, now))
     }
 
-    fn thread(&mut self, (pipeline, thread): (usize, Option<usize>)) -> &mut Thread {
+    fn thread(&mut self, (pipeline, thread): Key) -> &mut Thread {
         let pipeline = &mut self.pipelines[pipeline];
         match thread {
             Some(thread) => &mut pipeline.threads[thread],
@@ -447,10 +447,17 @@ impl Processor {
                 match thread.state {
                     State::Ready | State::Crossbar => wake = Wake::Next,
                     State::Calls if self.has_call_left() => wake = Wake::Next,
+                    State::Remotes if self.has_access_left() => wake = Wake::Next,
                     State::Until(at, _) => wake = wake.or(Wake::At(at.max(now + 1))),
                     State::Memory => memory = true,
                     State::Collective(call) if self.calls.list[call].end.is_some() => wake = Wake::Next,
-                    State::Engine(..) | State::Register(_) | State::Collective(_) | State::Calls | State::Halted => {}
+                    State::Engine(..)
+                    | State::Register(_)
+                    | State::Remote
+                    | State::Remotes
+                    | State::Collective(_)
+                    | State::Calls
+                    | State::Halted => {}
                 }
             }
         }
@@ -506,7 +513,7 @@ impl Processor {
 
     // ------------------------------------------------------------------------------------------------- threads
 
-    fn value(&mut self, key: (usize, Option<usize>), source: Source, now: Cycle) -> u64 {
+    fn value(&mut self, key: Key, source: Source, now: Cycle) -> u64 {
         match source {
             Source::Reg(register) => self.thread(key).regs[usize::from(register)],
             Source::Number(number) => number,
@@ -528,10 +535,11 @@ impl Processor {
                 _ => {}
             }
         }
-        let calls = self.has_call_left();
+        let (calls, accesses) = (self.has_call_left(), self.has_access_left());
         let pipeline = &mut self.pipelines[at];
         let can = |thread: &Thread| match thread.state {
             State::Calls => calls,
+            State::Remotes => accesses,
             state => matches!(state, State::Ready | State::Memory | State::Crossbar),
         };
         let key = if let Some(handler) = &pipeline.handler {
@@ -550,7 +558,7 @@ impl Processor {
         }
     }
 
-    fn execute(&mut self, key: (usize, Option<usize>), core: &mut Core, io: &mut Io<'_>, registers: &Registers) {
+    fn execute(&mut self, key: Key, core: &mut Core, io: &mut Io<'_>, registers: &Registers) {
         use Instruction as I;
         let now = io.now();
         let thread = self.thread(key);
@@ -682,7 +690,7 @@ impl Processor {
         thread.state = next;
     }
 
-    fn halt(&mut self, key: (usize, Option<usize>), io: &mut Io<'_>) {
+    fn halt(&mut self, key: Key, io: &mut Io<'_>) {
         if self.thread(key).handler.is_some() {
             return self.trap(key, io, "the handler ends without `iret`");
         }
@@ -691,23 +699,25 @@ impl Processor {
         io.complete();
     }
 
-    fn trap(&mut self, key: (usize, Option<usize>), io: &mut Io<'_>, why: &str) {
+    fn trap(&mut self, key: Key, io: &mut Io<'_>, why: &str) {
         let name = self.describe(key);
         io.fail(|| format!("{name}: {why}"));
         self.thread(key).state = State::Halted;
     }
 
-    fn describe(&mut self, key: (usize, Option<usize>)) -> String {
+    /// A thread, in words: its core, pipeline and line.
+    pub fn describe(&self, key: Key) -> String {
         let (pipeline, mtps) = (key.0, self.cfg.mtps as usize);
         let unit = if pipeline < mtps { format!("MTP {pipeline}") } else { format!("STP {}", pipeline - mtps) };
-        let name = self.name.clone();
-        let thread = self.thread(key);
+        let name = &self.name;
+        let of = &self.pipelines[pipeline];
+        let Some(thread) = key.1.map_or(of.handler.as_ref(), |at| of.threads.get(at)) else { return name.clone() };
         let what = if thread.handler.is_some() { "handler".to_owned() } else { format!("thread {}", thread.number) };
         format!("{name}, {what} on {unit}, line {}", thread.line())
     }
 
     /// Sends an operation through the crossbar to the CCE.
-    fn engine(&mut self, key: (usize, Option<usize>), tree: Source, doing: Doing, io: &mut Io<'_>) {
+    fn engine(&mut self, key: Key, tree: Source, doing: Doing, io: &mut Io<'_>) {
         let now = io.now();
         let tree = self.value(key, tree, now);
         if tree >= u64::from(self.cce.ids()) || !self.cce.serves(tree as u16) {

@@ -1,8 +1,10 @@
-//! The distance of a configuration register from a core: the cycles of an undisturbed access, one way (requirement
-//! H-CFG-1).
+//! The place of a configuration register, seen from a core (requirement H-CFG-1).
 //!
-//! *Chosen* simplification: accesses travel out of band. They take the cycles of a packet on the point-to-point ways
-//! between the two switches, but no channel, so they neither wait for traffic nor delay it.
+//! A register of the own switch is behind the crossbar and the local link. One of another switch is reached through the first end
+//! point of that switch, by a [packet](super::access).
+//!
+//! Out of band, a named short-cut (`core.register_access = "out-of-band"`), an access takes the cycles of an undisturbed packet
+//! between the two switches, but no channel: it neither waits for traffic nor delays it.
 
 use super::Registers;
 use watershed_fabric::routing::Routing;
@@ -17,6 +19,8 @@ pub struct Reach {
     pub switch: u64,
     /// Far end and cycles of the link at each port, by switch.
     links: Vec<Vec<Option<(u32, u64)>>>,
+    /// In band: the end point through which the registers of each switch are reached, if there is one.
+    ends: Vec<Option<u32>>,
 }
 
 impl Reach {
@@ -32,7 +36,13 @@ impl Reach {
             Some((far, cycles(at, port)))
         };
         let links = (0..switches).map(|at| (0..ports).map(|port| link(at, port)).collect()).collect();
-        Reach { local, switch, links }
+        Reach { local, switch, links, ends: Vec::new() }
+    }
+
+    /// Lets accesses go in band: through these end points, one for each switch that has one.
+    #[must_use]
+    pub fn in_band(self, ends: Vec<Option<u32>>) -> Reach {
+        Reach { ends, ..self }
     }
 
     /// Cycles from a core at a switch to a register of another one.
@@ -53,6 +63,11 @@ impl Registers {
     /// Cycles from a core at a switch to a register of another switch.
     pub fn reach(&self, from: u32, to: u32) -> u64 {
         self.reach.as_ref().map_or(1, |reach| reach.cycles(&self.routes.routing, from, to))
+    }
+
+    /// The end point through which the registers of a switch are reached in band.
+    pub fn access_end(&self, switch: u32) -> Option<u32> {
+        *self.reach.as_ref()?.ends.get(switch as usize)?
     }
 
     /// The switch of an address.

@@ -5,6 +5,39 @@ use std::sync::Arc;
 use watershed_kernel::Cycle;
 use watershed_probe::EnumTable;
 
+/// A thread of a core: its pipeline, and its place there or none if it is the handler.
+pub type Key = (usize, Option<usize>);
+
+/// A store to a configuration register, in the cycle in which it is at the register.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Store {
+    /// Where, in the address map of the registers.
+    pub address: u64,
+    /// What.
+    pub value: u64,
+    /// The cycle.
+    pub cycle: Cycle,
+    /// The end point whose thread stores.
+    pub core: u32,
+    /// The thread.
+    pub thread: Key,
+}
+
+/// An access to a register of another switch that leaves a core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The thread.
+    pub thread: Key,
+    /// The register.
+    pub address: u64,
+    /// What is to be stored; a load has nothing.
+    pub store: Option<u64>,
+    /// The end point through which the register is reached.
+    pub to: u32,
+    /// From when on it can leave.
+    pub ready: Cycle,
+}
+
 /// What a thread does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
@@ -16,6 +49,10 @@ pub(super) enum State {
     Memory,
     /// An access is on its way to a configuration register, until a cycle.
     Register(Cycle),
+    /// The answer to a request for a register of another switch has not come.
+    Remote,
+    /// Waits until the core may have one more such request under way.
+    Remotes,
     /// Waits for a port of the crossbar.
     Crossbar,
     /// Waits until the core may have one more call under way.
@@ -85,9 +122,9 @@ impl Thread {
             State::Until(_, Doing::Compute) => 1,
             State::Until(_, Doing::Load) => 10,
             State::Memory => 2,
-            State::Crossbar => 11,
+            State::Crossbar | State::Remotes => 11,
             State::Calls => 12,
-            State::Engine(_, Doing::Msr) | State::Until(..) | State::Register(_) => 3,
+            State::Engine(_, Doing::Msr) | State::Until(..) | State::Register(_) | State::Remote => 3,
             State::Engine(_, Doing::Send) => 4,
             State::Engine(_, Doing::Poll) => 5,
             State::Engine(..) => 6,

@@ -107,7 +107,7 @@ pub(super) fn routed(loaded: &Loaded, common: &Common, lanes: u8, problems: &mut
     let mut layout = lay_out(scenario, &Common { vcs: Vcs { unicast, ..common.vcs }, ..*common });
     let checked = match scenario.routing {
         Some(routing) => layout.route(routing.algorithm),
-        None if scenario.traffic.is_empty() => Ok(()),
+        None if scenario.traffic.is_empty() && !programs::goes_in_band(scenario) => Ok(()),
         None => layout.check_channels(),
     };
     layout.plan.vcs = common.vcs;
@@ -213,7 +213,7 @@ impl<'a> Builder<'a> {
         let (pipeline, router) = (pipeline(scenario), router(scenario));
         let mut common = common(self.scenario);
         // Without traffic a system of nodes needs no more than the switches and links of its trees, if those stay as they are.
-        let writes = scenario.programs.as_ref().is_some_and(programs::may_write_registers);
+        let writes = scenario.programs.as_ref().is_some_and(programs::may_access_registers);
         let sparse = match &scenario.topology.shape {
             Shape::Nodes(nodes)
                 if scenario.traffic.is_empty() && !options.whole && !writes && !hosts::build::simulated(scenario) =>
@@ -229,7 +229,7 @@ impl<'a> Builder<'a> {
             }
             None => self.layout(&common)?,
         };
-        let mut sources = Sources::place(scenario, &mut layout, common.local, &mut self.problems);
+        let mut sources = programs::place(scenario, &mut layout, common.local, &mut self.problems);
         let neighbours = sparse.map_or_else(|| Neighbours::new(&layout), Neighbours::of_nodes);
 
         let names = match sparse {

@@ -272,7 +272,7 @@ impl Placing<'_> {
             self.problems.push(Problem::at(path, message).expected("a local port or one without a link"));
             return None;
         }
-        Some(layout.attach(place, local))
+        Some(layout.attach(place, local, "traffic"))
     }
 }
 

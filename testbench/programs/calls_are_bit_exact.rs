@@ -186,10 +186,11 @@ fn programs_write_configuration_registers_themselves() {
     let document = pass(&text, &[]);
     let links = document.links.all.expect("all links");
     let flits = |name: &str| links.iter().find(|link| link.name == name).map_or(0, |link| link.flits);
-    assert_eq!(flits("core1.P3 -> core3.P3"), 1);
+    // The message, and where a store to another switch went as well its three flits.
+    assert_eq!(flits("core1.P3 -> core3.P3"), 1 + 3);
     assert_eq!(flits("core3.P2 -> core2.P2"), 1);
     assert_eq!(flits("core2.P3 -> core0.P3"), 1);
-    assert_eq!(flits("core1.P2 -> core0.P2"), 0);
+    assert_eq!(flits("core1.P2 -> core0.P2"), 3);
 }
 
 #[test]

@@ -554,7 +554,7 @@ fn packets_from_a_free_port_of_the_border_begin_there() {
     // Port 1 of s0_0 has no link: a traffic end point may sit there, and its packets come in on any channel.
     let mut layout = mesh(&[3, 3], 1).layout(&common(2)).routed(Algorithm::Valiant).unwrap();
     let place = EndPlace { switch: 0, port: 1 };
-    layout.attach(place, LinkParams { latency: 1, cycles_per_flit: 1 });
+    layout.attach(place, LinkParams { latency: 1, cycles_per_flit: 1 }, "traffic");
     let Routing::Fabric(router) = &layout.routing else { unreachable!() };
     for channel in 0..2 {
         for seq in 0..50 {

@@ -209,16 +209,16 @@ impl Layout {
         Router::make(self, Algorithm::of(&self.shape)[0]).map(|_| ())
     }
 
-    /// Attaches an extra end point for traffic to a free port and returns its number.
+    /// Attaches an extra end point, named after `what` it is for, to a free port and returns its number.
     ///
     /// # Panics
     /// If the port is not free; ask [`Layout::neighbour`] first.
-    pub fn attach(&mut self, place: EndPlace, local: LinkParams) -> usize {
+    pub fn attach(&mut self, place: EndPlace, local: LinkParams, what: &str) -> usize {
         assert!(self.neighbour(place.switch, place.port).is_none(), "the port has a link already");
         let end = self.ends.len();
         let at = &self.plan.nodes[place.switch as usize];
         let path = at.path.strip_suffix(".switch").unwrap_or(&at.path);
-        let (name, path) = (format!("{}.traffic{}", at.name, place.port), format!("{path}.traffic{}", place.port));
+        let (name, path) = (format!("{}.{what}{}", at.name, place.port), format!("{path}.{what}{}", place.port));
         self.push_end(place, local, name, path);
         end
     }

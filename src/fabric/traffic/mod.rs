@@ -71,7 +71,7 @@ pub use histogram::Histogram;
 pub use pattern::{Needs, Permutation};
 pub use source::{Bursts, Hotspots, Lengths, Process, SourceCfg, Spec, Target};
 
-use super::{Block, Flit, Io};
+use super::{Block, Flit, Io, Shares};
 use source::{Planned, Source, sender};
 use watershed_kernel::{Cycle, Rng, Wake};
 use watershed_probe::Scope;
@@ -354,11 +354,12 @@ impl Traffic {
     /// The channels of a lane.
     #[inline]
     fn channels(&self, lane: usize, io: &Io<'_>) -> (u8, u8) {
-        let vcs = io.vcs();
-        let lanes = self.lanes.len() as u8;
-        let all = vcs.unicast - self.left;
-        let each = if lanes == 1 { all } else { all / lanes };
-        (vcs.set + self.left + each * lane as u8, each)
+        Shares { messages: self.left, lanes: self.lanes.len() as u8 }.lane(io.vcs(), lane as u8)
+    }
+
+    /// Whether a packet has begun to enter on a channel and its last flit has not entered.
+    pub fn is_entering_on(&self, vc: u8) -> bool {
+        self.lanes.iter().any(|lane| lane.entering.is_some_and(|(_, on, _)| on == vc))
     }
 
     /// Whether anything that waits has a credit.

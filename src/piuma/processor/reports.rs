@@ -14,13 +14,12 @@ impl Processor {
 
     /// Threads that wait for a call: its place among [`calls`](Self::calls), and who waits, in words.
     pub fn blocked(&self) -> Vec<(usize, String)> {
-        let mut this = self.clone();
         let mut list = Vec::new();
         for pipeline in 0..self.pipelines.len() {
             for (thread, of) in self.pipelines[pipeline].threads.iter().enumerate() {
                 match of.state {
                     State::Collective(call) if self.calls.list[call].end.is_none() => {
-                        list.push((call, this.describe((pipeline, Some(thread)))));
+                        list.push((call, self.describe((pipeline, Some(thread)))));
                     }
                     _ => {}
                 }
@@ -41,7 +40,6 @@ impl Processor {
 
     /// Threads that have not ended, in words.
     pub fn open(&self) -> Option<String> {
-        let mut this = self.clone();
         for pipeline in 0..self.pipelines.len() {
             for thread in 0..self.pipelines[pipeline].threads.len() {
                 let key = (pipeline, Some(thread));
@@ -51,12 +49,13 @@ impl Processor {
                     State::Engine(..) => "waits for a multicast message",
                     State::Collective(_) => "waits for a collective",
                     State::Memory => "waits for its memory",
-                    State::Register(_) => "waits for a register",
+                    State::Register(_) | State::Remote => "waits for a register",
+                    State::Remotes => "waits for an earlier access to a register",
                     State::Crossbar => "waits for the crossbar",
                     State::Calls => "waits for an earlier call",
                     State::Ready | State::Until(..) => "runs",
                 };
-                return Some(format!("{} {what}", this.describe(key)));
+                return Some(format!("{} {what}", self.describe(key)));
             }
         }
         None

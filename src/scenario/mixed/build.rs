@@ -12,7 +12,7 @@ use crate::run::family::{Begun, Family};
 use crate::run::options::{RunError, RunOptions};
 use crate::sources::Sources;
 use crate::switches::{buffer, channel_kinds, pipeline, policy, router};
-use crate::{Loaded, Problems, armed, pbv, piuma};
+use crate::{Loaded, Problems, armed, pbv, piuma, programs};
 use watershed_armed::Discard;
 use watershed_fabric::routing::Routes;
 use watershed_fabric::topology::{Common, Layout, Neighbours};
@@ -127,6 +127,12 @@ fn assemble(loaded: &Loaded, options: &RunOptions<'_>, problems: &mut Vec<Proble
     }
     let mut of_piuma = None;
     if has_cores(scenario) {
+        if programs::build::goes_in_band(scenario) {
+            let what = "accesses to registers of other switches have no channels in a network of several families";
+            let problem = Problem::at("core.register_access", what).expected("\"out-of-band\"");
+            problems.push(problem);
+            return None;
+        }
         let mut builder = common::Builder::new(loaded);
         let names = lay.switch_names().map(String::from).collect::<Vec<_>>();
         let laid = builder.lay(&lay, &common, &Neighbours::new(&lay), names.into());

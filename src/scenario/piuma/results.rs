@@ -152,7 +152,7 @@ impl At<'_, '_> {
                     Some(Taker { end, job, called: job.called() })
                 })
                 .collect();
-            let asked = Asked { name, id: *id as u16, start, end, last_call: None, packet };
+            let asked = Asked { name, id: *id as u16, start, end, last_call: None, packet, configured: &[] };
             list.push(reader.explain(&asked, &jobs).map_err(|wrong| format!("{name}: {wrong}")));
         }
         for collective in self.loaded.scenario.collectives.iter().filter(|of| of.called) {
@@ -161,7 +161,10 @@ impl At<'_, '_> {
             if asked.and_then(|number| number.parse::<usize>().ok()).is_some_and(|number| number >= calls.len()) {
                 list.push(Err(format!("{} was called {} times, counted from 0", collective.name, calls.len())));
             }
+            let mut before = 0;
             for (number, parts) in calls.into_iter().enumerate() {
+                let since = before;
+                before = parts.iter().filter_map(|(_, call, _)| call.end).max().unwrap_or(before);
                 let name = programs::result::call_name(&collective.name, number);
                 if ask.collective.is_some_and(|asked| asked != collective.name && asked != name) {
                     continue;
@@ -176,10 +179,30 @@ impl At<'_, '_> {
                 // Who only receives contributes nothing.
                 let last_call = jobs.iter().filter(|of| of.job.kind().sends).map(|of| of.called).max();
                 let id = collective.id as u16;
-                let asked = Asked { name: &name, id, start, end, last_call, packet: ask.packet };
+                let configured = self.configured(id, since, start);
+                let start = configured.iter().map(|(from, ..)| *from).min().unwrap_or(start).min(start);
+                let configured = &configured[..];
+                let asked = Asked { name: &name, id, start, end, last_call, packet: ask.packet, configured };
                 list.push(reader.explain(&asked, &jobs).map_err(|wrong| format!("{name}: {wrong}")));
             }
         }
+        list
+    }
+
+    /// When programs accessed registers of an id from cycle `since` on and before a call of it in cycle `call`, from the first
+    /// store on: first cycle, first cycle after it, and the end point; by their ends.
+    fn configured(&self, id: u16, since: u64, call: u64) -> Vec<(u64, u64, usize)> {
+        let processors = self.system.ends().enumerate();
+        let accesses = processors.filter_map(|(end, point)| Some((end, point.processor()?.accessed())));
+        let of_id = accesses.flat_map(|(end, accesses)| accesses.iter().map(move |access| (end, access)));
+        let of_id = of_id.filter(|(_, access)| access.id == id && (since..call).contains(&access.issued));
+        let of_id: Vec<_> = of_id.collect();
+        let first = of_id.iter().filter(|(_, access)| access.stored).map(|(_, access)| access.issued).min();
+        let Some(first) = first else { return Vec::new() };
+        let within = of_id.into_iter().filter(|(_, access)| access.issued >= first);
+        let mut list: Vec<_> =
+            within.filter_map(|(end, access)| Some((access.issued, access.until?.min(call), end))).collect();
+        list.sort_unstable_by_key(|&(from, to, end)| (to, from, end));
         list
     }
 

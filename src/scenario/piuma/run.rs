@@ -190,11 +190,7 @@ impl Run<'_> {
             return;
         }
         let mut stores = Vec::new();
-        system.each_end(&mut |end| {
-            if let Some(processor) = end.processor_mut() {
-                stores.extend(processor.take_stores());
-            }
-        });
+        system.each_end(&mut |end| end.take_stores(&mut stores));
         let Run { loaded, ready, rules, refused, .. } = self;
         for store in stores.into_iter().filter(|_| refused.is_none()).collect::<Vec<Store>>() {
             if rules.is_none() {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::config::{Multicast, Programs};
-use super::file::{CoreFile, ParallelLinks, PipelineKind};
+use super::file::{CoreFile, ParallelLinks, PipelineKind, RegisterAccess};
 use crate::Problem;
 use crate::build::Built;
 use crate::config::{Collective, CollectiveKind, Scenario};
@@ -12,6 +12,7 @@ use crate::names::{Layout as Bits, layout};
 use crate::piuma::ground;
 use crate::piuma::overlaps::{Owner, Plan};
 use crate::random::Stream;
+use crate::sources::Sources;
 use watershed_arith::{self as arith, DType};
 use watershed_fabric::topology::{Common, EndPlace, Layout, LinkParams, Neighbours, die_port as port};
 use watershed_kernel::Cycle;
@@ -82,6 +83,7 @@ fn cfg(core: &CoreFile) -> ProcessorCfg {
         xbar_ports: core.xbar_ports,
         decoders: core.cce_decoders,
         calls: core.outstanding_calls,
+        accesses: core.register_accesses,
         interrupt: core.interrupt_cycles,
         local_words: core.local_memory_words,
         scratchpad_words: core.scratchpad_words,
@@ -170,6 +172,12 @@ pub fn processors(
             }
         }
     }
+    if goes_in_band(scenario) {
+        let owned = access_ends(layout, scenario.topology.switches()).into_iter().flatten();
+        for end in owned.chain(participating(scenario, programs)) {
+            ends[end as usize].beside.get_or_insert_default().registers.get_or_insert_default();
+        }
+    }
     match claim_queues(programs, claims) {
         Ok(queues) => {
             for ((end, id), queue) in queues {
@@ -209,8 +217,7 @@ pub fn participating(scenario: &Scenario, programs: &Programs) -> BTreeSet<u32> 
     trees.chain(programs.programs.iter().flat_map(|text| &text.cores)).chain(called).copied().collect()
 }
 
-/// Says that programs may write configuration registers, and how far these are from cores: the cycles of a packet that meets
-/// nobody.
+/// Says that programs may write configuration registers, and where these are, seen from cores.
 pub fn make_writable(
     registers: &mut Registers,
     scenario: &Scenario,
@@ -226,19 +233,58 @@ pub fn make_writable(
     let size = (scenario.topology.switches(), layout.external_ports);
     let links = ground::links(layout, common);
     let of = |switch: u32, port: u16| cycles(links(switch, port));
-    registers.reach = Some(Arc::new(Reach::new((cycles(common.local), switch), size, neighbours, of)));
+    let reach = Reach::new((cycles(common.local), switch), size, neighbours, of);
+    let reach = if goes_in_band(scenario) { reach.in_band(access_ends(layout, size.0)) } else { reach };
+    registers.reach = Some(Arc::new(reach));
 }
 
-/// Whether programs may write configuration registers, as far as their text says: then nobody knows which links they use.
-pub fn may_write_registers(programs: &Programs) -> bool {
+/// Places the sources of traffic, and where accesses to registers go in band, an end point for them at switches that have none.
+pub(crate) fn place(
+    scenario: &Scenario,
+    layout: &mut Layout,
+    local: LinkParams,
+    problems: &mut Vec<Problem>,
+) -> Sources {
+    let sources = Sources::place(scenario, layout, local, problems);
+    if goes_in_band(scenario) {
+        let ends = access_ends(layout, scenario.topology.switches());
+        for (switch, _) in (0..).zip(ends).filter(|(_, end)| end.is_none()) {
+            // On a die the port of a core, elsewhere the first one that leads nowhere.
+            let all = layout.external_ports;
+            let mut ports = [port::LOCAL].into_iter().filter(|&at| at < all).chain(0..all);
+            if let Some(port) = ports.find(|&at| layout.neighbour(switch, at).is_none()) {
+                layout.attach(EndPlace { switch, port }, local, "registers");
+            }
+        }
+    }
+    sources
+}
+
+/// The first end point of each switch.
+fn access_ends(layout: &Layout, switches: u32) -> Vec<Option<u32>> {
+    let mut ends = vec![None; switches as usize];
+    for (place, end) in layout.ends.iter().zip(0..) {
+        ends[place.switch as usize].get_or_insert(end);
+    }
+    ends
+}
+
+/// Whether programs may access configuration registers, as far as their text says: then nobody knows which links they use.
+pub fn may_access_registers(programs: &Programs) -> bool {
     let code = programs.programs.iter().flat_map(|text| &text.program.code);
     code.into_iter().any(|(instruction, _)| match instruction {
-        Instruction::Store(Source::Number(base), offset, _) => {
+        Instruction::Load(_, Source::Number(base), offset) | Instruction::Store(Source::Number(base), offset, _) => {
             base.wrapping_add(*offset) & (0xf << 60) == CONFIGURATION
         }
-        Instruction::Store(..) => true,
+        Instruction::Load(..) | Instruction::Store(..) => true,
         _ => false,
     })
+}
+
+/// Whether accesses to configuration registers may go over point-to-point channels.
+pub fn goes_in_band(scenario: &Scenario) -> bool {
+    let in_band = |of: &Programs| of.core.register_access == RegisterAccess::InBand && may_access_registers(of);
+    scenario.programs.as_ref().is_some_and(in_band)
 }
 
 /// Puts a processor at an end point.

@@ -36,6 +36,11 @@ pub struct CoreFile {
     /// Calls of collectives that a core may have under way; one more waits until an earlier one is complete.
     #[schemars(range(min = 1, max = 65_536))]
     pub outstanding_calls: u32,
+    /// How accesses to configuration registers of other switches get there.
+    pub register_access: RegisterAccess,
+    /// Accesses to registers of other switches that a core may have under way; a thread that wants one more waits.
+    #[schemars(range(min = 1, max = 4096))]
+    pub register_accesses: u32,
     /// Cycles from a pipeline through the crossbar to the CCE or a register, and as many back.
     #[schemars(range(min = 1, max = 1024))]
     pub xbar_cycles: u64,
@@ -61,12 +66,25 @@ impl Default for CoreFile {
             cce_decoders: 1,
             xbar_ports: 1,
             outstanding_calls: 64,
+            register_access: RegisterAccess::InBand,
+            register_accesses: 1,
             xbar_cycles: 1,
             interrupt_cycles: 4,
             local_memory_words: 1 << 20,
             scratchpad_words: 1 << 13,
         }
     }
+}
+
+/// How an access to a configuration register of another switch gets there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RegisterAccess {
+    /// As a request packet on the point-to-point channels, with a response back.
+    #[default]
+    InBand,
+    /// A short-cut: in the cycles of a packet that meets nobody, without a channel.
+    OutOfBand,
 }
 
 /// A multicast tree: register values that bring a message of one core to others.

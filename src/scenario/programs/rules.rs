@@ -94,7 +94,9 @@ impl Rules {
     /// Why it is not.
     pub fn store(&mut self, loaded: &Loaded, system: &mut System, store: &Store) -> Result<(), String> {
         let registers = system.registers();
-        let refused = |why: String| format!("{}: cycle {}: store of {:#x}: {why}", store.by, store.cycle, store.value);
+        let by = system.end(store.core as usize).processor().map(|processor| processor.describe(store.thread));
+        let by = by.unwrap_or_default();
+        let refused = |why: String| format!("{by}: cycle {}: store of {:#x}: {why}", store.cycle, store.value);
         let Named { switch, id, vector } =
             registers.named(store.address).map_err(|error| refused(error.to_string()))?;
         let register = {

@@ -8,7 +8,7 @@
 //!
 //! | family | what is explained | number | from | to |
 //! |---|---|---|---|---|
-//! | PIUMA ([`piuma`]) | a word of a collective or scan | word of the vector | the collective's start, or the first call of a program | the word landed, the last participant was done |
+//! | PIUMA ([`piuma`]) | a word of a collective or scan | word of the vector | the collective's start, or the first call of a program, or its first store to a register of the id since the call before | the word landed, the last participant was done |
 //! | armed ([`armed`]) | a round | data round | the root armed it | the last participant had the result |
 //! | PBV ([`pbv`]) | a round | run, from 1 | the source sent the command | the last participant had the answer |
 //! | software on the PIUMA fabric ([`hosts`]) | the rounds of the rank that was done last, and of its partners | that rank | the host's start | its last rank was done |
@@ -93,6 +93,8 @@ pub enum Kind {
     LateStart,
     /// The management agent makes the tree.
     SetUp,
+    /// Programs wrote its registers.
+    Configuration,
     /// A program's call on its way, or behind another one.
     Call,
     /// Signals of a claim on their way: ready, request, grant.
@@ -145,9 +147,10 @@ pub enum Kind {
 
 impl Kind {
     /// All of them, in the order of a packet's way.
-    pub const ALL: [Kind; 26] = [
+    pub const ALL: [Kind; 27] = [
         Kind::LateStart,
         Kind::SetUp,
+        Kind::Configuration,
         Kind::Call,
         Kind::Claim,
         Kind::ClaimHeld,
@@ -179,6 +182,7 @@ impl Kind {
         match self {
             Kind::LateStart => "late start",
             Kind::SetUp => "set-up",
+            Kind::Configuration => "configuration",
             Kind::Call => "call",
             Kind::Claim => "claim",
             Kind::ClaimHeld => "claim held",

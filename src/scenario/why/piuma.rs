@@ -45,6 +45,8 @@ pub struct Asked<'a> {
     pub last_call: Option<u64>,
     /// A word, if not the last one.
     pub packet: Option<u64>,
+    /// When programs wrote its registers for this call: first cycle, first cycle after it, and the end point; by their ends.
+    pub configured: &'a [(u64, u64, usize)],
 }
 
 /// A core that takes part in a collective.
@@ -97,6 +99,12 @@ impl<'a> Reader<'a> {
         self.plan.nodes[node as usize].kind == NodeKind::Switch
     }
 
+    /// The port of an end point.
+    fn end_port(&self, end: usize) -> u32 {
+        let first = self.plan.count(NodeKind::Switch) + self.plan.count(NodeKind::Bump);
+        self.ports.base((first + end) as u32)
+    }
+
     fn place(&self, port: u32) -> String {
         let node = self.ports.node(port);
         let name = self.system.node_name(node);
@@ -136,9 +144,7 @@ impl<'a> Reader<'a> {
         let Taker { end, job, .. } = taker;
         let words = job.landed_at().len() as u64;
         let seq = packet.unwrap_or(words.saturating_sub(1));
-        let end_base = self.plan.count(NodeKind::Switch) + self.plan.count(NodeKind::Bump);
-        let node = (end_base + end) as u32;
-        let port = self.ports.base(node);
+        let port = self.end_port(end);
         let mut until = job.end().unwrap_or(asked.end);
 
         // In the receiving core.
@@ -165,10 +171,10 @@ impl<'a> Reader<'a> {
             path.push(job.start().clamp(arrived, taken), taken, Kind::MemoryWrite, self.place(port));
             path.back(taker.called.max(arrived), Kind::Call, self.place(port));
             path.back(arrived, Kind::LateStart, self.place(port));
-            self.climb(word, port, arrived, start, jobs, &mut path)?;
+            self.climb(word, port, arrived, asked, jobs, &mut path)?;
         } else {
             let last = job.words().saturating_sub(1);
-            self.source(until, last, start, (taker, jobs), &mut path)?;
+            self.source(until, last, asked, (taker, jobs), &mut path)?;
         }
         path.finish((name, "word", seq), self.place(port), finish, last_call)
     }
@@ -227,7 +233,7 @@ impl<'a> Reader<'a> {
         mut word: Word,
         mut port: u32,
         mut arrived: u64,
-        start: u64,
+        asked: &Asked<'_>,
         jobs: &[Taker<'_>],
         path: &mut Path,
     ) -> Result<(), String> {
@@ -258,7 +264,7 @@ impl<'a> Reader<'a> {
                 path.push(sent, sent + 1, Kind::Inject, self.place(peer));
                 let end = node as usize - self.plan.count(NodeKind::Switch) - self.plan.count(NodeKind::Bump);
                 let taker = jobs.iter().find(|of| of.end == end && of.job.id() == id).ok_or("a stranger sent it")?;
-                return self.source(sent, word.2, start, (*taker, jobs), path);
+                return self.source(sent, word.2, asked, (*taker, jobs), path);
             }
             path.push(sent + post + 1, arrived, Kind::Link, link);
             path.push(sent, sent + post + 1, Kind::Switch, self.place(peer));
@@ -437,12 +443,11 @@ impl<'a> Reader<'a> {
         &self,
         sent: u64,
         number: u64,
-        start: u64,
+        asked: &Asked<'_>,
         (Taker { end, job, called }, all): (Taker<'_>, &[Taker<'_>]),
         path: &mut Path,
     ) -> Result<(), String> {
-        let node = self.plan.count(NodeKind::Switch) + self.plan.count(NodeKind::Bump) + end;
-        let port = self.ports.base(node as u32);
+        let port = self.end_port(end);
         path.phase = Phase::Inject;
         if job.start() > sent {
             return Err("a word left before its core had started".into());
@@ -470,12 +475,14 @@ impl<'a> Reader<'a> {
             path.back(ready, Kind::Claim, self.place(port));
             let last = all.iter().find(|of| of.end == last).ok_or("a stranger was ready last")?;
             called = last.called;
-            port = self
-                .ports
-                .base((self.plan.count(NodeKind::Switch) + self.plan.count(NodeKind::Bump) + last.end) as u32);
+            port = self.end_port(last.end);
         }
         path.back(called, Kind::Call, self.place(port));
-        path.back(start, Kind::LateStart, self.place(port));
+        for &(from, to, end) in asked.configured.iter().rev() {
+            path.back(to, Kind::LateStart, self.place(port));
+            path.back(from, Kind::Configuration, self.place(self.end_port(end)));
+        }
+        path.back(asked.start, Kind::LateStart, self.place(port));
         Ok(())
     }
 }
