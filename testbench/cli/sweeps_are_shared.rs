@@ -311,11 +311,10 @@ fn what_is_there_is_joined_at_any_time_to_the_same_bytes() {
     let mut child = place.begun("shared", &["--shared", "--stale", "2"]);
     let mut joined = 0;
     while child.try_wait().unwrap().is_none() {
-        if place
-            .at("shared")
-            .read_dir()
-            .is_ok_and(|mut all| all.any(|of| of.unwrap().path().join("sweep.jsonl").exists()))
-        {
+        // There is something to join as soon as a part says which sweep it is of.
+        let begun =
+            |part: &Path| fs::read_to_string(part.join("sweep.jsonl")).is_ok_and(|text| text.contains("scenarios"));
+        if place.at("shared").read_dir().is_ok_and(|mut all| all.any(|of| begun(&of.unwrap().path()))) {
             place.merged("so-far", &["shared"]);
             let table_so_far = place.table("so-far");
             assert!(table_so_far.lines().all(|line| table.lines().any(|of| of == line)), "{table_so_far}");

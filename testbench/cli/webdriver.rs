@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -109,8 +110,14 @@ impl Browser {
 
     /// The text of an element.
     pub fn text(&self, selector: &str) -> String {
-        let found = self.script(&format!("return document.querySelector({selector:?}).textContent"));
-        found.as_str().unwrap_or_default().to_owned()
+        let script = format!("return document.querySelector({selector:?}).textContent");
+        let found = || self.script(&script).as_str().unwrap_or_default().to_owned();
+        // On a busy machine a page may not have written it yet.
+        let begun = Instant::now();
+        while found().is_empty() && begun.elapsed() < Duration::from_secs(3) {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        found()
     }
 
     /// Chooses a value of a list.

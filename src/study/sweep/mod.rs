@@ -379,7 +379,9 @@ pub fn stores(folder: &Path) -> Result<Vec<Store>, SweepError> {
 fn folders(folder: &Path) -> Result<Vec<PathBuf>, SweepError> {
     let own = Store::exists(folder).then(|| folder.to_owned());
     let parts = shared::parts(folder).map_err(|error| SweepError::Write { path: folder.to_owned(), error })?;
-    Ok(own.into_iter().chain(parts).collect())
+    // A process that has just begun, or died then, has not written which sweep its part is of.
+    let has_begun = |part: &PathBuf| Store::open(part).is_ok_and(|store| store.note("text").is_some());
+    Ok(own.into_iter().chain(parts.into_iter().filter(has_begun)).collect())
 }
 
 /// The outcome of all points that are in a folder, be it shared or not.
