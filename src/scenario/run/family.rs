@@ -90,7 +90,7 @@ pub(crate) trait Family {
         if step == Step::Quiet { After::Quiet } else { After::On }
     }
 
-    /// A rule of the family that was broken; those of the fabric are the [system's](Simulation::fault).
+    /// A rule of the family that was broken; those of the fabric are the [system's](watershed_fabric::Simulation::fault).
     fn refused(&self) -> Option<&str> {
         None
     }
