@@ -220,8 +220,13 @@ fn one_line_a_sentence(help: &str) -> String {
     let mut lines: Vec<String> = Vec::new();
     for line in help.lines() {
         let indent = line.len() - line.trim_start().len();
+        // What goes on under a line of a list, and in a paragraph; a line with a colon at its end heads a list.
+        let goes_on = |before: &str| {
+            let paragraph = indent == 0 && !line.is_empty() && !before.ends_with(':');
+            if before.starts_with(' ') { indent >= 4 } else { paragraph }
+        };
         match lines.last_mut() {
-            Some(before) if indent >= 4 && !before.trim().is_empty() && before.starts_with(' ') => {
+            Some(before) if !before.trim().is_empty() && goes_on(before) => {
                 before.push(' ');
                 before.push_str(line.trim_start());
             }
@@ -296,6 +301,26 @@ mod tests {
     #[test]
     fn the_command_line_is_sound() {
         command_line().debug_assert();
+    }
+
+    #[test]
+    fn help_is_broken_by_the_terminal_only() {
+        let text = "A paragraph that is\nwritten in two lines.\n\nExamples:\n  one\n  two\n\nExit status:\n  1  goes\n     on\n  2  ends";
+        let joined = "A paragraph that is written in two lines.\n\nExamples:\n  one\n  two\n\nExit status:\n  1  goes on\n  2  ends";
+        assert_eq!(one_line_a_sentence(text), joined);
+        fn visit(command: &clap::Command, seen: &mut usize) {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            for pair in help.lines().collect::<Vec<_>>().windows(2) {
+                let text = |line: &str| !line.is_empty() && !line.starts_with(' ');
+                let heads = pair[0].ends_with(':');
+                assert!(!(text(pair[0]) && text(pair[1])) || heads, "{}: {pair:?}", command.get_name());
+                *seen += usize::from(text(pair[0]));
+            }
+            command.get_subcommands().for_each(|command| visit(command, seen));
+        }
+        let mut seen = 0;
+        visit(&command_line(), &mut seen);
+        assert!(seen > 40, "{seen} paragraphs and headings");
     }
 
     #[test]

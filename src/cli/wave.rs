@@ -171,6 +171,14 @@ fn open(file: &Path, wanted: Option<Viewer>) -> Exit {
         ));
         return Exit::Failed;
     };
+    if !has_display() {
+        complain(&format_args!(
+            "error: there is no display for {}: `watershed wave show {}` draws in the terminal",
+            viewer.program(),
+            file.display()
+        ));
+        return Exit::Failed;
+    }
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let name = file.file_name().unwrap_or_default();
     let beside = |end: &str| Some(Path::new(name).with_extension(end)).filter(|name| folder.join(name).exists());
@@ -197,6 +205,12 @@ fn open(file: &Path, wanted: Option<Viewer>) -> Exit {
             Exit::Failed
         }
     }
+}
+
+/// Whether a viewer has a display to open on: X11 and Wayland name theirs in the environment.
+fn has_display() -> bool {
+    let named = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    !cfg!(all(unix, not(target_os = "macos"))) || named("DISPLAY") || named("WAYLAND_DISPLAY")
 }
 
 /// What the first of these files is that is surely no waveform.

@@ -24,7 +24,8 @@ pub struct Golden {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 9_007_199_254_740_992_i64))]
     pub from_cycle: Option<u64>,
-    /// Last cycle of the golden wave. Default: 95 cycles after the first one, 400 in the armed family, 1500 in the PBV family.
+    /// Last cycle of the golden wave. Default: 95 cycles after the first one, 400 in the armed family, 1500 in the PBV family and in networks
+    /// of several.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 9_007_199_254_740_992_i64))]
     pub to_cycle: Option<u64>,

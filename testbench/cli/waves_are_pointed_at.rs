@@ -113,16 +113,19 @@ fn the_viewer_that_is_installed_opens_a_wave() {
     let wave = folder.path().join("w.vcd");
     let run = watershed(["run", "barrier-die", "--wave", wave.to_str().unwrap()]);
     assert_eq!(run.status, 0, "{}", run.stderr);
-    let open = |more: &[&str]| -> Output {
+    let open_on = |display: &str, more: &[&str]| -> Output {
         let output = Command::new(env!("CARGO_BIN_EXE_watershed"))
             .current_dir(root())
             .args([&["wave", "open", wave.to_str().unwrap()], more].concat())
             .env("PATH", &bin)
+            .env("DISPLAY", display)
+            .env_remove("WAYLAND_DISPLAY")
             .output()
             .unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
         Output { status: output.status.code().unwrap(), stdout: text(output.stdout), stderr: text(output.stderr) }
     };
+    let open = |more: &[&str]| open_on(":0", more);
     let nothing = open(&[]);
     assert_eq!((nothing.status, nothing.stdout.as_str()), (1, ""));
     assert!(
@@ -147,6 +150,8 @@ fn the_viewer_that_is_installed_opens_a_wave() {
         panic!("{} was not started", log.display());
     };
     let surfer = install("surfer");
+    let blind = open_on("", &[]);
+    assert!(blind.status == 1 && blind.stderr.contains("no display for surfer"), "{}", blind.stderr);
     assert_eq!(open(&[]).status, 0);
     assert_eq!(read(&surfer), "-c w.sucl w.vcd");
     let gtkwave = install("gtkwave");

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use serde_json::Value as Json;
+use similar::{ChangeTag, TextDiff};
 
 use watershed_probe::Selection;
 use watershed_scenario::result::fnv1a;
@@ -88,19 +89,30 @@ fn one_line(value: &Json) -> String {
     }
 }
 
-/// The lines between the first and the last that differ.
+/// The lines that differ, each stretch of them with the number of its first line in what was expected.
 pub fn changed_lines(expected: &str, found: &str) -> String {
-    let (a, b): (Vec<&str>, Vec<&str>) = (expected.lines().collect(), found.lines().collect());
-    let before = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
-    let after = a[before..].iter().rev().zip(b[before..].iter().rev()).take_while(|(a, b)| a == b).count();
-    let mut text = format!("  line {}\n", before + 1);
-    for (sign, lines) in [('-', &a[before..a.len() - after]), ('+', &b[before..b.len() - after])] {
-        for line in lines.iter().take(MOST_LINES) {
-            let _ = writeln!(text, "  {sign} {line}");
+    let diff = TextDiff::from_lines(expected, found);
+    let (mut text, mut shown, mut more) = (String::new(), 0, 0);
+    for stretch in diff.grouped_ops(0) {
+        if let Some(first) = stretch.first().filter(|_| shown < MOST_LINES) {
+            let _ = writeln!(text, "  line {}", first.old_range().start + 1);
         }
-        if lines.len() > MOST_LINES {
-            let _ = writeln!(text, "  {sign} ... and {} lines more", lines.len() - MOST_LINES);
+        for change in stretch.iter().flat_map(|op| diff.iter_changes(op)) {
+            let sign = match change.tag() {
+                ChangeTag::Delete => '-',
+                ChangeTag::Insert => '+',
+                ChangeTag::Equal => continue,
+            };
+            if shown < MOST_LINES {
+                let _ = writeln!(text, "  {sign} {}", change.value().trim_end_matches('\n'));
+                shown += 1;
+            } else {
+                more += 1;
+            }
         }
+    }
+    if more > 0 {
+        let _ = writeln!(text, "  ... and {more} lines more");
     }
     text
 }
@@ -289,5 +301,10 @@ mod tests {
     fn differences_are_cut_to_what_differs() {
         let shown = changed_lines("a\nb\nc\nd\n", "a\nx\nc\nd\n");
         assert_eq!(shown, "  line 2\n  - b\n  + x\n");
+        let shown = changed_lines("a\nb\nc\nd\ne\n", "x\nb\nc\ny\nd\ne\n");
+        assert_eq!(shown, "  line 1\n  - a\n  + x\n  line 4\n  + y\n", "what is equal in between is not shown");
+        let all: String = (0..50).map(|line| format!("{line}\n")).collect();
+        let shown = changed_lines(&all, "");
+        assert!(shown.ends_with("  - 39\n  ... and 10 lines more\n"), "{shown}");
     }
 }

@@ -79,7 +79,7 @@ fn defaults(scenario: &Scenario) -> Defaults {
                 "**.{top,s0_0,t0_0,g0_0}.P*.engine.{active,merged,passed}",
                 "**.{top,s0_0,t0_0,g0_0}.engine.ce.context0.{state,p_count}",
             ],
-            cycles: (start, start + 600),
+            cycles: (start, start + 1500),
             picture: &["**.{top,s1_1,t1_1,g0_0}.**.ceng.*", "**.{top,s0_0,t0_0,g0_0}.P*.engine.active"],
             picture_cycles: (start + 25, start + 50),
         },
