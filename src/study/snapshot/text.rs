@@ -303,7 +303,7 @@ mod tests {
         assert_eq!(shown, "  line 2\n  - b\n  + x\n");
         let shown = changed_lines("a\nb\nc\nd\ne\n", "x\nb\nc\ny\nd\ne\n");
         assert_eq!(shown, "  line 1\n  - a\n  + x\n  line 4\n  + y\n", "what is equal in between is not shown");
-        let all: String = (0..50).map(|line| format!("{line}\n")).collect();
+        let all: String = (0..50).map(|line| line.to_string() + "\n").collect();
         let shown = changed_lines(&all, "");
         assert!(shown.ends_with("  - 39\n  ... and 10 lines more\n"), "{shown}");
     }
