@@ -39,6 +39,9 @@
 //!  layer 1   kernel/     channels, clocked storage, wake-driven scheduling, wait-for graph   (no arithmetic in it)
 //!            arith/      formats, staged adder, multiplier, comparators, reduction tree      (no fabric in it)
 //!            probe/      signals, waves, comparison of waves, message ladders; blocks describe their registers to it
+//!             |
+//!             v
+//!  layer 0   state/      what a clocked system holds between two edges, as bytes: checkpoints
 //!            files       files that are written beside their name and then renamed; who writes which
 //!  beside    oracle/     untimed golden evaluation; shares no code with arith/ but the names of types
 //! ```
@@ -144,6 +147,7 @@ pub use watershed_piuma as piuma;
 pub use watershed_probe as probe;
 #[doc(inline)]
 pub use watershed_scenario as scenario;
+pub use watershed_state as state;
 #[doc(inline)]
 pub use watershed_study as study;
 #[doc(inline)]

@@ -41,7 +41,7 @@ use super::round::Packed;
 use super::types::{DType, Flags, Mode, SignalPolicy};
 
 /// What the comparator delivers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Selection {
     /// The smaller operand.
     Min,
@@ -60,7 +60,7 @@ pub enum Selection {
 }
 
 /// Register after stage 0, *keys*.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct Keys {
     /// An operand is a NaN.
     pub unordered: bool,
@@ -77,7 +77,7 @@ pub struct Keys {
 }
 
 /// Register after stage 1, *compare*.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct Ordered {
     /// An operand is a NaN.
     pub unordered: bool,

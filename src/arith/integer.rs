@@ -42,7 +42,7 @@ use super::round::Packed;
 use super::types::{DType, Flags};
 
 /// What the integer unit computes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Gate {
     /// a + b.
     Add,
@@ -65,7 +65,7 @@ pub enum Gate {
 }
 
 /// Register after stage 0, *extend*.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct Extended {
     /// Multiply only: the product is negative.
     pub negative: bool,
@@ -76,7 +76,7 @@ pub struct Extended {
 }
 
 /// Register after stage 1, *partial products* (a multiplication) or the operands (everything else).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct Partials {
     /// Multiply only: the product is negative.
     pub negative: bool,

@@ -59,6 +59,8 @@
 
 use std::collections::VecDeque;
 
+use watershed_state::BoxedArray;
+
 use super::bank::Bank;
 use super::lanes::lane;
 use super::types::{DType, Flags, Mode, Op};
@@ -68,7 +70,7 @@ use super::unit::{MAX_STAGES, StageRegister, Unit, cut};
 pub const MAX_RADIX: u8 = 64;
 
 /// Parameters of a tree.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct TreeCfg {
     /// Leaves (ports), 1 to 64.
     pub radix: u8,
@@ -134,12 +136,15 @@ impl TreeCfg {
 }
 
 /// Words with the ports they came from. Up to ten lie inline; more are rare and take a box.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct Operands {
     present: u64,
     low: [u64; Self::INLINE],
-    high: Option<Box<[u64; MAX_RADIX as usize - Self::INLINE]>>,
+    high: Option<High>,
 }
+
+/// Words of the ports that are not inline.
+type High = BoxedArray<u64, { MAX_RADIX as usize - Operands::INLINE }>;
 
 impl Operands {
     /// Ports that need no allocation: those of a PIUMA switch.
@@ -171,7 +176,7 @@ impl Operands {
         if index < Self::INLINE {
             self.low[index] = word;
         } else {
-            let high = self.high.get_or_insert_with(|| Box::new([0; MAX_RADIX as usize - Self::INLINE]));
+            let high = self.high.get_or_insert_with(|| High::new([0; MAX_RADIX as usize - Self::INLINE]));
             high[index - Self::INLINE] = word;
         }
         self.present |= 1 << port;
@@ -214,7 +219,7 @@ impl FromIterator<(u8, u64)> for Operands {
 }
 
 /// One wave of operands.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct TreeIn {
     /// Operation of every node.
     pub op: Op,
@@ -238,7 +243,7 @@ impl TreeIn {
 }
 
 /// The result of a wave.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct TreeOut {
     /// The reduced word.
     pub value: u64,
@@ -311,7 +316,7 @@ fn check(cfg: TreeCfg, input: &TreeIn) {
 }
 
 /// The operands of one reduction on their way through the tree; always at one level, in one stage.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
 struct Wave {
     /// `None` for a barrier.
     unit: Option<Unit>,
@@ -423,7 +428,7 @@ impl Wave {
 }
 
 /// What a tree that is not idle holds.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
 struct Pipeline {
     /// Oldest first.
     waves: VecDeque<Box<Wave>>,
@@ -500,7 +505,7 @@ impl TreeWave<'_> {
 }
 
 /// The pipelined reduction tree.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 pub struct Tree {
     cfg: TreeCfg,
     busy: Option<Box<Pipeline>>,

@@ -55,7 +55,7 @@ pub const fn cut(stages: u8) -> &'static [u8] {
 }
 
 /// What a unit computes from two lanes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Function {
     /// a + b.
     Add,
@@ -167,7 +167,7 @@ macro_rules! with_build {
 pub(super) use with_build;
 
 /// Which datapath a function and a type lead to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(super) enum Path {
     Adder { negate_b: bool },
     Multiplier,
@@ -177,7 +177,8 @@ pub(super) enum Path {
 }
 
 /// A unit with its function, type and mode selected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(into = "(Path, DType, Mode)", from = "(Path, DType, Mode)")]
 pub struct Unit {
     pub(super) path: Path,
     pub(super) dtype: DType,
@@ -189,7 +190,7 @@ pub struct Unit {
 ///
 /// The variant follows from function and segment; a real unit would have the registers of all its datapaths side by
 /// side, of which one is in use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum StageRegister {
     /// The operands at the inputs (wires, not a register).
     Operands {
@@ -224,6 +225,18 @@ pub enum StageRegister {
     IntegerPartials(integer::Partials),
     /// The finished lane.
     Done(Packed),
+}
+
+impl From<Unit> for (Path, DType, Mode) {
+    fn from(unit: Unit) -> Self {
+        (unit.path, unit.dtype, unit.mode)
+    }
+}
+
+impl From<(Path, DType, Mode)> for Unit {
+    fn from((path, dtype, mode): (Path, DType, Mode)) -> Self {
+        Self { path, dtype, mode, format: dtype.format().unwrap_or(&Format::F64) }
+    }
 }
 
 impl Unit {

@@ -55,13 +55,14 @@ use super::manage::{Message, NO_ID, Place, Verb};
 use std::sync::Arc;
 use watershed_kernel::{Cycle, Wake};
 use watershed_probe::{EnumTable, Scope};
+use watershed_state::state;
 
 /// States in waves.
 static STATES: EnumTable =
     EnumTable { name: "client", names: &["WAITING", "ASKING", "GRANTED", "REFUSED", "DELETING", "CLOSED"] };
 
 /// Where the root's business with the agent stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum ClientState {
     /// It has not asked yet.
     Waiting = 0,
@@ -100,6 +101,11 @@ pub struct Client {
     undeleted: bool,
     refused: Refusals,
 }
+
+state!(Client {
+    saved: state, deadline, attempts, asked, answered, requests, trees, refusal, undeleted, refused;
+    built: job, cfg, source
+});
 
 impl Client {
     /// Of this job, at the end point with this source address.

@@ -79,6 +79,8 @@
 //! assert_eq!(Frame::from_words(&words).unwrap().lanes[0], 40);
 //! ```
 
+mod progress;
+
 use super::admission::{Refusals, Refused};
 use super::client::Client;
 use super::engine::Assembly;
@@ -87,7 +89,7 @@ use super::job::Job;
 use super::leaf::Leaf;
 use super::manage::{self, Place};
 use super::manager::Manager;
-use super::root::{Outbox, Root, RootRound};
+use super::root::{Outbox, Root};
 use super::soft::{Message, Soft};
 use super::station::{Happening, Log, Merges, NO_TOKEN, Tokens};
 use super::stranger::{Forged, Other, Stranger, Wrong};
@@ -97,12 +99,13 @@ use std::sync::Arc;
 use watershed_fabric::{Block, Flit, Io};
 use watershed_kernel::{Cycle, Wake};
 use watershed_probe::Scope;
+use watershed_state::state;
 
 /// Any point-to-point channel: the first one is behind the set-routed ones of the system.
 pub(super) const MESSAGE: u8 = u8::MAX;
 
 /// A packet on its way out.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 struct Packet {
     due: Cycle,
     vc: u8,
@@ -154,6 +157,13 @@ pub struct End {
     log: Log,
     manage_log: Vec<manage::Logged>,
 }
+
+state!(End {
+    saved: managing, desk, assembling, long, unicast, inbox, busy_until, queues, sending, turn, over, refused, merges, log, manage_log;
+    each: roots, leaves, softs, strangers, clients;
+    boxed: manager;
+    built: source, ethernet, dead
+});
 
 impl End {
     /// An end point with nothing on it; `source` is its number, `station` its number among all that make frames in a system
@@ -704,43 +714,6 @@ impl End {
             self.over += 1;
             io.complete();
         }
-    }
-
-    /// Processes that will do nothing more, and processes in all.
-    pub fn processes(&self) -> (usize, usize) {
-        let softs = self.softs.iter().filter(|soft| !soft.is_dormant()).count();
-        (self.over as usize, self.roots.len() + self.leaves.len() + softs + self.clients.len())
-    }
-
-    /// How far the processes of a job have come: changes with every round, attempt and result. `None` if all are over, or
-    /// there is none, or the end point is dead for good.
-    pub fn advanced(&self, job: u16, now: Cycle) -> Option<u64> {
-        if self.dead_for_good(now).is_some() {
-            return None;
-        }
-        let attempts = |rounds: &[RootRound]| rounds.iter().map(|round| 1 + u64::from(round.attempts)).sum::<u64>();
-        let roots = self.roots.iter().filter(|root| root.job().number == job && !root.is_over());
-        let leaves = self.leaves.iter().filter(|leaf| leaf.job().number == job && !leaf.is_over());
-        let softs = self.softs.iter().filter(|soft| soft.job().number == job && !soft.is_over() && !soft.is_dormant());
-        let clients = self.clients.iter().filter(|client| client.job().number == job && !client.is_over());
-        let roots = roots.map(|root| attempts(root.all_rounds()));
-        let leaves = leaves.map(|leaf| 2 * leaf.results().len() as u64 + u64::from(leaf.seqno().is_some()));
-        let softs = softs.map(|soft| soft.results().len() as u64);
-        let clients = clients.map(|client| client.state() as u64 + u64::from(client.requests()));
-        let manager = self.manager.iter().filter(|manager| manager.is_busy()).map(|manager| manager.advanced());
-        roots.chain(leaves).chain(softs).chain(clients).chain(manager).reduce(|sum, one| sum + one)
-    }
-
-    /// Whether a process of a job waits for a time that will come: its start, its compute time, a time-out.
-    pub fn expects(&self, job: u16, now: Cycle) -> bool {
-        let roots = self.roots.iter().filter(|root| root.job().number == job).map(|root| root.next_wake(now));
-        let leaves = self.leaves.iter().filter(|leaf| leaf.job().number == job).map(Leaf::next_wake);
-        let softs = self.softs.iter().filter(|soft| soft.job().number == job).map(Soft::next_wake);
-        let clients = self.clients.iter().filter(|client| client.job().number == job);
-        let clients = clients.map(|client| client.next_wake(now)).chain(self.manager.iter().map(|it| it.next_wake()));
-        let mut waits = roots.chain(leaves).chain(softs).chain(clients);
-        let will = waits.any(|wake| matches!(wake, Wake::At(cycle) if cycle > now));
-        self.dead_for_good(now).is_none() && (self.is_dead(now) || will)
     }
 }
 

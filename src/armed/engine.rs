@@ -146,6 +146,7 @@ use watershed_fabric::stage_waves::{self, TagField};
 use watershed_fabric::{Flit, Io, pass_through};
 use watershed_kernel::{Cycle, Digest, Wake};
 use watershed_probe::{EnumTable, Scope};
+use watershed_state::state;
 
 /// Cycles of a time-out unit.
 pub const TIMEOUT_UNIT_CYCLES: u64 = 1024;
@@ -153,7 +154,7 @@ pub const TIMEOUT_UNIT_CYCLES: u64 = 1024;
 pub const MAX_TIMEOUT: u32 = (1 << 24) - 1;
 
 /// What happens when a frame needs a descriptor that is being written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Hazard {
     /// It waits.
     Interlock,
@@ -162,7 +163,7 @@ pub enum Hazard {
 }
 
 /// Parameters of all engines; see the module's table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct EngineCfg {
     /// Active reductions an engine can hold.
     pub descriptors: u16,
@@ -212,7 +213,7 @@ impl EngineCfg {
 static STATES: EnumTable = EnumTable { name: "descriptor", names: &["FREE", "ARMED", "PARTIAL", "MERGING"] };
 
 /// The state of one active reduction.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 struct Descriptor {
     active: bool,
     /// A read-modify-write is in the pipeline.
@@ -286,7 +287,7 @@ impl Descriptor {
 }
 
 /// A frame under assembly: the words of its flits as they come.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Assembly {
     words: [u64; FRAME_FLITS],
     flits: u16,
@@ -324,14 +325,14 @@ impl Assembly {
 }
 
 /// A frame with the token that tells it from all others (simulation only; hardware has none).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 struct Held {
     frame: Frame,
     token: u64,
 }
 
 /// A read-modify-write under way.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 struct Operation {
     descriptor: u16,
     generation: u32,
@@ -344,7 +345,7 @@ struct Operation {
 }
 
 /// What an engine has counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct EngineCounts {
     /// Arm requests that took or renewed a descriptor.
     pub armed: u64,
@@ -361,7 +362,6 @@ pub struct EngineCounts {
     /// Frames passed up because no descriptor matched.
     pub passed: u64,
     /// Frames that were not obeyed: climbing ones are dropped, descending ones go on and change nothing here.
-    #[serde(flatten)]
     pub refused: Refusals,
     /// Contributions of another operation than the first.
     pub mismatches: u64,
@@ -378,17 +378,11 @@ pub struct EngineCounts {
     /// The most descriptors that were active at a time.
     pub most_active: u64,
     /// Cycles in which arming, an expiry or a frame at the match stage waited for a port of the descriptor memory.
-    #[serde(skip_serializing_if = "is_zero")]
     pub port_wait_cycles: u64,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
-fn is_zero(number: &u64) -> bool {
-    *number == 0
-}
-
 /// The ports of the descriptor memory that are free in a cycle.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 struct Accesses {
     left: u8,
     /// An access found no free port.
@@ -406,7 +400,7 @@ impl Accesses {
 }
 
 /// What a working engine has; idle engines have none of it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 struct State {
     descriptors: Vec<Descriptor>,
     active: u16,
@@ -430,6 +424,8 @@ struct Stages {
     entering: Option<stages::Entry<QuadUnit>>,
     leaving: Option<Quad>,
 }
+
+state!(Stages { saved: unit, entering, leaving });
 
 /// What a tag of the unit's stages shows.
 pub const STAGE_TAG: [TagField; 4] = [
@@ -458,6 +454,8 @@ pub struct Engine {
     log: Log,
     stages: Option<Box<Stages>>,
 }
+
+state!(Engine { saved: counts, state, merges, log; watched: stages; built: switch, port, descriptors });
 
 impl Engine {
     /// The engine of a port of a switch; `station` is its number among all that make frames, in a system with these tokens.

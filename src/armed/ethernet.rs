@@ -51,7 +51,7 @@ use watershed_kernel::Wake;
 use watershed_probe::Scope;
 
 /// One channel of one direction.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct Lane {
     words: Vec<u64>,
     token: u64,
@@ -61,7 +61,7 @@ struct Lane {
 }
 
 /// The adapter; a bump in the wire.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct Adapter {
     lanes: [Lane; 4],
     /// Frames dropped.

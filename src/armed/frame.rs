@@ -59,7 +59,7 @@ pub const COMMAND: u8 = 0x52;
 const PAYLOAD_BYTES: u16 = 49;
 
 /// Portals header fields; stored once in the reduction state (description (95)).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, serde::Serialize, serde::Deserialize)]
 pub struct Portals {
     /// Process index at the target.
     pub target: u16,
@@ -70,7 +70,7 @@ pub struct Portals {
 }
 
 /// A reduction frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Frame {
     /// Destination: the tree and the reduction on it.
     pub address: Address,

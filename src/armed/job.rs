@@ -162,7 +162,7 @@ pub struct Job {
 }
 
 /// A round of a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Round {
     /// The data round; `None` is a barrier.
     pub data: Option<u32>,

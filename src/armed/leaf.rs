@@ -57,13 +57,14 @@ use std::sync::Arc;
 use watershed_arith::Quad;
 use watershed_kernel::{Cycle, Digest, Wake};
 use watershed_probe::{EnumTable, Scope};
+use watershed_state::state;
 
 /// States in waves.
 static STATES: EnumTable =
     EnumTable { name: "leaf", names: &["WAIT_ARM", "COMPUTING", "WAITING", "DONE", "GAVE_UP", "SOFTWARE"] };
 
 /// Where a flow's leaf stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum LeafState {
     /// Nothing has reached it yet.
     WaitArm = 0,
@@ -80,7 +81,7 @@ pub enum LeafState {
 }
 
 /// A result as a leaf got it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 pub struct LeafResult {
     /// Which round.
     pub round: Round,
@@ -120,6 +121,11 @@ pub struct Leaf {
     resent: u64,
     refused: Refusals,
 }
+
+state!(Leaf {
+    saved: trees, state, step, ready, contribution, armed, sent, awaited, floor, entered, patience_ends, results, resent, refused;
+    built: job, flow, rank, source, wrong_op
+});
 
 impl Leaf {
     /// The leaf with this rank of a flow, at the end point with this source address.

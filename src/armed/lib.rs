@@ -81,6 +81,7 @@ use watershed_fabric::traffic::Beside;
 use watershed_fabric::{Block, Io, Network};
 use watershed_kernel::{Cycle, Wake};
 use watershed_probe::Scope;
+use watershed_state::state;
 
 /// What stands in the wires of an armed system.
 #[derive(Clone, Debug)]
@@ -92,6 +93,14 @@ pub enum Wired {
     /// The edge port of an Ethernet NIC.
     Adapter(Box<Adapter>),
 }
+
+state!(
+    enum Wired {
+        Engine,
+        Fault,
+        Adapter,
+    }
+);
 
 impl Wired {
     /// The engine, if it is one.

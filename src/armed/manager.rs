@@ -69,6 +69,7 @@ use std::sync::Arc;
 use watershed_fabric::topology::EndPlace;
 use watershed_kernel::{Cycle, Wake};
 use watershed_probe::{EnumTable, Scope};
+use watershed_state::state;
 
 /// Phases in waves.
 static STATES: EnumTable = EnumTable { name: "agent", names: &["IDLE", "COMPUTING", "ERASING", "WRITING", "UNDOING"] };
@@ -116,14 +117,14 @@ pub struct ManagerCounts {
 }
 
 /// A request under way to the agent, part by part.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 struct Collected {
     first: Message,
     parts: Vec<Option<Message>>,
 }
 
 /// Where a request stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 enum Phase {
     Computing = 1,
     Erasing = 2,
@@ -133,7 +134,7 @@ enum Phase {
 }
 
 /// The request that is served.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 struct Work {
     request: Message,
     members: Vec<u32>,
@@ -148,7 +149,7 @@ struct Work {
 }
 
 /// An order under way.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 struct Sent {
     switch: u32,
     change: Change,
@@ -183,6 +184,11 @@ pub struct Manager {
     counts: ManagerCounts,
     refused: Refusals,
 }
+
+state!(Manager {
+    saved: book, collecting, queue, work, sent, number, trees, keys, answered, counts, refused;
+    built: source, cfg, agent, ends, roots
+});
 
 impl Manager {
     /// An agent at this end point; `roots` are the end points of the jobs' roots, `book` the tables as they are before the run.

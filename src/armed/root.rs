@@ -66,12 +66,13 @@ use std::sync::Arc;
 use watershed_arith::{Quad, ResultCode};
 use watershed_kernel::{Cycle, Digest, Wake};
 use watershed_probe::{EnumTable, Scope};
+use watershed_state::state;
 
 /// States in waves.
 static STATES: EnumTable = EnumTable { name: "root", names: &["IDLE", "GATHERING", "DONE", "FAILED", "SOFTWARE"] };
 
 /// Where a flow's root stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum RootState {
     /// Not started.
     Idle = 0,
@@ -100,7 +101,7 @@ pub enum RoundEnd {
 }
 
 /// What the root knows of a round.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct RootRound {
     /// Which round.
     pub round: Round,
@@ -131,7 +132,7 @@ pub struct RootRound {
 }
 
 /// What one tree has brought in this attempt.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct Gathered {
     first: Option<Frame>,
     quad: Quad,
@@ -158,6 +159,11 @@ pub struct Root {
     rounds: Vec<RootRound>,
     refused: Refusals,
 }
+
+state!(Root {
+    saved: trees, state, step, seqno, gathered, own_ready, deadline, last, rounds, refused;
+    built: job, flow, source
+});
 
 /// Frames a process wants to send, each with its token.
 pub type Outbox = Vec<(Frame, u64)>;

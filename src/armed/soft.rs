@@ -57,13 +57,14 @@ use watershed_arith::Quad;
 use watershed_arith::quad::Opcode;
 use watershed_kernel::{Cycle, Wake};
 use watershed_probe::{EnumTable, Scope};
+use watershed_state::state;
 
 /// States in waves.
 static STATES: EnumTable =
     EnumTable { name: "software", names: &["IDLE", "COMPUTING", "GATHERING", "WAITING", "DONE", "GAVE_UP", "DORMANT"] };
 
 /// Where a rank stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum SoftState {
     /// Not started.
     Idle = 0,
@@ -82,7 +83,7 @@ pub enum SoftState {
 }
 
 /// A message a rank wants to send.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Message {
     /// To the end point of this rank.
     pub to: u32,
@@ -93,7 +94,7 @@ pub struct Message {
 }
 
 /// A result as a rank has it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 pub struct SoftResult {
     /// The data round.
     pub round: u32,
@@ -108,7 +109,7 @@ pub struct SoftResult {
 }
 
 /// What a message brought.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 struct Brought {
     quad: Quad,
     token: u64,
@@ -134,6 +135,11 @@ pub struct Soft {
     results: Vec<SoftResult>,
     refused: Refusals,
 }
+
+state!(Soft {
+    saved: state, round, ready, deadline, arrived, result, rounds, results, refused;
+    built: job, rank, source
+});
 
 impl Soft {
     /// A rank of a job, at the end point with this source address.

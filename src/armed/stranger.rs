@@ -10,6 +10,7 @@ use super::manage::{Message, NO_ID, Place, Verb};
 use super::tables::{DOWN, MANAGE, Managed, UP};
 use std::sync::Arc;
 use watershed_kernel::Cycle;
+use watershed_state::state;
 
 /// What a stranger's frames have wrong (requirement R-ERR-1, interference).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +74,8 @@ pub struct Stranger {
     pub(super) next: Cycle,
     pub(super) sent: u64,
 }
+
+state!(Stranger { saved: next, sent; built: job, wrong, forged, from, until, every });
 
 impl Stranger {
     /// A stranger.

@@ -45,6 +45,7 @@ use watershed_fabric::routing::Routes;
 use watershed_fabric::topology::{EndPlace, Neighbours};
 use watershed_fabric::{self as fabric, At, Flit, Join, JoinCx, JoinOut, PortSet, Route, Shares, Vcs};
 use watershed_kernel::{Cycle, Rng, Wake};
+use watershed_state::{Loader, Mismatch, Saver, State, state};
 
 /// Words of a port set: switches of this family have up to 255 external ports.
 pub const WORDS: usize = 4;
@@ -63,7 +64,7 @@ pub const CHANNELS: u8 = 2;
 pub const MANAGE: u8 = CHANNELS;
 
 /// One multicast entry of one switch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Entry {
     /// Multicast id.
     pub multicast_id: u16,
@@ -138,6 +139,11 @@ pub struct Tables {
     pub first_channel: u8,
     staged: Staged,
 }
+
+state!(Tables {
+    saved: entries, staged;
+    built: cfg, names, discard, routes, managed, shares, first_channel
+});
 
 /// The management agent as switches know it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -227,7 +233,7 @@ impl Ways {
 }
 
 /// The change of an entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Change {
     /// It is written, in the place of one with its id.
     Write(Entry),
@@ -240,6 +246,15 @@ pub enum Change {
 struct Staged {
     any: AtomicBool,
     list: Mutex<Vec<(u32, Change)>>,
+}
+
+/// Changes of a cycle are made at its end, so between two cycles there are none.
+impl State for Staged {
+    fn save(&self, _: &mut Saver) {}
+
+    fn load(&mut self, _: &mut Loader<'_>) -> Result<(), Mismatch> {
+        Ok(())
+    }
 }
 
 impl Clone for Staged {
@@ -507,7 +522,7 @@ impl fabric::Tables<WORDS> for Tables {
 /// The agent has one order under way at a switch, so one register with the last number tells a repeated or late order from a
 /// new one *chosen*. Timing: an order whose tail was granted in cycle t is carried out in t + post + 1 + `write_cycles`;
 /// its answer enters the crossbar flit by flit from then on.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct Discard {
     /// Frames that ended here.
     pub frames: u64,
@@ -515,7 +530,7 @@ pub struct Discard {
 }
 
 /// What the internal port has of the agent's orders.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct Desk {
     assembling: BTreeMap<u16, Assembly>,
     /// Orders and the cycle in which they can first be seen.

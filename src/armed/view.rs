@@ -3,6 +3,7 @@
 use super::{Discard, End, Tables, Wired};
 use watershed_fabric::traffic::MayHaveTraffic;
 use watershed_fabric::{self as fabric, Block, Holds, Join, Network, Simulation};
+use watershed_state::State;
 
 /// Blocks of a system, in the order of their numbers.
 pub type Blocks<'a, B> = Box<dyn Iterator<Item = &'a B> + 'a>;
@@ -28,10 +29,10 @@ const EVERYWHERE: &str = "a system that the family has a part of";
 
 impl<T, J, B, E, const W: usize> View for Network<T, J, B, E, W>
 where
-    T: fabric::Tables<W> + Holds<Tables> + Sync,
-    J: Join<Tables = T> + Holds<Discard> + Clone + Send,
-    B: Block<Tables = T> + Holds<Wired> + Send,
-    E: Block<Tables = T> + Holds<End> + MayHaveTraffic + Send,
+    T: fabric::Tables<W> + Holds<Tables> + State + Sync,
+    J: Join<Tables = T> + Holds<Discard> + Clone + Send + State,
+    B: Block<Tables = T> + Holds<Wired> + Send + State,
+    E: Block<Tables = T> + Holds<End> + MayHaveTraffic + Send + State,
 {
     fn tables(&self) -> &Tables {
         self.tables.part().expect(EVERYWHERE)

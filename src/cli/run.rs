@@ -12,6 +12,7 @@ use super::talk::{self, Took, note, step};
 use super::{Exit, complain, output, print, print_painted, shown};
 use watershed_files::{self as files, Draft};
 use watershed_probe::ladder::{COLUMNS, Ladder};
+use watershed_scenario::checkpoint::{Checkpoint, Checkpoints};
 use watershed_scenario::expr::Expr;
 use watershed_scenario::result::Document;
 use watershed_scenario::run::{RunError, RunOptions, TriggerOptions, WaveOptions};
@@ -30,6 +31,8 @@ Examples:
   watershed run goal-mesh --perfetto ranks.json
   watershed run goal-mesh --workload traces/astra-sim/all_gather/16npus_1MB/all_gather
   watershed run allreduce-die --wave die.vcd --signals '**.ceng.**' --wave-window 0..200
+  watershed run uniform-mesh --checkpoint-every 1000 --out out
+  watershed run uniform-mesh --resume out/uniform-mesh.checkpoint --out out
   watershed run allreduce-die --set 'job.0.elements=64' --set link.latency_ns=25 --json
 
 Exit status:
@@ -104,6 +107,8 @@ pub(super) struct Arguments {
     /// Evaluate a large system of any family with N threads; results do not change. A waveform needs one thread
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=64))]
     threads: usize,
+    #[command(flatten)]
+    checkpoints: CheckpointArguments,
     /// Leave out link monitors and the golden evaluation
     #[arg(long)]
     no_checks: bool,
@@ -112,6 +117,29 @@ pub(super) struct Arguments {
     flip: Option<Fault>,
     #[command(flatten)]
     _every: talk::Every,
+}
+
+/// Where a run that may be killed is kept, and where one goes on.
+#[derive(Debug, Args)]
+struct CheckpointArguments {
+    /// Write a checkpoint about every N cycles, and when the run is stopped: --resume goes on from it, with the same results as a run that was never stopped
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    checkpoint_every: Option<u64>,
+    /// The file of the checkpoints, each of which replaces the one before [default: NAME.checkpoint, in the folder of --out]
+    #[arg(long, value_name = "FILE", requires = "checkpoint_every")]
+    checkpoint: Option<PathBuf>,
+    /// Go on from a checkpoint of this scenario; options that decide what a run keeps, such as --wave and --threads, are those of the run that wrote it. A waveform begins in the cycle of the checkpoint
+    #[arg(long, value_name = "FILE", conflicts_with = "estimate_wave")]
+    resume: Option<PathBuf>,
+}
+
+impl CheckpointArguments {
+    /// What a run of this scenario writes.
+    fn written(&self, stem: &str, out: Option<&Path>) -> Option<Checkpoints> {
+        let every = self.checkpoint_every?;
+        let file = self.checkpoint.clone().unwrap_or_else(|| PathBuf::from(format!("{stem}.checkpoint")));
+        Some(Checkpoints { path: output::place(out, &file), every })
+    }
 }
 
 /// A message ladder, and how much of the run it shows.
@@ -153,6 +181,12 @@ struct Fault {
     id: u16,
     word: u64,
     mask: u64,
+}
+
+impl Fault {
+    fn flip(&self) -> run::Flip<'_> {
+        run::Flip { switch: &self.switch, id: self.id, word: self.word, mask: self.mask }
+    }
 }
 
 /// Reads `SWITCH:ID:WORD:MASK`; the mask may be hexadecimal with `0x`.
@@ -349,6 +383,7 @@ fn execute(arguments: &Arguments) -> Result<Exit, RunError> {
     asked_in_vain(arguments, &loaded)?;
     let stem = arguments.scenario.stem();
     let wave = wave_options(arguments, &loaded);
+    let checkpoints = arguments.checkpoints.written(&stem, arguments.out.as_deref());
     let _claims = match output::claim(&outputs(arguments, &loaded, wave.as_ref()), &loaded.inputs()) {
         Ok(claims) => claims,
         Err(clash) => {
@@ -363,24 +398,22 @@ fn execute(arguments: &Arguments) -> Result<Exit, RunError> {
     }
     let meter = Meter::new();
     let hook = |progress| meter.update(&progress);
+    let resume = arguments.checkpoints.resume.as_deref().map(Checkpoint::read).transpose()?;
     let options = RunOptions {
         wave: wave.as_ref(),
         order_seed: arguments.order_seed,
         no_skip: arguments.no_skip,
         no_checks: arguments.no_checks,
         all_links: arguments.all_links,
-        flip: arguments.flip.as_ref().map(|fault| run::Flip {
-            switch: &fault.switch,
-            id: fault.id,
-            word: fault.word,
-            mask: fault.mask,
-        }),
+        flip: arguments.flip.as_ref().map(Fault::flip),
         ladder: arguments.ladder.file.is_some(),
         record: arguments.record.as_deref(),
         why: None,
         timeline: false,
         threads: arguments.threads,
         stop_cycle: None,
+        checkpoints: checkpoints.as_ref(),
+        resume: resume.as_ref(),
         hook: Some(&hook),
     };
     let outcome = run::run(&loaded, &options);
@@ -429,7 +462,7 @@ fn execute(arguments: &Arguments) -> Result<Exit, RunError> {
     if let (Some(wave), Some(_)) = (&wave, &result.wave) {
         written.push(Written::new("wave", wave.path.clone()).over(had_wave.then_some("replaced")));
     }
-    lost.extend(result.wave_error);
+    lost.extend(result.wave_error.into_iter().chain(result.checkpoint_error));
     if arguments.json {
         print(&json());
     } else {
@@ -465,6 +498,8 @@ fn outputs(arguments: &Arguments, loaded: &Loaded, wave: Option<&WaveOptions>) -
         outputs
             .extend([path.clone(), path.with_extension("gtkw"), path.with_extension("sucl")].map(|at| ("--wave", at)));
     }
+    let checkpoints = arguments.checkpoints.written(&arguments.scenario.stem(), arguments.out.as_deref());
+    outputs.extend(checkpoints.map(|of| ("--checkpoint-every", of.path)));
     outputs.extend(arguments.perfetto.iter().map(|path| ("--perfetto", arguments.place(path))));
     outputs.extend(arguments.ladder.file.iter().map(|path| ("--ladder", arguments.place(path))));
     if let Some(block) = &arguments.record {

@@ -13,6 +13,7 @@
 use super::division::{Division, Place};
 use super::span::Span;
 use std::ops::{Index, IndexMut, Range};
+use watershed_state::{State, state};
 
 /// The stretch.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +21,8 @@ pub(super) struct Arena<T> {
     items: Vec<T>,
     from: usize,
 }
+
+state!([T: State] Arena<T> { each: items; built: from });
 
 impl<T> Arena<T> {
     /// Items whose first has the number `from`.
@@ -95,6 +98,8 @@ pub(super) struct NodeArena<T> {
     items: Vec<T>,
     span: Span,
 }
+
+state!([T: State] NodeArena<T> { each: items; built: span });
 
 impl<T: Clone> NodeArena<T> {
     /// The nodes of a part of a list of all nodes.

@@ -2,6 +2,7 @@
 
 use super::span::Span;
 use watershed_kernel::{Alarms, Cycle, WakeSet};
+use watershed_state::state;
 
 /// A set of nodes of a part.
 #[derive(Clone, Debug)]
@@ -9,6 +10,8 @@ pub(super) struct Awake {
     set: WakeSet,
     span: Span,
 }
+
+state!(Awake { saved: set; built: span });
 
 impl Awake {
     pub fn new(span: Span) -> Awake {
@@ -49,6 +52,8 @@ pub(super) struct NodeAlarms {
     alarms: Alarms,
     span: Span,
 }
+
+state!(NodeAlarms { saved: alarms; built: span });
 
 impl NodeAlarms {
     pub fn new(span: Span) -> NodeAlarms {

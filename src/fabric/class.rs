@@ -28,7 +28,7 @@ use super::tables::Tables;
 use super::unicast::{Here, bits};
 
 /// What is known of the requests for an output.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Classes {
     /// Highest and lowest class of this cycle's requests.
     highest: u8,
@@ -52,7 +52,7 @@ impl Classes {
 }
 
 /// What the allocators of all switches know of classes; nothing where packets have none.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct ClassRegisters {
     /// Per output port: what is known of the packets that ask for its channels.
     asking: Vec<Classes>,

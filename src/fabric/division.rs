@@ -70,6 +70,18 @@ pub(super) struct Place {
 }
 
 impl Division {
+    /// Engines in the wire by the parts they belong to.
+    pub fn by_part<B>(&self, bumps: Vec<B>) -> Vec<Vec<B>> {
+        if self.len() == 1 {
+            return vec![bumps];
+        }
+        let mut parts: Vec<Vec<B>> = (0..self.len()).map(|_| Vec::new()).collect();
+        for (bump, place) in bumps.into_iter().zip(&**self.places()) {
+            parts[place.part as usize].push(bump);
+        }
+        parts
+    }
+
     /// At most this many parts of about equally many grains of switches. A part has the engines in the wire of its
     /// switches and their end points too, as far as end points are numbered in the order of their switches.
     pub fn new(plan: &Plan, parts: Parts) -> Division {

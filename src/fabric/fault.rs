@@ -38,7 +38,7 @@ pub trait View {
 }
 
 /// What happens to a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Effect {
     /// It is lost.
     Drop,
@@ -53,7 +53,7 @@ pub enum Effect {
 }
 
 /// Which way a frame goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Way {
     /// Frames that climb, whichever end of the link is nearer to a root.
     Up,
@@ -79,7 +79,7 @@ impl Way {
 }
 
 /// A fault: what happens to which frames.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Fault {
     /// What happens.
     pub effect: Effect,
@@ -98,7 +98,7 @@ pub struct Fault {
 }
 
 /// The link layer around the fault site.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct LinkLayer {
     /// Repeated frames are recognised by their number on the link and removed.
     pub sequence_check: bool,
@@ -113,7 +113,7 @@ impl Default for LinkLayer {
 }
 
 /// What a link did to frames.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct FaultCounts {
     /// Lost.
     pub dropped: u64,
@@ -128,23 +128,15 @@ pub struct FaultCounts {
     /// Swallowed by a dead link, point-to-point packets included.
     pub dead: u64,
     /// Sent again by link-layer replay.
-    #[serde(skip_serializing_if = "is_zero")]
     pub replayed: u64,
     /// Given up by link-layer replay.
-    #[serde(skip_serializing_if = "is_zero")]
     pub given_up: u64,
     /// Acknowledgements of link-layer replay.
-    #[serde(skip_serializing_if = "is_zero")]
     pub acknowledgements: u64,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
-fn is_zero(number: &u64) -> bool {
-    *number == 0
-}
-
 /// What was decided about the frame at the head of a channel.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(super) enum Fate {
     #[default]
     Undecided,
@@ -159,7 +151,7 @@ pub(super) enum Fate {
 }
 
 /// One channel of one direction.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct Lane {
     fate: Fate,
     flits: u16,
@@ -183,7 +175,7 @@ impl Lane {
 }
 
 /// The faults of a link, and the luck they have.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub(super) struct Faults {
     list: Vec<Fault>,
     rng: Rng,
@@ -224,7 +216,7 @@ pub(super) struct Faults {
 /// assert_eq!(left, [(10, 1, 7), (12, 1, 9)]);
 /// assert_eq!(bench.block().0.counts().dropped, 1);
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct FaultyLink {
     faults: Faults,
     layer: LinkLayer,

@@ -209,7 +209,8 @@ pub trait Block {
 }
 
 /// The engine of switches that have none.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
 pub struct NoJoin<T>(std::marker::PhantomData<T>);
 
 impl<T> Default for NoJoin<T> {
@@ -237,7 +238,8 @@ impl<T> Join for NoJoin<T> {
 }
 
 /// The bump of families that have none.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
+#[serde(bound = "")]
 pub struct NoBump<T>(std::marker::PhantomData<T>);
 
 impl<T> Block for NoBump<T> {

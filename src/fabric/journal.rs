@@ -8,7 +8,7 @@ use super::{Flit, Network, Tables, Tag};
 use watershed_kernel::Cycle;
 
 /// What happened to a flit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Moved {
     /// It came into the queue of a port, and may be served from cycle `ready` on.
     Entered {
@@ -30,7 +30,7 @@ pub enum Moved {
 }
 
 /// One entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Entry {
     /// When.
     pub cycle: Cycle,
@@ -45,7 +45,7 @@ pub struct Entry {
 }
 
 /// The journal of a system.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct Journal {
     /// All entries, cycle by cycle; the order of those of a cycle says nothing but that a flit leaves before it is sent.
     pub entries: Vec<Entry>,

@@ -25,6 +25,7 @@ use super::{Block, Flit, Join, NodeKind, Plan, PortSet, RouterCfg, arbiter::Poli
 use crate::topology::Shape;
 use std::borrow::Cow;
 use watershed_kernel::{Autopsy, Cycle, Rng, WaitFor, Wake};
+use watershed_state::{State, state};
 
 /// The parameters of all switches of a system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,6 +135,12 @@ pub struct Network<T, J, B, E, const W: usize> {
     shape: Option<Shape>,
 }
 
+state!([T: State, J: State, B: State, E: State, const W: usize] Network<T, J, B, E, W> {
+    saved: first, order, tables, alive_until;
+    each: others;
+    built: waves, plan, cfg, evaluation, switches, all_bumps, vc_names, division, window, threads, shape
+});
+
 /// Nodes awake in the other parts from which on a cycle is given to threads: below, starting them takes longer than the work.
 const WORTH_A_THREAD: usize = 256;
 
@@ -156,6 +163,12 @@ pub(super) struct Part<J, B, E, const W: usize> {
     pub(super) alive_until: Cycle,
 }
 
+state!([J: State, B: State, E: State, const W: usize] Part<J, B, E, W> {
+    saved: wires, arbiters, forks, joins, ends, awake, due, alive_until;
+    each: bumps;
+    built: scratch, idle_join, first_bump
+});
+
 /// What all parts look at while a cycle runs.
 pub(super) struct Common<'a, T> {
     pub tables: &'a T,
@@ -170,18 +183,6 @@ fn tail<X>(items: &mut Vec<X>, at: usize) -> Vec<X> {
     let mut tail = if at == 0 { std::mem::take(items) } else { items.split_off(at) };
     tail.shrink_to_fit();
     tail
-}
-
-/// Engines in the wire by the parts they belong to.
-fn by_part<B>(bumps: Vec<B>, division: &Division) -> Vec<Vec<B>> {
-    let mut parts: Vec<Vec<B>> = (0..division.len()).map(|_| Vec::new()).collect();
-    if division.len() == 1 {
-        return vec![bumps];
-    }
-    for (bump, place) in bumps.into_iter().zip(&**division.places()) {
-        parts[place.part as usize].push(bump);
-    }
-    parts
 }
 
 /// The blocks of a system that are not switches.
@@ -251,8 +252,7 @@ where
         let ports = if plan.vcs.unicast == 0 { 0 } else { all };
         let (mut joins, mut ends) = (blocks.joins, blocks.ends);
         let all_bumps = blocks.bumps.len() as u32;
-        let mut bumps = by_part(blocks.bumps, &division);
-        let threads = parts.threads;
+        let (mut bumps, threads) = (division.by_part(blocks.bumps), parts.threads);
         let mut parts = Vec::with_capacity(division.len());
         // From the last part on, so that each takes the end of what is left.
         for (part, wires) in wires.into_iter().enumerate().rev() {

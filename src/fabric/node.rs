@@ -13,9 +13,10 @@ use super::arena::{Arena, NodeArena};
 use super::division::Division;
 use bitfield::bitfield;
 use std::ops::{Index, IndexMut};
+use watershed_state::{Loader, Mismatch, Saver, State, state};
 
 /// What the allocators of a switch scan: 64 of its input queues a word, one bit a queue. 24 bytes.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Masks {
     /// Something is queued.
     pub occupied: u64,
@@ -53,6 +54,20 @@ pub(super) struct NodeInfo {
     pub flags: Flags,
     /// Its queue bits if they fit one word. Else `occupied` has the number of their first word among [`Nodes::wide`].
     bits: Masks,
+}
+
+impl State for NodeInfo {
+    fn save(&self, to: &mut Saver) {
+        to.value(&(self.flags.0, self.bits));
+    }
+
+    /// Whether a waveform records something of it is not part of the state.
+    fn load(&mut self, from: &mut Loader<'_>) -> Result<(), Mismatch> {
+        let traced = self.flags.traced();
+        (self.flags.0, self.bits) = from.value()?;
+        self.flags.set_traced(traced);
+        Ok(())
+    }
 }
 
 impl NodeInfo {
@@ -94,6 +109,8 @@ pub(super) struct Nodes {
     wide: Arena<Masks>,
     vc_shift: u32,
 }
+
+state!(Nodes { saved: records, wide; built: vc_shift });
 
 /// Numbers the ports of all nodes part by part, and the words of queue bits that do not fit a record. Returns for every
 /// part its first port and its first such word, and behind them how many there are.

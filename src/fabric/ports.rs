@@ -14,6 +14,7 @@
 use super::arena::Arena;
 use super::waits::Waits;
 use std::collections::BTreeMap;
+use watershed_state::state;
 
 /// No port, no pool entry.
 pub(super) const NONE: u32 = u32::MAX;
@@ -42,7 +43,7 @@ impl Link {
 }
 
 /// What allocation asks about all channels of an output at once.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 pub(super) struct Gate {
     /// Channels nobody holds, a bit each.
     pub free: u32,
@@ -51,7 +52,7 @@ pub(super) struct Gate {
 }
 
 /// Output side of a virtual channel of a port: credits and owner.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Output {
     /// Free places at the far end, as far as this side knows.
     pub credits: u16,
@@ -66,7 +67,7 @@ pub(super) struct Output {
 }
 
 /// Traffic of one direction of a link.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct LinkCount {
     /// Flits of set-routed (collective) channels.
     pub set: u64,
@@ -85,7 +86,7 @@ pub struct LinkCount {
 }
 
 /// The low halves of the counters of a port; the high halves are in [`Carries`].
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct Counters {
     set: u16,
     unicast: u16,
@@ -101,6 +102,8 @@ pub(super) struct Carries {
     pub waits: Option<Box<Waits>>,
 }
 
+state!(Carries { saved: high; boxed: waits });
+
 /// A record; see the module's text.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
@@ -110,6 +113,8 @@ pub(super) struct Port {
     counters: Counters,
     channels: [Output; 1 << CHANNELS],
 }
+
+state!(Port { saved: gate, counters, channels; built: link });
 
 impl Port {
     /// Of a port without a link and without credits.
@@ -174,6 +179,8 @@ pub(super) struct Ports {
     /// What the counters carried over.
     pub carries: Carries,
 }
+
+state!(Ports { saved: records, carries; built: vc_shift });
 
 impl Ports {
     /// `count` ports without links, the first of which has the number `from`, with `1 << vc_shift` channels each. Where link

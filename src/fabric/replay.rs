@@ -86,7 +86,7 @@ use super::{Flit, Io};
 use watershed_kernel::{Cycle, Wake};
 
 /// Parameters of link-layer replay; see the module's table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Reliability {
     /// Frames a transmitter keeps.
     pub replay_frames: u16,
@@ -103,7 +103,7 @@ pub struct Reliability {
 }
 
 /// A frame in the replay buffer.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 struct Kept {
     number: u64,
     flits: Vec<Flit>,
@@ -111,7 +111,7 @@ struct Kept {
 }
 
 /// What travels with each flit of a frame.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 struct Sent {
     flit: Flit,
     number: u64,
@@ -122,7 +122,7 @@ struct Sent {
 }
 
 /// An acknowledgement.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 struct Answer {
     vc: u8,
     /// The next number the receiver wants.
@@ -134,7 +134,7 @@ struct Answer {
 }
 
 /// The sending end of a channel.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct Transmitter {
     kept: VecDeque<Kept>,
     /// Numbers given so far.
@@ -155,7 +155,7 @@ struct Transmitter {
 }
 
 /// The receiving end of a channel.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct Receiver {
     coming: Vec<Flit>,
     next: u64,
@@ -170,7 +170,7 @@ struct Receiver {
 }
 
 /// One channel of one direction.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct Lane {
     transmitter: Transmitter,
     wire: VecDeque<(Cycle, Sent)>,
@@ -178,7 +178,7 @@ struct Lane {
 }
 
 /// What the link did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ReplayCounts {
     /// Frames sent again.
     pub replayed: u64,
@@ -191,7 +191,7 @@ pub struct ReplayCounts {
 }
 
 /// A link that replays.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Replay {
     cfg: Reliability,
     lanes: Vec<Lane>,

@@ -8,6 +8,7 @@ use crate::traffic::{MayHaveTraffic, Traffic};
 use std::borrow::Cow;
 use watershed_kernel::{Autopsy, Cycle};
 use watershed_probe::{TraceError, Tracer};
+use watershed_state::{Loader, Mismatch, Saver, State};
 
 /// A system under way; see the methods of the same names of [`Network`].
 pub trait Simulation {
@@ -87,14 +88,21 @@ pub trait Simulation {
     /// # Errors
     /// Where they do not.
     fn head_waits_add_up(&self) -> Result<(), String>;
+    /// Appends what the clock has changed since it was built.
+    fn save(&self, to: &mut Saver);
+    /// Goes on from a state that was saved; everything that is built is built already, and what looks at it looks.
+    ///
+    /// # Errors
+    /// The state is that of another system.
+    fn load(&mut self, from: &mut Loader<'_>) -> Result<(), Mismatch>;
 }
 
 impl<T, J, B, E, const W: usize> Simulation for Network<T, J, B, E, W>
 where
-    T: Tables<W> + Sync,
-    J: Join<Tables = T> + Clone + Send,
-    B: Block<Tables = T> + Send,
-    E: Block<Tables = T> + MayHaveTraffic + Send,
+    T: Tables<W> + State + Sync,
+    J: Join<Tables = T> + State + Clone + Send,
+    B: Block<Tables = T> + State + Send,
+    E: Block<Tables = T> + State + MayHaveTraffic + Send,
 {
     fn now(&self) -> Cycle {
         Network::now(self)
@@ -238,5 +246,15 @@ where
 
     fn head_waits_add_up(&self) -> Result<(), String> {
         Network::head_waits_add_up(self)
+    }
+
+    fn save(&self, to: &mut Saver) {
+        State::save(self, to);
+    }
+
+    fn load(&mut self, from: &mut Loader<'_>) -> Result<(), Mismatch> {
+        State::load(self, from)?;
+        self.look_at_all();
+        Ok(())
     }
 }

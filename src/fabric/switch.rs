@@ -34,6 +34,7 @@ use super::wires::Wires;
 use super::{Join, JoinCx, PortSet, Queued, Vcs, forward, unicast};
 use std::ops::Range;
 use watershed_kernel::Wake;
+use watershed_state::state;
 
 /// The pipeline of a switch: how many cycles a packet spends in each of its steps.
 ///
@@ -120,6 +121,11 @@ pub(super) struct Arbiters<const W: usize> {
     pub timer_q: Vec<u32>,
 }
 
+state!([const W: usize] Arbiters<W> {
+    saved: set, input, output, accept, va_cursor_q, va_grant_q, va_ports, classes, timer_q;
+    built: first_switch
+});
+
 impl<const W: usize> Arbiters<W> {
     pub fn new(cfg: &SwitchCfg, switches: Range<u32>, widest: usize, vcs: Vcs, ports: usize, vc_shift: u32) -> Self {
         let router = &cfg.router;
@@ -150,7 +156,7 @@ impl<const W: usize> Arbiters<W> {
 pub(super) const NO_TIMER: u32 = u32::MAX;
 
 /// One copy of a multicast of several flits.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 pub(super) struct Branch {
     pub port: u16,
     pub sent: u16,
@@ -160,7 +166,7 @@ pub(super) struct Branch {
 }
 
 /// A multicast of several flits under way at one input queue.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Fork {
     pub branches: Vec<Branch>,
     /// Flits that all copies have read and that left the queue.
@@ -168,7 +174,7 @@ pub(super) struct Fork {
 }
 
 /// All forks of a system.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Forks {
     records: Vec<Fork>,
     free: Vec<u16>,

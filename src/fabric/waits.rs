@@ -23,9 +23,10 @@
 
 use std::collections::BTreeMap;
 use watershed_kernel::Cycle;
+use watershed_state::BoxedArray;
 
 /// What a flit at the head of a queue waited for in a cycle; see the module's table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 #[repr(u8)]
 pub enum Cause {
     /// No credit.
@@ -83,7 +84,7 @@ impl Cause {
 }
 
 /// Cycles by cause.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct WaitCycles([u64; Cause::ALL.len()]);
 
 impl WaitCycles {
@@ -120,7 +121,7 @@ impl WaitCycles {
 }
 
 /// Cycles that flits waited at the heads of queues, by where they went.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct HeadWaits {
     /// Out of queues of switches, onto links.
     pub links: WaitCycles,
@@ -152,7 +153,7 @@ impl HeadWaits {
 }
 
 /// A flit that waits: since when for what, and what it has waited for before.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct Open {
     since: Cycle,
     cause: Option<Cause>,
@@ -180,7 +181,7 @@ impl Open {
 }
 
 /// Registers of an output channel before a flit of this cycle left by it.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct Before {
     cycle: Cycle,
     /// The port, over the whole system.
@@ -194,11 +195,11 @@ struct Before {
 const PAGE: usize = 64;
 
 /// The counts of the ports of a part of a system. Memory follows the ports at which anything ever waited.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub(super) struct Waits {
     /// The first port of the part.
     first: u32,
-    pages: Vec<Option<Box<[WaitCycles; PAGE]>>>,
+    pages: Vec<Option<Page>>,
     /// Flits that wait, by their entry in the pool.
     open: Vec<Open>,
     /// Multicasts of one flit that wait: entry in the pool and output.
@@ -210,6 +211,9 @@ pub(super) struct Waits {
     /// Cycles that flits waited before they went to an engine, counted when they go.
     pub engine_waited: u64,
 }
+
+/// Cycles of the ports of a page.
+type Page = BoxedArray<WaitCycles, PAGE>;
 
 impl Waits {
     /// For this many ports from `first` on.
@@ -297,7 +301,7 @@ impl Waits {
 
     fn port(&mut self, port: u32) -> &mut WaitCycles {
         let at = (port - self.first) as usize;
-        let page = self.pages[at / PAGE].get_or_insert_with(|| Box::new([WaitCycles::default(); PAGE]));
+        let page = self.pages[at / PAGE].get_or_insert_with(|| Page::new([WaitCycles::default(); PAGE]));
         &mut page[at % PAGE]
     }
 

@@ -229,6 +229,15 @@ where
         Some(waves.tracer)
     }
 
+    /// Waves know nothing of what the system holds: all of it is looked at in the next cycle.
+    pub(super) fn look_at_all(&mut self) {
+        let Some(waves) = &mut self.waves else { return };
+        (0..waves.views.len() as u32).for_each(|view| waves.due.insert(view));
+        waves.last_awake.clear();
+        waves.last_awake.extend(0..self.plan.nodes.len() as u32);
+        waves.sent = self.first.wires.flow.seen.as_ref().is_some_and(|seen| !seen.sent_before.is_empty());
+    }
+
     /// Looks at what may have changed at the last edge.
     #[inline]
     pub(super) fn sample(&mut self) {

@@ -8,7 +8,15 @@ use super::Cycle;
 use std::collections::VecDeque;
 
 /// A list of entries, the first `N` of which need no memory of their own.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[serde(
+    into = "Vec<T>",
+    from = "Vec<T>",
+    bound(
+        serialize = "T: Copy + Default + serde::Serialize",
+        deserialize = "T: Copy + Default + serde::Deserialize<'de>"
+    )
+)]
 pub struct Few<T, const N: usize> {
     inline: [T; N],
     /// Entries inline; 0 while `more` has any.
@@ -20,6 +28,22 @@ pub struct Few<T, const N: usize> {
 impl<T: Copy + Default, const N: usize> Default for Few<T, N> {
     fn default() -> Self {
         Few { inline: [T::default(); N], len: 0, more: Vec::new() }
+    }
+}
+
+impl<T: Copy + Default, const N: usize> From<Few<T, N>> for Vec<T> {
+    fn from(few: Few<T, N>) -> Vec<T> {
+        few.as_slice().to_vec()
+    }
+}
+
+impl<T: Copy + Default, const N: usize> From<Vec<T>> for Few<T, N> {
+    fn from(items: Vec<T>) -> Few<T, N> {
+        let mut few = Few::default();
+        for item in items {
+            few.push(item);
+        }
+        few
     }
 }
 
@@ -72,7 +96,7 @@ impl<T: Copy + Default, const N: usize> Few<T, N> {
 }
 
 /// A queue whose head needs no memory of its own.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct FewQueue<T> {
     head: Option<T>,
     /// Mostly there is none, and then it takes one word.
@@ -125,7 +149,7 @@ impl<T> FewQueue<T> {
 }
 
 /// The head of a queue of cycles. The rest stands wherever the owner keeps what it mostly does not have.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 pub struct QueueHead(Cycle);
 
 impl Default for QueueHead {
@@ -171,7 +195,7 @@ impl QueueHead {
 }
 
 /// A list that is mostly one entry, which needs no memory of its own then.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub enum OneOrMore<T> {
     /// One entry.
     One(T),

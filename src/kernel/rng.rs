@@ -4,7 +4,7 @@ use rand_core::Rng as _;
 use rand_pcg::Pcg64Mcg;
 
 /// A stream of random numbers that depends on a seed and a stream number and on nothing else.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Rng(Pcg64Mcg);
 
 impl Rng {

@@ -29,7 +29,7 @@ impl Wake {
 
 /// A set of block numbers: one bit a block, and one bit for every 64 of those words, so that a system of millions of
 /// blocks with a handful awake is scanned in a few dozen reads.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct WakeSet {
     words: Vec<u64>,
     summary: Vec<u64>,
@@ -96,7 +96,7 @@ impl WakeSet {
 /// assert_eq!(alarms.due(1_000_000), Some(7));
 /// assert_eq!(alarms.due(1_000_000), None);
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct Alarms {
     /// The entry set last for each cycle of the calendar; valid if its bit in `filled` is set.
     near: Vec<u32>,

@@ -14,6 +14,7 @@ use watershed_kernel::Wake;
 use watershed_pbv::node::Node;
 use watershed_piuma as piuma;
 use watershed_probe::Scope;
+use watershed_state::state;
 
 /// What is at the port of an end point, by family.
 #[derive(Clone, Debug)]
@@ -28,6 +29,8 @@ pub struct End {
     pub traffic: Option<Box<Traffic>>,
     turn: u8,
 }
+
+state!(End { saved: piuma, turn; boxed: armed, pbv, traffic });
 
 /// How many families there are.
 const FAMILIES: u8 = 3;

@@ -9,6 +9,7 @@ use watershed_fabric::{Flit, Join, JoinCx, JoinOut, Queued};
 use watershed_kernel::{Cycle, Wake};
 use watershed_piuma::Ceng;
 use watershed_probe::Scope;
+use watershed_state::state;
 
 /// What is behind the internal port.
 #[derive(Clone, Debug)]
@@ -20,6 +21,8 @@ pub struct Joined {
     /// The first channel of the armed family.
     pub first_armed: u8,
 }
+
+state!(Joined { saved: discard; each: ceng; built: first_armed });
 
 /// No place for a result on any channel.
 const FULL: [u16; 32] = [u16::MAX; 32];

@@ -7,6 +7,7 @@ use watershed_fabric::routing::Routes;
 use watershed_fabric::{self as fabric, At, Flit, PortSet, Route};
 use watershed_pbv::routes::{Directory, FRAMES, ROUTE_FLITS};
 use watershed_piuma::Registers;
+use watershed_state::state;
 
 /// The tables of all families of a system.
 #[derive(Clone, Debug)]
@@ -24,6 +25,8 @@ pub struct Tables {
     /// Lanes of traffic.
     pub lanes: u8,
 }
+
+state!(Tables { each: piuma, armed, pbv; built: map, routes, lanes });
 
 impl Tables {
     /// A flit as the armed family knows it.

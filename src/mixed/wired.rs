@@ -20,6 +20,7 @@ use watershed_fabric::{Block, Channels, Flit, Io};
 use watershed_kernel::{Rng, Wake};
 use watershed_pbv::system as pbv;
 use watershed_probe::Scope;
+use watershed_state::state;
 
 /// What stands in a wire, and what it is behind with.
 #[derive(Clone, Debug)]
@@ -30,6 +31,8 @@ pub struct Wired {
     others_first: bool,
 }
 
+state!(Wired { saved: what, others_first });
+
 /// An engine of a family, or a link of its faults.
 #[derive(Clone, Debug)]
 pub enum What {
@@ -38,6 +41,13 @@ pub enum What {
     /// The PBV family's.
     Pbv(pbv::Wired),
 }
+
+state!(
+    enum What {
+        Armed,
+        Pbv,
+    }
+);
 
 impl From<armed::Wired> for Wired {
     fn from(what: armed::Wired) -> Self {

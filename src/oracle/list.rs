@@ -25,14 +25,14 @@ pub enum Source {
     Engine(usize),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 struct Input {
     port: u8,
     from: u32,
 }
 
 /// A reduction tree; see the module's text.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct EngineList {
     radix: u8,
     /// Number of each engine, and its first input.

@@ -115,27 +115,27 @@ mod groups;
 mod memory;
 mod recovery;
 mod unmerged;
+mod waves;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::hash::Hasher;
+use watershed_state::state;
 
 pub use super::context::{Context, State};
 pub use super::tracking::{Hazard, Judged, Label, Request, Track, TrackOp, Tracker, Verdict};
 
-use super::context::STATES;
 use super::packet::{
     Body, Control, Header, InitRecord, MAX_PAYLOAD_BYTES, Message, NO_DEVICE, PBV_ENTRIES, Packet, Status,
 };
 use super::tables::{ENGINE_BASE, ENGINE_SPAN, PbvTable};
 use memory::Memory;
-use watershed_arith::stages::{TreeStages, all_units};
+use watershed_arith::stages::TreeStages;
 use watershed_arith::{Flags, Op, Operands, Tree, TreeCfg, TreeIn, TreeOut};
-use watershed_fabric::stage_waves::{self, TagField};
+use watershed_fabric::stage_waves::TagField;
 use watershed_kernel::{Cycle, Digest};
-use watershed_probe::Scope;
 
 /// Parameters of a collective engine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct CeCfg {
     /// Contexts stored at once, 1 to 4095.
     pub contexts: u16,
@@ -156,7 +156,7 @@ impl Default for CeCfg {
 }
 
 /// Where copies of a message go.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Target {
     /// To the device in the header.
     Header,
@@ -170,7 +170,7 @@ pub enum Target {
 }
 
 /// A message that leaves the engine: one or many copies.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Outgoing {
     /// The frame; the output queue fills in the destination of copies.
     pub packet: Packet,
@@ -179,7 +179,7 @@ pub struct Outgoing {
 }
 
 /// Words on their way into the reduction unit, or into the memory of those that are kept.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 struct Feed {
     slot: u16,
     generation: u32,
@@ -189,7 +189,7 @@ struct Feed {
 }
 
 /// Where words go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 enum FeedWay {
     /// From a message into the unit.
     Unit,
@@ -200,7 +200,7 @@ enum FeedWay {
 }
 
 /// A message whose tracking verdict is awaited.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 struct Awaited {
     words: Vec<u64>,
     header: Header,
@@ -210,7 +210,7 @@ struct Awaited {
 type Tracked = Option<(Request, Option<Awaited>)>;
 
 /// A message that was accepted: what golden checks read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Entered {
     /// Which context.
     pub cc_id: u16,
@@ -261,6 +261,12 @@ pub struct Ce {
     /// The registers of the reduction unit, while a waveform shows them.
     stages: Option<Box<TreeStages>>,
 }
+
+state!(Ce {
+    saved: index, contexts, tracker, awaited, tree, in_unit, feeds, loads, memory, generation, alarm, record, answered, asked, reported;
+    watched: stages;
+    built: cfg, me
+});
 
 /// What a tick may use beside the engine's own registers.
 pub struct CeCx<'a> {
@@ -1111,41 +1117,6 @@ impl Ce {
         let mut copy = Packet { header: self.down(header), body: packet.body.clone() };
         copy.header.p_count = self.at(slot).stored.p_count;
         self.distribute(slot, copy, NO_DEVICE, false, cx);
-    }
-
-    /// Clocks the registers of the reduction unit from now on, or no longer.
-    pub fn watch_stages(&mut self, watched: bool) {
-        self.stages = watched.then(|| Box::new(TreeStages::new(self.tree.cfg(), &all_units())));
-    }
-
-    /// Whether a register of the reduction unit may have changed at the last edge.
-    pub fn stages_moved(&self) -> bool {
-        self.stages.as_ref().is_some_and(|stages| stages.moved())
-    }
-
-    /// Describes the registers of the reduction unit to a wave.
-    pub fn probe_stages(&self, scope: &mut Scope<'_>) {
-        if let Some(stages) = &self.stages {
-            stage_waves::tree(scope, stages, &[1], &STAGE_TAG);
-        }
-    }
-
-    /// Describes the engine's registers to a wave: the pipelines and the first contexts of the store.
-    pub fn probe(&self, scope: &mut Scope<'_>) {
-        scope.valid("read_slot", 12, self.tracker.read_q.map(|op| u64::from(op.slot())));
-        scope.valid("write_slot", 12, self.tracker.modify_q.map(|(op, _)| u64::from(op.slot())));
-        scope.bits("in_unit", 3, self.in_unit.len() as u64);
-        self.tracker.probe(scope);
-        for (slot, context) in self.contexts.iter().take(PROBED_CONTEXTS).enumerate() {
-            scope.indexed("context", slot, |scope| {
-                let context = context.as_ref();
-                scope.state("state", &STATES, context.map_or(State::Absent, |context| context.state) as u64);
-                scope.bits("cc_id", 12, context.map_or(0, |context| u64::from(context.cc_id)));
-                let track = self.tracker.entry(slot as u16);
-                scope.bits("p_count", 16, u64::from(track.p_count));
-                scope.wide("pbv", 128, &[track.pbv as u64, (track.pbv >> 64) as u64]);
-            });
-        }
     }
 
     /// The tracking store, for checks.

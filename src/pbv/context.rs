@@ -13,7 +13,7 @@ use watershed_kernel::{Cycle, Digest};
 use watershed_probe::EnumTable;
 
 /// State of a context; see the table of the [collective engine](super::ce).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[repr(u8)]
 pub enum State {
     /// Not in the store.
@@ -34,7 +34,7 @@ pub(super) static STATES: EnumTable =
     EnumTable { name: "context", names: &["ABSENT", "INACTIVE", "ACTIVE", "PAUSED", "WAITING", "DONE"] };
 
 /// A context: what is stored of it and what is tracked.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Context {
     /// Its number.
     pub cc_id: u16,

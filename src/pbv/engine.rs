@@ -106,6 +106,7 @@ use super::tables::{ENGINE_BASE, ENGINE_SPAN, Owner, Owners, PbvTable, RegisterB
 use watershed_fabric::{Block, Io};
 use watershed_kernel::{Cycle, Digest, Wake};
 use watershed_probe::Scope;
+use watershed_state::state;
 
 /// Refusals that may wait in the output queue.
 pub const MOST_REFUSALS: usize = 64;
@@ -117,7 +118,7 @@ pub const fn messages_of(contexts: u64, handed_on: u64) -> u64 {
 }
 
 /// Parameters of a packet engine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct EngineCfg {
     /// Device ID of its switch.
     pub device: u16,
@@ -152,7 +153,7 @@ impl EngineCfg {
 }
 
 /// What a side's channel is doing with the frame it is in the middle of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 enum Way {
     #[default]
     Between,
@@ -163,7 +164,7 @@ enum Way {
 // ------------------------------------------------------------------------------------------------- interposer
 
 /// Whose turn it is at an output that frames and background traffic share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 enum Turn {
     #[default]
     Frames,
@@ -171,7 +172,7 @@ enum Turn {
 }
 
 /// Extraction and passing: one state for each side and channel.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct Interposer {
     /// By output; who had it last lets the other go first.
     turns: [Turn; 2],
@@ -279,7 +280,7 @@ impl Interposer {
 // ------------------------------------------------------------------------------------------------ output queue
 
 /// A copy on its way out.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 struct Leaving {
     header: Header,
     words: Vec<u64>,
@@ -288,7 +289,7 @@ struct Leaving {
 }
 
 /// Messages that leave, and the copy that is on its way out.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 struct OutputQueue {
     /// Messages, and whether each counts: of frames that one message is split into, the first one does.
     entries: VecDeque<(Outgoing, bool)>,
@@ -419,6 +420,11 @@ pub struct Engine {
     /// What it received and sent.
     pub log: Log,
 }
+
+state!(Engine {
+    saved: interposer, inbox, for_registers, inbox_flits, picker, written, registers, ce, output, reporter, side_port, log;
+    built: cfg, number, scratch
+});
 
 impl Engine {
     /// An engine; `number` is its number among the bumps of the plan.

@@ -5,7 +5,7 @@ use watershed_arith::Op;
 use watershed_kernel::Cycle;
 
 /// A frame was sent (its first flit left) or received (its last flit was there).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Event {
     /// When.
     pub cycle: Cycle,
@@ -65,7 +65,7 @@ impl Event {
 }
 
 /// What a device did beside sending and receiving.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Did {
     /// Its collective engine took a message of this device.
     Took,
@@ -86,7 +86,7 @@ pub enum Did {
 }
 
 /// A step of a device's work on a run of a context.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Stepped {
     /// When.
     pub cycle: Cycle,
@@ -105,7 +105,7 @@ pub struct Stepped {
 }
 
 /// The events of one device, if they are recorded.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct Log {
     /// Whether events are kept.
     pub on: bool,

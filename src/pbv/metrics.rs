@@ -43,7 +43,7 @@ pub const INBOX: usize = 2 * MOST_CHANNELS;
 pub const OUTPUT: usize = INBOX + 1;
 
 /// What is known of a queue in a window.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Occupancy {
     /// Sum of its levels over all cycles.
     pub sum: u64,
@@ -52,7 +52,7 @@ pub struct Occupancy {
 }
 
 /// The metrics of an engine.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Metrics {
     window: u32,
     begun: Cycle,

@@ -82,7 +82,7 @@ use watershed_kernel::{Cycle, Digest, Rng, Wake};
 use watershed_probe::{EnumTable, Scope};
 
 /// How long a node's task takes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum TaskTime {
     /// Always the same.
     Fixed(u64),
@@ -102,7 +102,7 @@ pub enum TaskTime {
 }
 
 /// A node's part in a context.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Part {
     /// Which context.
     pub cc_id: u16,
@@ -191,7 +191,7 @@ impl Part {
 }
 
 /// When a frame of a script is sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum When {
     /// As soon as the frame before has left.
     Next,
@@ -206,7 +206,7 @@ pub enum When {
 }
 
 /// State of a part.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[repr(u8)]
 pub enum PartState {
     /// Nothing asked of it.
@@ -222,7 +222,7 @@ pub enum PartState {
 static STATES: EnumTable = EnumTable { name: "part", names: &["IDLE", "WAITS", "WORKING", "MET"] };
 
 /// What a run came to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Outcome {
     /// Which run.
     pub run: u32,
@@ -238,7 +238,7 @@ pub struct Outcome {
     pub error: Option<Status>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 struct Running {
     part: Part,
     state: PartState,
@@ -316,7 +316,7 @@ impl Running {
 }
 
 /// A frame on its way out.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 struct Leaving {
     packet: Packet,
     words: Vec<u64>,
@@ -326,7 +326,7 @@ struct Leaving {
 }
 
 /// An end device.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Node {
     device: u16,
     parts: Vec<Running>,

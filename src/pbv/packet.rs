@@ -93,7 +93,7 @@ pub const NO_DEVICE: u16 = 0xffff;
 
 bitfield! {
     /// DW 0.
-    #[derive(Clone, Copy, Default, PartialEq, Eq)]
+    #[derive(Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
     struct Dw0(u32);
     u8, kind, set_kind: 31, 24;
     u8, tc, set_tc: 23, 21;
@@ -105,7 +105,7 @@ bitfield! {
 
 bitfield! {
     /// DW 1.
-    #[derive(Clone, Copy, Default, PartialEq, Eq)]
+    #[derive(Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
     struct Dw1(u32);
     u16, requester, set_requester: 31, 16;
     ep, set_ep: 15;
@@ -115,7 +115,7 @@ bitfield! {
 
 bitfield! {
     /// DW 3.
-    #[derive(Clone, Copy, Default, PartialEq, Eq)]
+    #[derive(Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
     struct Dw3(u32);
     u8, message, set_message: 31, 24;
     u8, operation, set_operation: 23, 16;
@@ -129,7 +129,7 @@ bitfield! {
 
 bitfield! {
     /// DW 4.
-    #[derive(Clone, Copy, Default, PartialEq, Eq)]
+    #[derive(Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
     struct Dw4(u32);
     u16, cc_id, set_cc_id: 31, 20;
     u8, dtype, set_dtype: 19, 16;
@@ -141,7 +141,7 @@ bitfield! {
 
 bitfield! {
     /// DW 5.
-    #[derive(Clone, Copy, Default, PartialEq, Eq)]
+    #[derive(Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
     struct Dw5(u32);
     u16, dmu_id, set_dmu_id: 31, 16;
     u16, p_count, set_p_count: 15, 0;
@@ -149,7 +149,7 @@ bitfield! {
 
 bitfield! {
     /// DW 7.
-    #[derive(Clone, Copy, Default, PartialEq, Eq)]
+    #[derive(Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
     struct Dw7(u32);
     u8, flags, set_flags: 31, 24;
     u32, crc, set_crc: 23, 0;
@@ -159,7 +159,7 @@ bitfield! {
 macro_rules! numbered {
     ($(#[$meta:meta])* pub enum $name:ident { $($(#[$vmeta:meta])* $variant:ident = $number:literal, $text:literal;)+ }) => {
         $(#[$meta])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
         #[repr(u8)]
         pub enum $name { $($(#[$vmeta])* $variant = $number,)+ }
 
@@ -380,7 +380,7 @@ impl PacketError {
 }
 
 /// The header of a frame, its collective part included.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Header {
     /// Traffic class, 0 to 7.
     pub tc: u8,
@@ -486,7 +486,7 @@ impl Header {
 }
 
 /// A frame.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Packet {
     /// Its header.
     pub header: Header,
@@ -495,7 +495,7 @@ pub struct Packet {
 }
 
 /// The payload of a frame.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Body {
     /// None, or words.
     Words(Vec<u64>),

@@ -26,7 +26,7 @@
 //! ```
 
 /// Chooses by class.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Picker {
     bound: u8,
     /// Frames in a row that went past the oldest one.

@@ -10,6 +10,7 @@ use super::packet::{HEADER_BYTES, Header, NO_DEVICE};
 use super::tables::{ENGINE_BASE, ENGINE_SPAN};
 use watershed_fabric::routing::Routes;
 use watershed_fabric::{At, Flit, PortSet, Route, Shares, Tables};
+use watershed_state::state;
 
 /// A flit of a frame. Its number on the side-band is a label for waves and journals: nothing is decided by it.
 pub fn frame_flit(header: &Header, vc: u8, index: usize, words: &[u64]) -> Flit {
@@ -144,6 +145,8 @@ pub struct Directory {
     /// How background traffic goes, if there is some.
     traffic: Option<(Routes, Shares)>,
 }
+
+state!(Directory { built: index, homes, next, switches, diameter, engines, places, frames, traffic });
 
 impl Directory {
     /// Routes over links between switches (switch, port, switch, port): shortest, of several the one by the lowest port

@@ -32,6 +32,7 @@ use watershed_fabric::{
 };
 use watershed_kernel::{Cycle, Wake};
 use watershed_probe::Scope;
+use watershed_state::state;
 
 /// A PBV system: up to 128 ports a switch.
 pub type System = Network<Directory, NoJoin<Directory>, Wired, Beside<Node>, 2>;
@@ -411,6 +412,13 @@ pub enum Wired {
     /// A link that misbehaves.
     Fault(Box<FaultyLink>),
 }
+
+state!(
+    enum Wired {
+        Engine,
+        Fault,
+    }
+);
 
 impl Wired {
     /// The engine, if it is one.

@@ -54,6 +54,7 @@
 //! [collective engine](super::ce).
 
 use std::collections::BTreeMap;
+use watershed_state::BoxedArray;
 
 use super::ce::{Ce, State};
 use super::metrics::{Metrics, QUEUES};
@@ -82,7 +83,7 @@ const TABLE_OWNER: u16 = 0x170;
 const CONTEXT_OWNER: u16 = 0x230;
 
 /// The devices that own an engine's table and contexts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Owner {
     /// The device it belongs to; [`NO_DEVICE`]: nobody, in band.
     pub device: u16,
@@ -107,7 +108,7 @@ impl Owner {
 }
 
 /// Who owns what of an engine: written over the side port, never by a frame.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Owners {
     /// Of the table and the settings; `None`: the first that writes there.
     pub table: Option<Owner>,
@@ -123,9 +124,9 @@ impl Owners {
 }
 
 /// The PBV table and the settings of an engine.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct PbvTable {
-    entries: Box<[u16; PBV_ENTRIES]>,
+    entries: BoxedArray<u16, PBV_ENTRIES>,
     /// Entries that are engines (one bit an entry: B-PKT-5).
     pub switches: u128,
     /// Cycles until an armed context asks the missing participants; 0: never.
@@ -147,7 +148,7 @@ pub struct PbvTable {
 impl Default for PbvTable {
     fn default() -> Self {
         PbvTable {
-            entries: Box::new([NO_DEVICE; PBV_ENTRIES]),
+            entries: BoxedArray::new([NO_DEVICE; PBV_ENTRIES]),
             switches: 0,
             timeout: 0,
             retries: 0,
@@ -193,7 +194,7 @@ impl PbvTable {
 }
 
 /// Counters and status that can only be read.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Readings {
     /// Frames refused, by status.
     pub refused: [u32; 16],
@@ -214,7 +215,7 @@ pub struct Readings {
 }
 
 /// The register block of an engine.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct RegisterBlock {
     /// PBV table and settings.
     pub table: PbvTable,

@@ -5,6 +5,7 @@ use super::routes::Directory;
 use super::system::Wired;
 use watershed_fabric::traffic::MayHaveTraffic;
 use watershed_fabric::{Block, Holds, Join, Network, Simulation, Tables};
+use watershed_state::State;
 
 /// A system that this family has a part of.
 pub trait View: Simulation {
@@ -25,10 +26,10 @@ const EVERYWHERE: &str = "a system that the family has a part of";
 
 impl<T, J, B, E, const W: usize> View for Network<T, J, B, E, W>
 where
-    T: Tables<W> + Holds<Directory> + Sync,
-    J: Join<Tables = T> + Clone + Send,
-    B: Block<Tables = T> + Holds<Wired> + Send,
-    E: Block<Tables = T> + Holds<Node> + MayHaveTraffic + Send,
+    T: Tables<W> + Holds<Directory> + Sync + State,
+    J: Join<Tables = T> + Clone + Send + State,
+    B: Block<Tables = T> + Holds<Wired> + Send + State,
+    E: Block<Tables = T> + Holds<Node> + MayHaveTraffic + Send + State,
 {
     fn directory(&self) -> &Directory {
         self.tables.part().expect(EVERYWHERE)

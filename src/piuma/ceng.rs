@@ -55,6 +55,7 @@ use watershed_fabric::stage_waves::{self, TagField};
 use watershed_fabric::{Flit, Join, JoinCx, JoinOut, Tag};
 use watershed_kernel::{Cycle, Few, FewQueue, Wake};
 use watershed_probe::{EnumTable, Scope};
+use watershed_state::{Loader, Mismatch, Saver, State, state};
 
 /// Parameters of a CENG; see the module's table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,6 +115,30 @@ pub struct Ceng {
     beside: Option<Box<Beside>>,
 }
 
+impl State for Ceng {
+    fn save(&self, to: &mut Saver) {
+        let Ceng { cfg: _, busy, beside } = self;
+        to.value(busy);
+        to.value(&beside.as_deref().map(|Beside { claim, tap, stages: _ }| (claim, tap)));
+        to.watched(beside.as_ref().and_then(|beside| beside.stages.as_deref()));
+    }
+
+    fn load(&mut self, from: &mut Loader<'_>) -> Result<(), Mismatch> {
+        self.busy = from.value()?;
+        if let Some((claim, tap)) = from.value()? {
+            let beside = self.beside.get_or_insert_default();
+            (beside.claim, beside.tap) = (claim, tap);
+        }
+        let stages = self.beside.as_mut().and_then(|beside| beside.stages.as_deref_mut());
+        let watched = stages.is_some();
+        from.watched(stages)?;
+        if let Some(scan) = self.busy.as_mut().and_then(|busy| busy.scan.as_mut()).filter(|_| !watched) {
+            scan.note_nothing();
+        }
+        Ok(())
+    }
+}
+
 /// What few engines have: claim registers of their switch, and who looks into them.
 #[derive(Clone, Debug, Default)]
 struct Beside {
@@ -121,7 +146,7 @@ struct Beside {
     claim: Unit,
     tap: Option<Tap>,
     /// The registers of tree and scan unit, if a waveform shows them.
-    stages: Option<Stages>,
+    stages: Option<Box<Stages>>,
 }
 
 /// The stage registers of an engine.
@@ -133,6 +158,8 @@ struct Stages {
     scan: ScanStages,
 }
 
+state!(Stages { saved: tree, scan; built: joining });
+
 impl Stages {
     fn is_empty(&self) -> bool {
         self.tree.is_empty() && self.scan.is_empty()
@@ -142,7 +169,7 @@ impl Stages {
 impl Beside {
     /// One clock of the tree's registers; the tap is behind them.
     fn reduced(&mut self, taken: Option<&TreeIn>, result: &mut Option<Flit>) {
-        if let Some(Stages { tree, .. }) = &mut self.stages {
+        if let Some(Stages { tree, .. }) = self.stages.as_deref_mut() {
             let left = tree.clock(taken);
             debug_assert_eq!(
                 left.map(|left| left.value),
@@ -164,7 +191,7 @@ pub const STAGE_TAG: [TagField; 2] =
     [TagField { name: "id", low: 16, width: 12 }, TagField { name: "seq", low: 28, width: 36 }];
 
 /// A tap on the engine's result port, for one element of one collective id: a test instrument, not hardware.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Tap {
     /// Collective id.
     pub id: u16,
@@ -177,7 +204,7 @@ pub struct Tap {
 }
 
 /// The registers of a working engine.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 struct Busy {
     /// Operand slots of all ports together, oldest first.
     operands: Few<Operand, 4>,
@@ -193,7 +220,7 @@ struct Busy {
     next_plane_q: u8,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct Operand {
     visible: Cycle,
     flit: Flit,
@@ -633,7 +660,7 @@ impl Join for Ceng {
             });
             Stages { tree: TreeStages::new(tree, &in_use), joining: joining.unwrap_or_default(), scan }
         });
-        self.beside.get_or_insert_default().stages = stages;
+        self.beside.get_or_insert_default().stages = stages.map(Box::new);
     }
 
     fn stages_moved(&self) -> bool {

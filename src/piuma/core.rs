@@ -39,6 +39,7 @@ use std::sync::Arc;
 use watershed_fabric::{Cause, Io};
 use watershed_kernel::{Cycle, OneOrMore, Wake};
 use watershed_probe::Scope;
+use watershed_state::{Loader, Mismatch, Saver, State, state};
 
 /// Parameters of a core's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +63,8 @@ pub struct Memory {
     balance_q: u64,
     counted: Cycle,
 }
+
+state!(Memory { saved: balance_q, counted; built: cfg });
 
 impl Memory {
     /// A rested memory. All memories of a system share their parameters.
@@ -171,8 +174,28 @@ pub struct Core {
     planes: u8,
 }
 
+impl State for Core {
+    fn save(&self, to: &mut Saver) {
+        let Core { memory, jobs, shared, next_job_q, turns_q, next_plane_q, planes } = self;
+        memory.save(to);
+        to.value(&(shared, next_job_q, turns_q, next_plane_q, planes));
+        to.value(&jobs.as_slice().len());
+        to.each(jobs.as_slice().iter());
+    }
+
+    /// Jobs of calls are added to those that are built.
+    fn load(&mut self, from: &mut Loader<'_>) -> Result<(), Mismatch> {
+        self.memory.load(from)?;
+        (self.shared, self.next_job_q, self.turns_q, self.next_plane_q, self.planes) = from.value()?;
+        for _ in self.jobs().len()..from.value()? {
+            self.jobs.push(Job::blank());
+        }
+        from.each(self.jobs.as_mut_slice().iter_mut())
+    }
+}
+
 /// What most cores do not have; mostly it concerns programs.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct Shared {
     /// Cycle from which the core takes responses; before it, it blocks its port.
     consume_from: Cycle,
@@ -276,12 +299,14 @@ impl Core {
     }
 
     /// The same while it runs, for a program's call.
-    pub(super) fn call(&mut self, job: Job) {
+    pub(super) fn call(&mut self, mut job: Job) {
+        job.is_called();
         self.jobs.push(job);
     }
 
     /// The same for a rank of an application: in the place of an earlier job that is over, if there is one. Says which place.
-    pub(super) fn call_in(&mut self, place: Option<usize>, job: Job) -> usize {
+    pub(super) fn call_in(&mut self, place: Option<usize>, mut job: Job) -> usize {
+        job.is_called();
         match place {
             Some(at) => *self.job_mut(at) = job,
             None => self.jobs.push(job),

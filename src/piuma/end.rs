@@ -10,6 +10,7 @@ use watershed_fabric::traffic::{MayHaveTraffic, Traffic};
 use watershed_fabric::{Block, Channels, Flit, Io, Vcs};
 use watershed_kernel::Wake;
 use watershed_probe::Scope;
+use watershed_state::state;
 
 /// An end point of a PIUMA system: a core, traffic, or both at one port.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +20,8 @@ pub struct End {
     /// What is beside it; mostly nothing.
     pub beside: Option<Box<Beside>>,
 }
+
+state!(End { boxed: core, beside });
 
 /// What else can be at the port of an end point.
 #[derive(Clone, Debug, Default)]
@@ -34,6 +37,8 @@ pub struct Beside {
     /// Accesses to configuration registers of other switches: those of the processor, and those of others to its switch.
     pub registers: Option<Box<RegisterPort>>,
 }
+
+state!(Beside { saved: registers; each: traffic, processor, hosts; boxed: rank });
 
 impl End {
     /// The processor, if there is one.

@@ -19,9 +19,10 @@ use watershed_arith::{Accumulate, Mode};
 use watershed_fabric::Flit;
 use watershed_kernel::{Cycle, QueueHead};
 use watershed_probe::{EnumTable, Scope};
+use watershed_state::{Loader, Mismatch, Saver, State};
 
 /// What a core does in a collective.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct JobKind {
     /// It sends its vector.
     pub sends: bool,
@@ -32,7 +33,7 @@ pub struct JobKind {
 }
 
 /// How a core's elements become those of the network, and back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Conversion {
     /// Type of an element and the wider one in which it is summed.
     pub pair: Accumulate,
@@ -43,7 +44,7 @@ pub struct Conversion {
 }
 
 /// What all cores that take part in a collective have in common; millions of them share one.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 struct Task {
     id: u16,
     /// Words of the vector in the network.
@@ -56,7 +57,7 @@ struct Task {
 }
 
 /// The core's end of a scan: what comes is what is before this core.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ScanEnd {
     /// How values are combined.
     pub select: OpSelect,
@@ -67,7 +68,7 @@ pub struct ScanEnd {
 }
 
 /// Where the vectors of a call are in local memory, in words.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Place {
     /// The first word of the input.
     pub from: usize,
@@ -80,7 +81,7 @@ pub struct Place {
 }
 
 /// What a claim of a core's part in a collective came to (see [`claim`](super::claim)).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Claimed {
     /// When the core was ready.
     pub ready: Cycle,
@@ -128,10 +129,44 @@ pub struct Job {
     flags: u8,
     /// Whether `word` holds the output.
     one_word: bool,
+    /// Whether it was added while the system ran.
+    called: bool,
+}
+
+impl State for Job {
+    /// The task is built with the job, but for a job that came to be while the system ran.
+    fn save(&self, to: &mut Saver) {
+        let Job { task, start, end, read_q, received_q, at_fragmenter, landing, word, offset, more, .. } = self;
+        let Job { plane, kind, flags, one_word, called, .. } = self;
+        to.value(&called.then_some(&**task));
+        to.value(&(start, end, read_q, received_q, at_fragmenter, landing, word, offset, more));
+        to.value(&(plane, kind, flags, one_word));
+    }
+
+    fn load(&mut self, from: &mut Loader<'_>) -> Result<(), Mismatch> {
+        let task: Option<Task> = from.value()?;
+        self.called = task.is_some();
+        if let Some(task) = task {
+            self.task = Arc::new(task);
+        }
+        (
+            self.start,
+            self.end,
+            self.read_q,
+            self.received_q,
+            self.at_fragmenter,
+            self.landing,
+            self.word,
+            self.offset,
+            self.more,
+        ) = from.value()?;
+        (self.plane, self.kind, self.flags, self.one_word) = from.value()?;
+        Ok(())
+    }
 }
 
 /// What most jobs do not need.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct More {
     /// The words at the fragmenter behind the oldest, by the cycle in which they are there.
     at_fragmenter: VecDeque<Cycle>,
@@ -159,6 +194,16 @@ struct More {
 static STATES: EnumTable = EnumTable { name: "core", names: &["IDLE", "SEND", "RECEIVE", "DONE"] };
 
 impl Job {
+    /// A job of nothing, to be loaded.
+    pub(super) fn blank() -> Job {
+        Job::new(0, JobKind { sends: false, receives: false, data: false }, 0, Arc::from([]), 0, 0)
+    }
+
+    /// It is added while the system runs.
+    pub(super) fn is_called(&mut self) {
+        self.called = true;
+    }
+
     /// A job of `words` words in the network; `input` holds this core's words from `offset` on (or nothing, if it only
     /// receives).
     pub fn new(id: u16, kind: JobKind, words: u64, input: Arc<[u64]>, offset: usize, start: Cycle) -> Job {
@@ -178,6 +223,7 @@ impl Job {
             kind,
             flags: 0,
             one_word: false,
+            called: false,
         }
     }
 

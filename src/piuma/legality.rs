@@ -27,7 +27,7 @@ use watershed_fabric::topology::{EndPlace, Neighbours};
 use watershed_oracle::{EngineList, Source};
 
 /// A place in a configuration: a switch's input port on a channel, or its engine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub struct At {
     /// The switch.
     pub switch: u32,
@@ -64,7 +64,7 @@ pub struct Claim<'a> {
 }
 
 /// What a legal collective uses, and its tree. Every list is ascending and has nothing twice.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Footprint {
     /// Links by sending switch, port and channel.
     pub links: Vec<At>,

@@ -80,6 +80,7 @@ mod call;
 mod calls;
 mod crossbar;
 mod reports;
+mod state;
 
 use super::Registers;
 use call::Calls;
@@ -128,7 +129,7 @@ pub struct ProcessorCfg {
 }
 
 /// A value that a program reported.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Report {
     /// When.
     pub cycle: Cycle,
@@ -141,7 +142,7 @@ pub struct Report {
 }
 
 /// The last use of a collective id by a core: a call, or a message to a tree.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Use {
     /// The id.
     pub id: u16,

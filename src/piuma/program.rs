@@ -130,7 +130,7 @@ pub enum Condition {
 }
 
 /// The collective intrinsics.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Intrinsic {
     /// All participants get the reduction.
     Allreduce,

@@ -35,6 +35,7 @@ use watershed_fabric::Shares;
 use watershed_fabric::routing::Routes;
 use watershed_fabric::topology::Names;
 use watershed_fabric::{At, Flit, PortSet, Route, Tables};
+use watershed_state::state;
 
 /// The size of a register file.
 #[derive(Clone, Debug)]
@@ -48,7 +49,7 @@ pub struct RegistersCfg {
 }
 
 /// What the CENG does for one collective id.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct OpSelect {
     /// Operation.
     pub op: Op,
@@ -169,8 +170,13 @@ pub struct Registers {
     pub messages: Option<std::ops::Range<u8>>,
 }
 
+state!(Registers {
+    saved: sets, users, vectors, selects, orders, engine_inputs, built;
+    built: cfg, names, wired, routes, rewritable, reach, shares, set_channels, messages
+});
+
 /// Register sets with ports as the fabric counts them; empty if all switches have all ports.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct Built {
     /// By set: the external ports that its switches were built with.
     wired: Vec<u64>,

@@ -111,7 +111,7 @@ pub fn combine(select: OpSelect, left: u64, right: u64) -> (u64, Flags) {
 type Value = (u64, Flags);
 
 /// Prefixes of the inputs of an element.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 struct Kept {
     id: u16,
     seq: u64,
@@ -120,7 +120,7 @@ struct Kept {
 }
 
 /// A scan unit at work.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct ScanUnit {
     retained: VecDeque<Kept>,
     /// What is made, and from when on it can leave, in order.
@@ -133,7 +133,7 @@ pub struct ScanUnit {
 }
 
 /// What a unit takes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 pub(super) struct Operand {
     /// From when on it is there.
     pub from: Cycle,
@@ -175,6 +175,11 @@ impl ScanUnit {
     /// Responses from above that wait.
     pub fn from_above(&self) -> usize {
         self.above.len()
+    }
+
+    /// No waveform shows its registers.
+    pub(super) fn note_nothing(&mut self) {
+        self.operands = None;
     }
 
     /// From now on what its units take is noted.

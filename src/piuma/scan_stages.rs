@@ -17,6 +17,7 @@ use watershed_arith::stages::{Layout, UnitStages};
 use watershed_fabric::{Flit, stage_waves};
 use watershed_kernel::Cycle;
 use watershed_probe::Scope;
+use watershed_state::state;
 
 /// The registers of a scan unit that a waveform shows.
 #[derive(Clone, Debug)]
@@ -29,6 +30,8 @@ pub(super) struct ScanStages {
     /// What came out of the combining unit and has not left the engine.
     made: VecDeque<u64>,
 }
+
+state!(ScanStages { saved: coming, turning, made; each: chain, combine });
 
 impl ScanStages {
     /// Those of a chain of this many units.

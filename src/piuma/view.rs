@@ -3,6 +3,7 @@
 use super::{Ceng, End, Registers};
 use watershed_fabric::traffic::MayHaveTraffic;
 use watershed_fabric::{Block, Holds, Join, Network, Simulation, Tables};
+use watershed_state::State;
 
 /// Every end point of a system, in the order of their numbers.
 pub type Ends<'a> = Box<dyn Iterator<Item = &'a End> + 'a>;
@@ -34,10 +35,10 @@ const EVERYWHERE: &str = "a system that the family has a part of";
 
 impl<T, J, B, E, const W: usize> View for Network<T, J, B, E, W>
 where
-    T: Tables<W> + Holds<Registers> + Sync,
-    J: Join<Tables = T> + Holds<Ceng> + Clone + Send,
-    B: Block<Tables = T> + Send,
-    E: Block<Tables = T> + Holds<End> + MayHaveTraffic + Send,
+    T: Tables<W> + Holds<Registers> + Sync + State,
+    J: Join<Tables = T> + Holds<Ceng> + Clone + Send + State,
+    B: Block<Tables = T> + Send + State,
+    E: Block<Tables = T> + Holds<End> + MayHaveTraffic + Send + State,
 {
     fn registers(&self) -> &Registers {
         self.tables.part().expect(EVERYWHERE)

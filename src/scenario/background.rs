@@ -13,6 +13,7 @@ use crate::{Loaded, Problem, trace};
 use watershed_fabric::traffic::{Created, Received, Traffic};
 use watershed_fabric::{HeadWaits, LinkCount, NodeKind, Plan, Simulation, WaitCycles};
 use watershed_kernel::Cycle;
+use watershed_state::{Loader, Mismatch, Saver, State, state};
 
 /// Steps between two collections of what end points have measured.
 const COLLECT: u32 = 128;
@@ -31,6 +32,8 @@ pub(crate) struct Background<'a> {
     stopped: bool,
 }
 
+state!(['a] Background<'a> { saved: measurement, window, feed, steps, stopped; built: loaded, sources });
+
 /// What is to be done before the next step.
 pub(crate) enum Before {
     /// An input is wrong: the run ends.
@@ -42,7 +45,7 @@ pub(crate) enum Before {
 }
 
 /// What has happened up to a cycle.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct Snapshot {
     /// By class.
     created: Vec<Created>,
@@ -69,6 +72,8 @@ struct Feed {
     wrong: Option<Problem>,
 }
 
+state!(Feed { saved: until; each: traces; built: wrong });
+
 struct Trace {
     traffic: usize,
     /// Class of its packets of class 1, less 1.
@@ -79,6 +84,23 @@ struct Trace {
     last: u64,
     /// Number of the source among those of each end point.
     sources: Vec<usize>,
+}
+
+impl State for Trace {
+    fn save(&self, to: &mut Saver) {
+        let Trace { traffic: _, classes: _, reader, next, last, sources: _ } = self;
+        to.value(&(reader.records(), next, last));
+    }
+
+    /// The file is read again, up to where it was.
+    fn load(&mut self, from: &mut Loader<'_>) -> Result<(), Mismatch> {
+        let records: u64;
+        (records, self.next, self.last) = from.value()?;
+        while self.reader.records() < records {
+            self.reader.record().map_err(|_| from.wrong("a trace of traffic has changed"))?;
+        }
+        Ok(())
+    }
 }
 
 /// Cycles that a trace is read ahead.

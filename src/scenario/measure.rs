@@ -33,6 +33,7 @@ use serde::{Deserialize, Serialize};
 
 use super::config::{Confidence, Measure as Cfg};
 use watershed_fabric::traffic::{Histogram, Measured};
+use watershed_state::state;
 
 /// Batches of a window.
 const BATCHES: usize = 32;
@@ -107,7 +108,7 @@ pub struct MeasureResult {
 }
 
 /// Sums of one batch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Batch {
     /// Latencies.
     pub sum: u64,
@@ -116,7 +117,7 @@ pub struct Batch {
 }
 
 /// The latencies of one class of packets.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct Latencies {
     /// All of them.
     pub histogram: Histogram,
@@ -188,7 +189,7 @@ fn join(batches: &[Batch], count: usize) -> Vec<Batch> {
 }
 
 /// Where a measured run stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Phase {
     /// Before the window, until this cycle.
     Warmup(u64),
@@ -217,6 +218,8 @@ pub struct Measurement {
     /// Cycle by which all had arrived.
     pub drained: Option<u64>,
 }
+
+state!(Measurement { saved: phase, from, to, classes, late, drained; built: cfg });
 
 impl Measurement {
     /// A measurement of this many classes of packets.

@@ -19,7 +19,7 @@ use std::path::Path;
 use super::shipped;
 
 /// One packet of a trace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Record {
     /// When it is created.
     pub cycle: u64,
@@ -133,15 +133,21 @@ pub struct Reader {
     lines: Lines,
     ends: u32,
     last: u64,
+    records: u64,
 }
 
 impl Reader {
+    /// Records that were read.
+    pub fn records(&self) -> u64 {
+        self.records
+    }
+
     /// Opens a trace for a system of this many end points.
     ///
     /// # Errors
     /// If it cannot be opened.
     pub fn open(path: &Path, ends: u32) -> Result<Reader, Wrong> {
-        Ok(Reader { lines: Lines::open(path)?, ends, last: 0 })
+        Ok(Reader { lines: Lines::open(path)?, ends, last: 0, records: 0 })
     }
 
     /// The next record.
@@ -166,6 +172,7 @@ impl Reader {
             return Err(self.lines.wrong(format_args!("there is no class {class}"), expected));
         }
         self.last = cycle;
+        self.records += 1;
         let (src, dst) = (self.lines.end(src, self.ends)?, self.lines.end(dst, self.ends)?);
         Ok(Some(Record { cycle, src, dst, flits: flits as u32, class: class as u16 }))
     }

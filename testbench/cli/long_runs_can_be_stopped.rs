@@ -138,6 +138,44 @@ mod signals {
         }
     }
 
+    /// X-CKPT-1: killed, gone on, stopped, gone on: the same bytes as of a run that nobody disturbed.
+    #[test]
+    fn a_killed_run_goes_on_from_its_last_checkpoint() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        let file = |name: &str| folder.join(name);
+        for (scenario, name, every) in [
+            ("mesh-uniform --set traffic.0.stop_cycle=60_000", "mesh-uniform", 4000),
+            ("many-rounds --set armed.reduction.0.rounds=1500", "many-rounds", 3000),
+            ("barrier-t1-t4 --set pbv.collective.0.rounds=1500", "barrier-t1-t4", 3000),
+        ] {
+            let mut whole = Running::start(folder, &format!("run {scenario} --out whole"));
+            assert_eq!(whole.child.wait().unwrap().code(), Some(0), "{}", whole.printed("stdout"));
+            let run = format!("run {scenario} --out part --checkpoint-every {every}");
+            let checkpoint = format!("part/{name}.checkpoint");
+
+            let mut killed = Running::start(folder, &run);
+            killed.until("checkpoint", || file(&checkpoint).exists() || killed.printed("stdout").contains("passed"));
+            killed.child.kill().unwrap();
+            killed.child.wait().unwrap();
+            let first = fs::read(file(&checkpoint)).unwrap();
+
+            // Stopped, it leaves a later one.
+            let resume = format!("{run} --resume {checkpoint}");
+            let stopped = Running::start(folder, &resume);
+            let status = stopped.end(Signal::SIGTERM);
+            assert!([Some(0), Some(1)].contains(&status), "{name}: {status:?}");
+            if status == Some(1) {
+                assert!(fs::read(file(&checkpoint)).unwrap() != first, "{name}");
+            }
+
+            let mut rest = Running::start(folder, &resume);
+            assert_eq!(rest.child.wait().unwrap().code(), Some(0), "{name}: {}", rest.printed("stderr"));
+            let [whole, part] = ["whole", "part"].map(|at| fs::read(file(&format!("{at}/{name}.json"))).unwrap());
+            assert!(whole == part, "{name}");
+        }
+    }
+
     #[test]
     fn every_long_command_ends_with_what_is_done_so_far() {
         let folder = tempfile::tempdir().unwrap();

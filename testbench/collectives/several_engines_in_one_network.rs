@@ -4,9 +4,9 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use watershed::scenario::load_text;
 use watershed::scenario::run::{RunOptions, RunResult, run};
 use watershed::scenario::why::Ask;
+use watershed::scenario::{Loaded, load_text};
 
 use crate::support::{Draw, load, pass, run_with};
 
@@ -267,11 +267,16 @@ fn drawn(seed: u64) -> (String, Vec<Job>, [bool; 2]) {
     (format!("seed = {seed}\n{}", scenario(network, &rest, &jobs)), jobs, faulty)
 }
 
+/// A random scenario of several engines.
+pub fn drawn_scenario(seed: u64) -> Loaded {
+    let (text, ..) = drawn(seed);
+    load_text("drawn", &text, Path::new("."), "drawn", &[]).unwrap_or_else(|e| panic!("seed {seed}\n{e}\n{text}"))
+}
+
 /// Runs a seed with and without skipping, and divided; says whether something in it was faulty.
 fn hold(seed: u64) -> bool {
     let (text, jobs, faulty) = drawn(seed);
-    let loaded =
-        load_text("drawn", &text, Path::new("."), "drawn", &[]).unwrap_or_else(|e| panic!("seed {seed}\n{e}\n{text}"));
+    let loaded = drawn_scenario(seed);
     let result = run(&loaded, &RunOptions::default()).unwrap_or_else(|e| panic!("seed {seed}\n{e}\n{text}"));
     let document = &result.document;
     if faulty == [false; 2] {

@@ -8,7 +8,7 @@ use std::fs;
 use crate::{read, root, source_text};
 
 /// The members of the workspace, each with those that it may use, as the figure on the front page of the crate has them.
-const ARROWS: [(&str, &[&str]); 15] = [
+const ARROWS: [(&str, &[&str]); 16] = [
     (
         "cli",
         &[
@@ -20,17 +20,21 @@ const ARROWS: [(&str, &[&str]); 15] = [
     ("glossary", &["scenario"]),
     (
         "scenario",
-        &["workload", "mixed", "piuma", "armed", "pbv", "fabric", "oracle", "arith", "kernel", "probe", "files"],
+        &[
+            "workload", "mixed", "piuma", "armed", "pbv", "fabric", "oracle", "arith", "kernel", "probe", "files",
+            "state",
+        ],
     ),
-    ("mixed", &["piuma", "armed", "pbv", "fabric", "kernel", "probe"]),
+    ("mixed", &["piuma", "armed", "pbv", "fabric", "kernel", "probe", "state"]),
     ("workload", &[]),
-    ("piuma", &["fabric", "oracle", "arith", "kernel", "probe"]),
-    ("armed", &["fabric", "arith", "kernel", "probe"]),
-    ("pbv", &["fabric", "arith", "kernel", "probe"]),
-    ("fabric", &["arith", "kernel", "probe"]),
+    ("piuma", &["fabric", "oracle", "arith", "kernel", "probe", "state"]),
+    ("armed", &["fabric", "arith", "kernel", "probe", "state"]),
+    ("pbv", &["fabric", "arith", "kernel", "probe", "state"]),
+    ("fabric", &["arith", "kernel", "probe", "state"]),
     ("oracle", &["arith"]),
-    ("arith", &[]),
+    ("arith", &["state"]),
     ("kernel", &[]),
+    ("state", &[]),
     ("probe", &["files"]),
     ("files", &[]),
 ];

@@ -188,7 +188,8 @@ pub fn functions(tokens: &[Token]) -> Vec<Part> {
     found
 }
 
-/// What a derived trait makes of a struct: a table of a file, of a document or of a command line.
+/// What a derived trait makes of a struct: a table of a file, of a document or of a command line. State of blocks derives its traits by
+/// their full names, and is no table.
 const TABLES: [&str; 3] = ["Serialize", "Deserialize", "Args"];
 
 /// Structs with named fields that are no tables, each with the number of its fields.
@@ -200,7 +201,8 @@ pub fn structs(tokens: &[Token]) -> Vec<Part> {
         match &*tokens[at].text {
             "#" if tokens.get(at + 1).is_some_and(|token| token.text == "[") => {
                 let end = closed(tokens, at + 1);
-                table |= tokens[at..end].iter().any(|token| TABLES.iter().any(|name| token.text.ends_with(name)));
+                let full = |at: usize| tokens[at - 1].text == ":";
+                table |= (at..end).any(|at| TABLES.contains(&&*tokens[at].text) && !full(at));
                 at = end;
             }
             "struct" => {

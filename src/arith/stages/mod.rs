@@ -51,6 +51,10 @@ use std::sync::Arc;
 
 use super::lanes::lane;
 use super::quad::{Quad, QuadRegister, QuadUnit};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use watershed_state::state;
+
 use super::types::{DType, Flags, Mode, Op};
 use super::unit::{SEGMENTS, StageRegister, Unit, cut};
 
@@ -60,11 +64,11 @@ pub use tree::{Control, TreeStages};
 pub type Sink<'a> = &'a mut dyn FnMut(Option<u8>, &'static str, u32, u128);
 
 /// A unit whose registers can be held stage by stage.
-pub trait Datapath: Copy + std::fmt::Debug {
+pub trait Datapath: Copy + std::fmt::Debug + Serialize + DeserializeOwned {
     /// An operand, and a result.
-    type Word: Copy + Default + std::fmt::Debug;
+    type Word: Copy + Default + std::fmt::Debug + Serialize + DeserializeOwned;
     /// What lies in a register of a datapath.
-    type Register: Copy + std::fmt::Debug;
+    type Register: Copy + std::fmt::Debug + Serialize + DeserializeOwned;
 
     /// The operands at the inputs.
     fn door(&self, a: Self::Word, b: Self::Word) -> Self::Register;
@@ -83,7 +87,7 @@ pub trait Datapath: Copy + std::fmt::Debug {
 }
 
 /// The lanes of a word in the registers of a unit; those that the type has not are of no meaning.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 pub struct WordRegister([StageRegister; 8]);
 
 impl Datapath for Unit {
@@ -248,7 +252,8 @@ impl Layout {
 }
 
 /// One stage's registers.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[serde(bound = "U: Datapath")]
 pub struct Stage<U: Datapath> {
     /// An operation is in it.
     pub valid: bool,
@@ -266,14 +271,16 @@ pub struct Stage<U: Datapath> {
 }
 
 /// What is in a stage: wires on their way to the next.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
+#[serde(bound = "U: Datapath")]
 enum What<U: Datapath> {
     Lone(U::Word),
     Pair(U, U::Register),
 }
 
 /// One or two operands that enter a unit.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
+#[serde(bound = "U: Datapath")]
 pub struct Entry<U: Datapath> {
     /// Operation.
     pub op: Op,
@@ -299,7 +306,7 @@ impl<U: Datapath> Entry<U> {
 }
 
 /// What leaves a unit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Exit<W> {
     /// Operation.
     pub op: Op,
@@ -314,7 +321,8 @@ pub struct Exit<W> {
 }
 
 /// The operands that a unit took at the last edge, for comparison with a reference model.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
+#[serde(bound = "U: Datapath")]
 pub struct Taken<U: Datapath> {
     /// It took some.
     pub valid: bool,
@@ -341,6 +349,8 @@ pub struct UnitStages<U: Datapath> {
     taken: Taken<U>,
     moved: bool,
 }
+
+state!([U: Datapath] UnitStages<U> { saved: stages, taken, moved; built: ends, layout });
 
 impl<U: Datapath> UnitStages<U> {
     /// A unit after reset.

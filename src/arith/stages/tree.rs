@@ -5,10 +5,12 @@ use std::sync::Arc;
 use super::super::tree::{TreeCfg, TreeIn, TreeOut};
 use super::super::types::{DType, Flags, Mode, Op};
 use super::super::unit::Unit;
+use watershed_state::state;
+
 use super::{Entry, Exit, Layout, UnitStages};
 
 /// The registers that go with a reduction from stage to stage of a level, whatever its units do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Control {
     /// A reduction is in this stage.
     pub valid: bool,
@@ -49,6 +51,8 @@ struct Level {
     units: Vec<UnitStages<Unit>>,
 }
 
+state!(Level { saved: control; each: units });
+
 /// A reduction tree, register by register: see the page of [`stages`](super) for its units and
 /// [`tree`](super::super::tree) for its shape.
 #[derive(Clone, Debug)]
@@ -60,6 +64,8 @@ pub struct TreeStages {
     took: bool,
     moved: bool,
 }
+
+state!(TreeStages { saved: operands, took, moved; each: levels; built: cfg });
 
 impl TreeStages {
     /// A tree after reset, with the registers of these datapaths.

@@ -18,6 +18,7 @@ use super::tables::{At, Route, Tables};
 use super::topology::{Die, EndPlace, GenericTree, Layout, Mesh, Neighbours, Nodes, Shape, die_port as port};
 use super::{Flit, PortSet};
 use std::sync::Arc;
+use watershed_state::state;
 
 /// A routing algorithm; what each means on each topology is in [`relation`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -155,6 +156,8 @@ pub struct Routes {
     /// Where each end point attaches.
     pub ends: Vec<EndPlace>,
 }
+
+state!(Routes { built: routing, ends });
 
 impl Routes {
     /// The output port of a shortest way at `switch` for a packet to end point `end`.

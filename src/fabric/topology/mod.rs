@@ -119,7 +119,7 @@ impl Wiring {
 }
 
 /// Where an end point attaches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub struct EndPlace {
     /// The switch.
     pub switch: u32,

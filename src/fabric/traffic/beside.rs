@@ -16,6 +16,7 @@ use crate::{Block, Flit, Io};
 use std::ops::{Deref, DerefMut};
 use watershed_kernel::Wake;
 use watershed_probe::Scope;
+use watershed_state::{State, state};
 
 /// A block at the port of an end point, and traffic beside it.
 #[derive(Clone, Debug)]
@@ -23,6 +24,8 @@ pub struct Beside<B> {
     block: B,
     traffic: Option<Box<Traffic>>,
 }
+
+state!([B: State] Beside<B> { saved: block; boxed: traffic });
 
 impl<B> Beside<B> {
     /// Puts traffic beside the block.

@@ -75,9 +75,10 @@ use super::{Block, Flit, Io, Shares};
 use source::{Planned, Source, sender};
 use watershed_kernel::{Cycle, Rng, Wake};
 use watershed_probe::Scope;
+use watershed_state::state;
 
 /// A packet that was created and waits to enter, or enters.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 struct Waiting {
     /// What its latency counts from.
     created: Cycle,
@@ -91,7 +92,7 @@ struct Waiting {
 }
 
 /// What a sink counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Received {
     /// Whole packets.
     pub packets: u64,
@@ -104,7 +105,7 @@ pub struct Received {
 }
 
 /// What sources created.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Created {
     /// Packets.
     pub packets: u64,
@@ -113,7 +114,7 @@ pub struct Created {
 }
 
 /// A packet of which something was measured: that it arrived after this many cycles, or waited this many to enter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Measured {
     /// The cycle in which it was created.
     pub created: Cycle,
@@ -142,7 +143,7 @@ impl Measured {
 }
 
 /// A packet that is arriving on a channel.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct Arriving {
     open: bool,
     created: Cycle,
@@ -151,7 +152,7 @@ struct Arriving {
 }
 
 /// A lane at the entrance.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct Lane {
     /// The packet that is entering the network: its source, its channel, and the index of its next flit.
     entering: Option<(usize, u8, u32)>,
@@ -160,7 +161,7 @@ struct Lane {
 }
 
 /// What the arrival of a packet of a class brings about.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 enum Effect {
     /// This source answers.
     Answer(usize),
@@ -192,6 +193,12 @@ pub struct Traffic {
     /// Cycle from which the sink takes flits; before it, it blocks its port.
     consume_from: Cycle,
 }
+
+state!(Traffic {
+    saved: due, pending, lanes, next_lane, left, arriving, received, created, effects, sent_flits, measured, consume_from;
+    each: sources;
+    built: end, checked
+});
 
 impl Traffic {
     /// The traffic part of end point `end` with simple sources. `seed` is the run's.
@@ -564,6 +571,8 @@ pub struct TrafficEnd<T> {
     pub traffic: Traffic,
     tables: std::marker::PhantomData<T>,
 }
+
+state!([T] TrafficEnd<T> { saved: traffic; built: tables });
 
 impl<T> TrafficEnd<T> {
     /// An end point around a traffic part.

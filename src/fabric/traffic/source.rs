@@ -20,6 +20,7 @@ use super::{Gaps, Waiting};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use watershed_kernel::{Cycle, Rng};
+use watershed_state::state;
 
 /// Where a source's packets go.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -265,6 +266,8 @@ const MOST_PHASES: u32 = 1 << 14;
 #[derive(Clone, Debug)]
 pub(super) struct Source {
     pub spec: Spec,
+    /// First cycle in which it creates nothing: that of its specification, or earlier if it was told so.
+    stop: Cycle,
     end: u32,
     rng: Rng,
     /// When it must be looked at again; `Cycle::MAX` if it need not be.
@@ -287,8 +290,13 @@ pub(super) struct Source {
     pub waiting: VecDeque<Waiting>,
 }
 
+state!(Source {
+    saved: stop, rng, next, hollow, seq, on, until, due, turn, outstanding, planned, waiting;
+    built: spec, end
+});
+
 /// A packet that is to be created.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 pub(super) struct Planned {
     pub at: Cycle,
     pub created: Cycle,
@@ -315,6 +323,7 @@ impl Source {
             planned: VecDeque::new(),
             waiting: VecDeque::new(),
             rng,
+            stop: spec.stop,
             spec,
         };
         match &source.spec.process {
@@ -355,7 +364,7 @@ impl Source {
         };
         // Replies are owed even after the stop.
         let owed = matches!(self.spec.process, Process::Answers { .. });
-        self.next = if next < self.spec.stop || owed { next } else { Cycle::MAX };
+        self.next = if next < self.stop || owed { next } else { Cycle::MAX };
     }
 
     fn draw_burst(&mut self, bursts: &Bursts, mut from: Cycle) -> Cycle {
@@ -370,7 +379,7 @@ impl Source {
                 }
             }
             from = self.until;
-            if from >= self.spec.stop {
+            if from >= self.stop {
                 return Cycle::MAX;
             }
             self.on = !self.on;
@@ -428,13 +437,13 @@ impl Source {
 
     /// Creates nothing of its own from `now` on. Replies are owed even then.
     pub fn stop(&mut self, now: Cycle) {
-        self.spec.stop = self.spec.stop.min(now);
+        self.stop = self.stop.min(now);
         match self.spec.process {
             Process::Answers { .. } => return,
             Process::Fed => self.planned.clear(),
             _ => {}
         }
-        if self.next >= self.spec.stop {
+        if self.next >= self.stop {
             self.next = Cycle::MAX;
         }
     }

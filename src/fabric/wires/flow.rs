@@ -6,9 +6,10 @@ use crate::arena::Arena;
 use crate::ports::{Carries, DRAINING, Link, NONE, Port, channel_mut};
 use crate::{Flit, Vcs, monitor};
 use watershed_kernel::{Cycle, Wheel};
+use watershed_state::state;
 
 /// A port whose link may be narrower than a flit.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 pub(super) struct Busy {
     pub(super) until: Cycle,
     pub(super) cycles_per_flit: u16,
@@ -57,6 +58,12 @@ pub(crate) struct Flow {
     /// What goes to other parts, until the end of the cycle.
     pub(crate) crossings: Vec<Crossing>,
 }
+
+state!(Flow {
+    saved: now, pool, free, live, arrivals, returns, busy, moves, asks_again, crossings;
+    watched: seen, journal;
+    built: vcs, vc_shift, monitored, front, post, look, credit_delay, drains, first_switchless_node, home, divided
+});
 
 impl Flow {
     /// Writes down what happened to a flit of the pool at queue or output channel `q`, if it is recorded.

@@ -32,6 +32,7 @@ use super::unicast::each;
 use super::{Flit, NodeKind, Plan, PortSet, monitor};
 use watershed_kernel::ahead::ask;
 use watershed_kernel::{Cycle, Wake, Wheel};
+use watershed_state::state;
 
 mod flow;
 mod io;
@@ -96,6 +97,8 @@ pub(super) struct Seen {
     pub last: Vec<(Cycle, Flit)>,
 }
 
+state!(Seen { saved: channels, sent, sent_before, last; built: traced });
+
 /// The arenas; see the module's text.
 #[derive(Clone, Debug)]
 pub struct Wires {
@@ -120,6 +123,11 @@ pub struct Wires {
     /// The first breach of a rule that only shows while running.
     pub(super) fault: Option<String>,
 }
+
+state!(Wires {
+    saved: nodes, inputs, ports, flow, alarms, wake, served, completions, completed, fault;
+    built: first_bits, unicast_bits
+});
 
 impl Wires {
     /// The arenas of each part of a system, made by this many threads.

@@ -21,7 +21,7 @@ pub enum Phase {
 }
 
 /// The phase of a packet, and the output channel it holds in [`Phase::Active`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct State(u8);
 
 impl State {
@@ -58,7 +58,7 @@ impl State {
 ///
 /// The two sides of a channel have nothing to do with each other: flits of one link enter the input side, flits that come
 /// from other ports leave by the output side. They stand apart, so that who looks at credits looks at nothing else.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Input {
     pub head: u32,
     pub tail: u32,
@@ -81,7 +81,7 @@ impl Input {
 pub(crate) const AGAIN: u32 = 1 << 31;
 
 /// One flit in the pool. 32 bytes, so that none lies across two lines of the cache.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 #[repr(align(32))]
 pub(crate) struct Slot {
     pub flit: Flit,
@@ -102,7 +102,7 @@ impl Slot {
 
 /// The node that something reaches, and its number for link monitors: 24 and 8 bits, for as much of these is read and written
 /// as of anything that moves.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Whither(u32);
 
 impl Whither {
@@ -124,7 +124,7 @@ impl Whither {
 }
 
 /// A flit that reaches an input queue; it stands in the pool.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Arrival {
     pub queue: u32,
     pub to: Whither,
@@ -132,14 +132,14 @@ pub(crate) struct Arrival {
 }
 
 /// A credit that reaches an output virtual channel.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Return {
     pub queue: u32,
     pub to: Whither,
 }
 
 /// What goes from one part of a system into another.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) enum Crossing {
     /// A flit that arrives in this cycle.
     Flit(Cycle, Arrival, Flit),

@@ -100,7 +100,7 @@ use watershed_kernel::Cycle;
 use watershed_probe::Scope;
 
 /// A wire towards the root.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Wire {
     /// `ready` of a collective, `credit` of a multicast.
     First,
@@ -109,7 +109,7 @@ pub enum Wire {
 }
 
 /// A pulse that comes to a register. In the order in which those of one cycle are looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Signal {
     /// To an input of a switch's join.
     Up {
@@ -150,7 +150,7 @@ pub enum Signal {
 }
 
 /// The registers of a join: where a tree passes a switch.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Join {
     /// The tree.
     pub tree: u16,
@@ -195,7 +195,7 @@ impl Join {
 }
 
 /// The arbiter of a conflict set.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Arbiter {
     /// Trees of the set that conflict with each of them.
     conflicts: Vec<(u16, Vec<u16>)>,
@@ -256,7 +256,7 @@ impl Arbiter {
 }
 
 /// The claim registers of a switch.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Unit {
     /// Trees that pass it.
     pub joins: Vec<Join>,

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use watershed_kernel::Cycle;
 
 /// What a source of a multicast holds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Holder {
     /// Nothing.
     #[default]
@@ -16,7 +16,7 @@ pub enum Holder {
 }
 
 /// Something that the wires are to be told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Event {
     /// The cycle in which it leaves.
     pub cycle: Cycle,
@@ -27,7 +27,7 @@ pub struct Event {
 }
 
 /// What an event is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum What {
     /// The source asks the arbiter.
     Ask,
@@ -38,7 +38,7 @@ pub enum What {
 }
 
 /// The claim registers of a data queue.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct QueueClaim {
     /// Its number among the sources of its id, if the core is one.
     pub source: Option<u8>,

@@ -69,6 +69,7 @@ use watershed_arith::{Unit, lanes_apply};
 use watershed_fabric::{Flit, Io, Tag};
 use watershed_kernel::{Cycle, Wake};
 use watershed_probe::{EnumTable, Scope};
+use watershed_state::state;
 
 /// A software collective, as all of its ranks see it.
 #[derive(Clone, Debug)]
@@ -99,7 +100,7 @@ pub struct Numbers {
 }
 
 /// What a rank did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Counts {
     /// Rounds in which it sent or received.
     pub rounds: u64,
@@ -145,7 +146,7 @@ impl Job {
 }
 
 /// What a rank does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 enum State {
     Idle,
     Overhead(Cycle),
@@ -157,7 +158,7 @@ enum State {
 static STATES: EnumTable = EnumTable { name: "host", names: &["IDLE", "OVERHEAD", "EXCHANGE", "MERGE", "DONE"] };
 
 /// What has come for a round.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct Landing {
     words: Vec<u64>,
     landed: u64,
@@ -165,7 +166,7 @@ struct Landing {
 }
 
 /// The packet that is arriving on a channel: its round, and the place of its next word.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct Arriving {
     round: u32,
     next: u64,
@@ -196,6 +197,11 @@ pub struct Host {
     counts: Counts,
     log: Option<Box<Log>>,
 }
+
+state!(Host {
+    saved: vector, start, state, number, round, sent_q, flag_sent_q, leaving, next_vc, merged_q, left_q, landings, arriving, write_last_q, end, counts, log;
+    built: job, rank
+});
 
 impl Host {
     /// A rank with its vector; it starts when it is released.

@@ -87,13 +87,14 @@ use watershed_kernel::{Cycle, Wake};
 use watershed_probe::Scope;
 
 pub mod plan;
+mod state;
 pub mod tag;
 
 use plan::{Kind, Outcome, Plan, Record, digest, word};
 use tag::{is_of_rank, number_and_index, tag};
 
 /// A message that is leaving.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 struct Sending {
     operation: u32,
     end: u32,
@@ -104,7 +105,7 @@ struct Sending {
 }
 
 /// A message that is arriving, or has.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 struct Landing {
     words: u64,
     /// Words of the whole; known when its last packet is here.
@@ -118,7 +119,7 @@ const UNKNOWN: u64 = u64::MAX;
 const NOBODY: u32 = u32::MAX;
 
 /// The packet that is arriving on a channel.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 enum Arriving {
     Nothing,
     Message { number: u32, next: u64, last: bool },
@@ -126,7 +127,7 @@ enum Arriving {
 }
 
 /// Messages and receives of open channels that have not found each other, in the order in which they came.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct Open {
     /// Channels of messages that have come and that nobody waits for.
     come: Vec<u32>,
@@ -135,7 +136,7 @@ struct Open {
 }
 
 /// Who sends a packet.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 enum Sender {
     #[default]
     Message,
@@ -143,7 +144,7 @@ enum Sender {
 }
 
 /// What leaves by the port.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct Port {
     /// Messages, the oldest first.
     sends: VecDeque<Sending>,
@@ -159,7 +160,7 @@ struct Port {
 }
 
 /// Calls of engines in the network.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct Calls {
     /// The operation whose call is under way, and the core's job.
     current: Option<(u32, usize)>,
@@ -172,7 +173,7 @@ struct Calls {
 }
 
 /// What is next for an operation.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 enum Todo {
     /// All that it waited for is there.
     Ready(u32),
@@ -183,7 +184,7 @@ enum Todo {
 }
 
 /// What an operation occupies.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct Stream {
     busy: bool,
     waiting: BTreeSet<(Cycle, u32)>,

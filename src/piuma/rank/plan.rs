@@ -143,7 +143,7 @@ pub struct Call {
 }
 
 /// The outcome of an operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Record {
     /// When all that it waited for was there.
     pub ready: u64,
@@ -166,7 +166,7 @@ impl Default for Record {
 }
 
 /// The outcome of a collective at one rank.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Outcome {
     /// The operation.
     pub operation: u32,

@@ -12,6 +12,7 @@ use super::golden::{MergedAt, Reader, engines};
 use super::ladder::ladder;
 use super::result::{ArmedResult, Configured, Distinct, MergedShare, Outcomes, ReductionResult, RoundResult};
 use crate::Loaded;
+use crate::counts::counts;
 use crate::result::{Check, Document, Outcome, ResultData};
 use crate::run::family::{After, Family, Report};
 use crate::run::options::{Flip, Progress, RunError, RunOptions};
@@ -28,6 +29,7 @@ use watershed_fabric::{NodeKind, Step};
 use watershed_kernel::Cycle;
 use watershed_oracle as oracle;
 use watershed_probe::ladder::Ladder;
+use watershed_state::{Loader, Mismatch, Saver};
 
 /// Rounds that are listed although they completed at once.
 const LISTED: usize = 16;
@@ -120,8 +122,8 @@ impl At<'_, '_> {
 
     fn totals(&self, armed: &mut ArmedResult) {
         let system = self.system;
-        let add = |sum: &mut Map<String, Json>, counts: Json| {
-            for (key, value) in counts.as_object().into_iter().flatten() {
+        let add = |sum: &mut Map<String, Json>, counts: Map<String, Json>| {
+            for (key, value) in &counts {
                 let value = value.as_u64().unwrap_or(0);
                 let before = sum.get(key).and_then(Json::as_u64).unwrap_or(0);
                 let total = if key == "most_active" { before.max(value) } else { before + value };
@@ -133,25 +135,24 @@ impl At<'_, '_> {
             let Some(bump) = bump else { continue };
             match bump {
                 Wired::Engine(engine) => {
-                    add(&mut armed.engines, serde_json::to_value(engine.counts()).unwrap_or_default());
+                    add(&mut armed.engines, counts(&engine.counts()));
                     if engine.active() > 0 {
                         armed.leaked.push(plan.nodes[plan.count(NodeKind::Switch) + at].name.clone());
                     }
                 }
                 Wired::Fault(link) => {
-                    let counts = serde_json::to_value(link.counts()).unwrap_or_default();
-                    add(armed.faults.get_or_insert_default(), counts);
+                    add(armed.faults.get_or_insert_default(), counts(&link.counts()));
                 }
                 Wired::Adapter(adapter) => {
-                    let dropped = serde_json::json!({ "adapters_dropped": adapter.dropped });
-                    add(&mut armed.end_points, dropped);
+                    let dropped = ("adapters_dropped".to_owned(), adapter.dropped.into());
+                    add(&mut armed.end_points, Map::from_iter([dropped]));
                 }
             }
         }
         armed.discarded_frames = system.joins().map(|discard| discard.frames).sum();
         for (_, refused) in system.joins().map(Discard::orders) {
             if refused != Refusals::default() {
-                add(&mut armed.switches, serde_json::to_value(refused).unwrap_or_default());
+                add(&mut armed.switches, counts(&refused));
             }
         }
         for end in system.ends() {
@@ -162,14 +163,14 @@ impl At<'_, '_> {
             let processes = end.roots().iter().map(Root::refused);
             let processes = processes.chain(end.leaves().iter().map(Leaf::refused));
             for refused in processes.chain(end.softs().iter().map(Soft::refused)).chain([end.refused()]) {
-                add(&mut armed.end_points, serde_json::to_value(refused).unwrap_or_default());
+                add(&mut armed.end_points, counts(&refused));
             }
             if let Some(manager) = end.manager() {
                 armed.agent = Some(*manager.counts());
-                add(&mut armed.end_points, serde_json::to_value(manager.refused()).unwrap_or_default());
+                add(&mut armed.end_points, counts(&manager.refused()));
             }
             for client in end.clients() {
-                add(&mut armed.end_points, serde_json::to_value(client.refused()).unwrap_or_default());
+                add(&mut armed.end_points, counts(&client.refused()));
             }
             armed.stranger_frames += end.strangers().iter().map(watershed_armed::Stranger::sent).sum::<u64>();
         }
@@ -557,6 +558,15 @@ impl Family for Run<'_> {
             Check { name: "no descriptor leaked".into(), passed, detail }
         });
         leaked.into_iter().collect()
+    }
+
+    fn save(&self, to: &mut Saver) {
+        to.value(&self.moved);
+    }
+
+    fn load(&mut self, _: &System, from: &mut Loader<'_>) -> Result<(), Mismatch> {
+        self.moved = from.value()?;
+        Ok(())
     }
 
     fn why(&self, system: &System, ask: why::Ask<'_>, _document: &Document, notes: &mut Vec<String>) -> Vec<why::Why> {

@@ -15,6 +15,7 @@ use super::result::{CollectiveResult, EnginesResult, PbvResult, RoundResult};
 use crate::Loaded;
 use crate::armed::file::EffectFile;
 use crate::armed::result::Outcomes;
+use crate::counts::counts;
 use crate::names::Named;
 use crate::result::{Check, Document, Outcome, ResultData, hex};
 use crate::run::family::{Family, Report};
@@ -32,6 +33,7 @@ use watershed_pbv::packet::{Body, Message, PBV_ENTRIES, Status};
 use watershed_pbv::system::Wired;
 use watershed_pbv::system::engines;
 use watershed_probe::ladder::Ladder;
+use watershed_state::{Loader, Mismatch, Saver};
 
 /// Rounds that are listed although they completed at once.
 const LISTED: usize = 16;
@@ -149,9 +151,8 @@ impl At<'_, '_> {
             }
         }
         for link in self.system.bumps().flatten().filter_map(Wired::fault) {
-            let counts = serde_json::to_value(link.counts()).unwrap_or_default();
             let map = pbv.faults.get_or_insert_default();
-            for (key, value) in counts.as_object().into_iter().flatten() {
+            for (key, value) in &counts(&link.counts()) {
                 add(map, key, value.as_u64().unwrap_or(0));
             }
         }
@@ -597,6 +598,13 @@ impl Family for Run<'_> {
                 Check::failed("tracking", format!("PBV and p_count differ in slot {slot} of device {device:#06x}"))
             }
         }]
+    }
+
+    /// The nodes know all.
+    fn save(&self, _: &mut Saver) {}
+
+    fn load(&mut self, _: &System, _: &mut Loader<'_>) -> Result<(), Mismatch> {
+        Ok(())
     }
 
     fn why(&self, system: &System, ask: why::Ask<'_>, _document: &Document, notes: &mut Vec<String>) -> Vec<why::Why> {

@@ -22,7 +22,7 @@ impl Units for Registered<'_> {
 }
 
 /// How a tree's claim goes on.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct State {
     /// Of each participant or receiver: its end point, its job, since when it is ready, and from when on its wires are free.
     leaves: Vec<LeafState>,
@@ -33,7 +33,7 @@ struct State {
     open: Vec<u32>,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct LeafState {
     end: usize,
     job: usize,
@@ -42,7 +42,7 @@ struct LeafState {
 }
 
 /// The claim wires of a system under way.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Claims {
     plan: Plan,
     trees: Vec<State>,
@@ -57,7 +57,7 @@ pub(super) struct Claims {
 }
 
 /// Other conflict sets, of registers that programs have written.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 struct Pending {
     plan: Plan,
     /// Where end points are.

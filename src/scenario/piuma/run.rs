@@ -18,6 +18,7 @@ use watershed_fabric::Step;
 use watershed_kernel::Cycle;
 use watershed_piuma::{Job, Store, Tap};
 use watershed_probe::ladder::Ladder;
+use watershed_state::{Loader, Mismatch, Saver};
 
 /// A run under way.
 pub(crate) struct Run<'a> {
@@ -66,7 +67,7 @@ impl<'a> Deref for At<'_, 'a> {
 }
 
 /// Where a collective stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(super) enum State {
     Running,
     Complete,
@@ -84,9 +85,8 @@ impl<'a> Run<'a> {
     ) -> Result<(Box<System>, Run<'a>), RunError> {
         // Where cycles went is told from those parts that something uses: of the largest systems no others could be kept.
         let whole = options.wave.is_some() || options.all_links || options.ladder || options.record.is_some();
-        let (watched, threads) = (options.watches(), options.divided());
-        // Who looks at the system between two cycles needs it to stand in one cycle then.
-        let windows = windows && !watched && !options.timeline;
+        let threads = options.divided();
+        let windows = windows && !options.looks_between();
         let ready = build(loaded, BuildOptions { no_monitors: options.no_checks, whole, threads, windows })?;
         let (mut system, ready) = ready.split();
         let run = Run::new(loaded, &mut system, ready);
@@ -449,6 +449,53 @@ impl Family for Run<'_> {
 
     fn all_links(&self) -> Option<&[u64]> {
         self.ready.all_links.as_deref()
+    }
+
+    fn save(&self, to: &mut Saver) {
+        let Run {
+            loaded: _, flip: _, ready, state, done, seen, programs_left, ranks_left, host_starts, host_next, ..
+        } = self;
+        let Run { host_base, silent, refused, rules, claims, .. } = self;
+        to.value(&(
+            state,
+            done,
+            seen,
+            programs_left,
+            ranks_left,
+            host_starts,
+            host_next,
+            host_base,
+            silent,
+            refused,
+            claims,
+        ));
+        to.value(&ready.collectives.iter().map(|built| &built.rewritten).collect::<Vec<_>>());
+        to.value(&rules.as_ref().map(Rules::found));
+    }
+
+    fn load(&mut self, system: &System, from: &mut Loader<'_>) -> Result<(), Mismatch> {
+        (
+            self.state,
+            self.done,
+            self.seen,
+            self.programs_left,
+            self.ranks_left,
+            self.host_starts,
+            self.host_next,
+            self.host_base,
+            self.silent,
+            self.refused,
+            self.claims,
+        ) = from.value()?;
+        let rewritten: Vec<_> = from.value()?;
+        for (built, rewritten) in self.ready.collectives.iter_mut().zip(rewritten) {
+            built.rewritten = rewritten;
+        }
+        if let Some(found) = from.value()? {
+            let rules = Rules::new(self.loaded, system.piuma(), &self.ready.collectives);
+            self.rules = rules.map(|rules| rules.with(found));
+        }
+        Ok(())
     }
 
     fn why(&self, system: &System, ask: Ask<'_>, document: &Document, notes: &mut Vec<String>) -> Vec<Why> {

@@ -31,24 +31,24 @@ use watershed_piuma::legality::{self, Claim, Footprint, channel_name};
 use watershed_piuma::{Named, RESPONSE, Registers, Store, Use};
 
 /// A tree that programs may use.
-#[derive(Debug)]
-struct Tree {
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Tree {
     of: Of,
     id: u16,
     footprint: Footprint,
 }
 
 /// Whose tree it is: by index.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Of {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+pub(crate) enum Of {
     Collective(usize),
     /// And the end point that sends.
     Multicast(u32),
 }
 
 /// An id that was written: since when, and whose use of it has been found to be legal since then.
-#[derive(Debug, Default)]
-struct Written {
+#[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Written {
     since: u64,
     whole: BTreeSet<Of>,
 }
@@ -86,6 +86,16 @@ impl Rules {
             }
         }
         Some(rules)
+    }
+
+    /// What was found of trees since the first store.
+    pub(crate) fn found(&self) -> (&[Tree], &BTreeMap<u16, Written>) {
+        (&self.trees, &self.written)
+    }
+
+    /// The rules, with what was found of trees since the first store.
+    pub(crate) fn with(self, (trees, written): (Vec<Tree>, BTreeMap<u16, Written>)) -> Rules {
+        Rules { trees, written, ..self }
     }
 
     /// Makes a store, if it is legal.

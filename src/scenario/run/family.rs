@@ -12,6 +12,7 @@ use crate::why::{Ask, Why};
 use watershed_fabric::Step;
 use watershed_kernel::Cycle;
 use watershed_probe::ladder::Ladder;
+use watershed_state::{Loader, Mismatch, Saver};
 
 /// What a step came to.
 pub(crate) enum After {
@@ -134,6 +135,15 @@ pub(crate) trait Family {
     fn loses_traffic(&self, _system: &System) -> bool {
         false
     }
+
+    /// Appends what has changed since it began.
+    fn save(&self, to: &mut Saver);
+
+    /// Goes on from a state that was saved. The system has its own already.
+    ///
+    /// # Errors
+    /// The state is that of another run.
+    fn load(&mut self, system: &System, from: &mut Loader<'_>) -> Result<(), Mismatch>;
 
     /// Where the cycles of the jobs went.
     fn why(&self, system: &System, ask: Ask<'_>, document: &Document, notes: &mut Vec<String>) -> Vec<Why>;

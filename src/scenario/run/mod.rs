@@ -13,6 +13,7 @@
 //! | `wave` | waveforms |
 
 use super::{Loaded, families};
+use crate::checkpoint::Checkpoint;
 use runner::Runner;
 
 pub(super) mod family;
@@ -44,6 +45,10 @@ pub fn check(loaded: &Loaded) -> Result<(), RunError> {
 /// # Errors
 /// See [`RunError`].
 pub fn run(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunError> {
+    // Nothing is known of what came before the checkpoint.
+    let begin = options.resume.map_or(0, Checkpoint::cycle);
+    let later = options.wave.map(|wave| WaveOptions { from_cycle: wave.from_cycle.max(begin), ..wave.clone() });
+    let options = &RunOptions { wave: later.as_ref(), ..*options };
     let held = options.wave.filter(|wave| wave.only_failed).map(wave::Held::new).transpose()?;
     let wave = held.as_ref().map(|held| &held.options).or(options.wave);
     let named = |error: String| match &held {
@@ -80,6 +85,7 @@ fn run_family(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, Ru
     let begin = |windows| -> Result<_, RunError> {
         let mut runner = Runner::build(loaded, options, windows)?;
         runner.prepare(options)?;
+        runner.begin(options)?;
         runner.drive(options);
         Ok(runner)
     };

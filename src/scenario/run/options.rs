@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::Problems;
+use crate::checkpoint::{Checkpoint, Checkpoints, Refused};
 use crate::expr::Expr;
 use crate::why;
 
@@ -139,6 +140,10 @@ pub struct RunOptions<'a> {
     pub threads: usize,
     /// End in this cycle as if the caller had stopped the run there: what an interrupted run came to comes out again.
     pub stop_cycle: Option<u64>,
+    /// Write checkpoints. The system is then evaluated cycle by cycle, even by several threads.
+    pub checkpoints: Option<&'a Checkpoints>,
+    /// Go on from here.
+    pub resume: Option<&'a Checkpoint>,
     /// Called now and then, about ten times a second of real time.
     pub hook: Option<&'a dyn Fn(Progress) -> Control>,
 }
@@ -148,6 +153,32 @@ impl RunOptions<'_> {
     pub(crate) fn watches(&self) -> bool {
         let journal = self.why.is_some() || self.ladder || self.record.is_some();
         journal || self.wave.is_some() || self.no_skip || self.order_seed.is_some()
+    }
+
+    /// Whether something looks at the system between two cycles, which needs it to stand in one cycle then.
+    pub(crate) fn looks_between(&self) -> bool {
+        self.watches() || self.timeline || self.checkpoints.is_some() || self.resume.is_some()
+    }
+
+    /// What decides what a run keeps, as it is given on the command line: with other options another system is built.
+    pub(crate) fn kept(&self) -> Vec<String> {
+        let flags = [
+            (self.no_checks, "--no-checks"),
+            (self.all_links, "--all-links"),
+            (self.ladder, "--ladder"),
+            (self.why.is_some(), "why"),
+            (self.timeline, "a timeline"),
+            (self.wave.is_some(), "--wave"),
+        ];
+        let mut kept: Vec<String> =
+            flags.iter().filter(|(given, _)| *given).map(|(_, name)| (*name).to_owned()).collect();
+        kept.extend(self.record.map(|block| format!("--record {block}")));
+        kept.extend(self.flip.map(|flip| format!("--flip {}:{}:{}:{:#x}", flip.switch, flip.id, flip.word, flip.mask)));
+        if let Some(wave) = self.wave {
+            kept.extend(wave.signals.iter().map(|glob| format!("--signals '{glob}'")));
+            kept.extend(wave.depth.map(|depth| format!("--wave-depth {depth}")));
+        }
+        kept
     }
 
     /// Threads that a system may be divided between.
@@ -182,6 +213,9 @@ pub enum RunError {
         /// What the system says.
         error: std::io::Error,
     },
+    /// There is no going on from a checkpoint.
+    #[error("error: {0}")]
+    Resume(#[from] Refused),
     /// An option of the run is wrong, for example a glob that selects nothing.
     #[error("error: {0}")]
     Usage(String),

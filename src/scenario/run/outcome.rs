@@ -26,6 +26,8 @@ pub struct RunResult {
     pub wave: Option<TraceSummary>,
     /// What kept the waveform from being written as a whole, or taken away again; the run has its result all the same.
     pub wave_error: Option<String>,
+    /// What kept the last checkpoint from being written.
+    pub checkpoint_error: Option<String>,
     /// How far it came.
     pub progress: Progress,
     /// What was in the network when, if asked for.
@@ -35,7 +37,7 @@ pub struct RunResult {
 }
 
 /// A look at the network.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Sample {
     /// When.
     pub cycle: u64,

@@ -8,9 +8,10 @@ use super::options::{Control, Inside, RunError, RunOptions};
 use super::outcome::RunResult;
 use super::several::Families;
 use super::system::System;
-use super::watchdog::LOOK;
+use super::watchdog::{LOOK, Watchdog};
 use super::wave::{close_wave, open_wave, trace_error};
 use crate::background::{Background, Before};
+use crate::checkpoint::{self, Identity};
 use crate::record::{self, recording};
 use crate::result::{Check, Document, Links, Outcome};
 use crate::timeline::Timeline;
@@ -18,6 +19,7 @@ use crate::{Loaded, Problem, families};
 use watershed_fabric::{Evaluation, Step};
 use watershed_kernel::Cycle;
 use watershed_probe::TraceSummary;
+use watershed_state::{Loader, Mismatch, Saver};
 
 /// Time between two looks at how far a run is, but for runs where a look takes long.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -38,6 +40,8 @@ pub(crate) struct Runner<'a> {
     notes: Vec<String>,
     wave: Option<TraceSummary>,
     timeline: Option<Timeline>,
+    watchdogs: Vec<Watchdog>,
+    checkpoints: Option<checkpoint::Writer<'a>>,
 }
 
 impl<'a> Runner<'a> {
@@ -54,8 +58,19 @@ impl<'a> Runner<'a> {
         }
         let sources = families.take_sources();
         let background = sources.map(|sources| Background::new(loaded, sources, &mut *system)).transpose()?;
-        let (notes, wave, timeline) = (Vec::new(), None, None);
-        Ok(Runner { loaded, system, families, background, document, stuck: None, notes, wave, timeline })
+        Ok(Runner {
+            loaded,
+            system,
+            families,
+            background,
+            document,
+            stuck: None,
+            notes: Vec::new(),
+            wave: None,
+            timeline: None,
+            watchdogs: Vec::new(),
+            checkpoints: None,
+        })
     }
 
     /// Makes ready what the caller wants to be kept.
@@ -85,9 +100,58 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
+    /// What the clock has changed since cycle 0.
+    fn save(&self) -> Vec<u8> {
+        let mut saver = Saver::default();
+        self.system.save(&mut saver);
+        self.families.save(&mut saver);
+        saver.each(self.watchdogs.iter());
+        saver.each(self.background.iter());
+        saver.value(&self.timeline);
+        saver.into_bytes()
+    }
+
+    /// Goes on from a checkpoint.
+    fn load(&mut self, from: &mut Loader<'_>) -> Result<(), Mismatch> {
+        self.system.load(from)?;
+        self.families.load(&*self.system, from)?;
+        from.each(self.watchdogs.iter_mut())?;
+        from.each(self.background.iter_mut())?;
+        self.timeline = from.value()?;
+        Ok(())
+    }
+
+    /// The run begins, in cycle 0 or in that of a checkpoint.
+    ///
+    /// # Errors
+    /// The checkpoint is that of another run.
+    pub fn begin(&mut self, options: &RunOptions<'a>) -> Result<(), RunError> {
+        self.families.begin(&mut *self.system);
+        self.watchdogs = self.families.watchdogs(&*self.system);
+        if options.resume.is_none() && options.checkpoints.is_none() {
+            return Ok(());
+        }
+        let document = serde_json::to_vec(&self.document).unwrap_or_default();
+        let identity = Identity::new(self.loaded, &document, options.kept());
+        if let Some(checkpoint) = options.resume {
+            let mut loader = Loader::new(checkpoint.state(&identity, self.system.parts())?);
+            let loaded = self.load(&mut loader).and_then(|()| loader.finish());
+            loaded.map_err(|why| checkpoint.misfit(&why))?;
+        }
+        let now = self.system.now();
+        self.checkpoints = options.checkpoints.map(|to| checkpoint::Writer::new(to, identity, now));
+        Ok(())
+    }
+
+    /// Writes a checkpoint.
+    fn checkpoint(&mut self) {
+        let (now, parts) = (self.system.now(), self.system.parts());
+        let state = self.save();
+        self.checkpoints.iter_mut().for_each(|checkpoints| checkpoints.write(now, parts, &state));
+    }
+
     /// Runs until all is done, or the limit, the watchdog or the caller ends it.
     pub fn drive(&mut self, options: &RunOptions<'_>) {
-        self.families.begin(&mut *self.system);
         self.document.outcome = self.cycles(options);
         self.document.cycles = self.families.cycles(&*self.system, self.document.outcome);
     }
@@ -95,11 +159,13 @@ impl<'a> Runner<'a> {
     fn cycles(&mut self, options: &RunOptions<'_>) -> Outcome {
         let limit = self.loaded.scenario.limits.max_cycles;
         let stop = options.stop_cycle.unwrap_or(u64::MAX);
-        let mut watchdogs = self.families.watchdogs(&*self.system);
         let mut look = 0;
         let (mut looked, mut pause) = (Instant::now(), PAUSE);
         let mut inside = None;
         loop {
+            if self.checkpoints.as_ref().is_some_and(|checkpoints| checkpoints.is_due(self.system.now())) {
+                self.checkpoint();
+            }
             if self.is_done() {
                 return Outcome::Finished;
             }
@@ -142,7 +208,7 @@ impl<'a> Runner<'a> {
             if self.system.fault().is_some() || self.families.refused().is_some() {
                 return Outcome::Broken;
             }
-            if let Some(what) = self.families.standing(&*self.system, &mut watchdogs) {
+            if let Some(what) = self.families.standing(&*self.system, &mut self.watchdogs) {
                 return self.stands(&what);
             }
             look += 1;
@@ -163,6 +229,7 @@ impl<'a> Runner<'a> {
                     // this, too.
                     pause = PAUSE.max(20 * (looked - begin));
                     if answer == Control::Stop {
+                        self.checkpoint();
                         return Outcome::Interrupted;
                     }
                 }
@@ -255,7 +322,9 @@ impl<'a> Runner<'a> {
         let recording = recording(self.loaded, system.plan(), system.journal(), options);
         let system = &*self.system;
         let (timeline, link_names) = self.timeline.map_or_else(Default::default, |timeline| timeline.samples(system));
-        let (document, notes, wave) = (self.document, self.notes, self.wave);
+        let (document, mut notes, wave) = (self.document, self.notes, self.wave);
+        let checkpoint_error = self.checkpoints.as_mut().and_then(|checkpoints| checkpoints.error.take());
+        notes.extend(self.checkpoints.and_then(|checkpoints| checkpoints.note()));
         RunResult {
             document,
             data,
@@ -265,6 +334,7 @@ impl<'a> Runner<'a> {
             recording,
             wave,
             wave_error: None,
+            checkpoint_error,
             progress,
             timeline,
             link_names,

@@ -10,6 +10,7 @@ use crate::why::{Ask, Why};
 use watershed_fabric::Step;
 use watershed_kernel::Cycle;
 use watershed_probe::ladder::Ladder;
+use watershed_state::{Loader, Mismatch, Saver};
 
 /// The families of a run, in the order in which the document has their results.
 pub(crate) struct Families<'a> {
@@ -199,6 +200,21 @@ impl<'a> Families<'a> {
     /// Whether a link has lost packets for good.
     pub fn loses_traffic(&self, system: &System) -> bool {
         self.all().any(|family| family.loses_traffic(system))
+    }
+
+    /// Appends what has changed since they began.
+    pub fn save(&self, to: &mut Saver) {
+        to.value(&self.moved);
+        self.all().for_each(|family| family.save(to));
+    }
+
+    /// Goes on from a state that was saved.
+    ///
+    /// # Errors
+    /// The state is that of another run.
+    pub fn load(&mut self, system: &System, from: &mut Loader<'_>) -> Result<(), Mismatch> {
+        self.moved = from.value()?;
+        self.each().try_for_each(|family| family.load(system, from))
     }
 
     /// Where the cycles of the jobs went.

@@ -9,6 +9,7 @@
 
 use watershed_fabric::{NodeKind, Plan, PlanLink, Simulation};
 use watershed_kernel::Cycle;
+use watershed_state::state;
 
 /// Steps of a run between two looks: a look asks every end point.
 pub(crate) const LOOK: u32 = 1024;
@@ -26,7 +27,9 @@ pub(crate) struct Watchdog {
     things: Vec<Thing>,
 }
 
-#[derive(Clone, Copy, Default)]
+state!(Watchdog { saved: clock, steps, things; built: patience, only_awake });
+
+#[derive(Clone, Copy, Default, serde::Serialize, serde::Deserialize)]
 struct Thing {
     done: u64,
     /// Cycle in which the last progress was seen, and the clock then.

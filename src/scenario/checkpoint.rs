@@ -1,0 +1,222 @@
+//! Checkpoints: a run under way as a file, and a run that goes on from one (requirement X-CKPT-1).
+//!
+//! | part of the file | |
+//! |---|---|
+//! | first line | `watershed checkpoint` |
+//! | second line | JSON: who wrote it, of which scenario, in which cycle, and with which options of the run |
+//! | the rest | the state of system, families, traffic and watchdogs, in the format of postcard, as a frame of LZ4 |
+//!
+//! The state is that of [`watershed_state`]: what the clock has changed. Everything else is built again from the scenario, so a
+//! checkpoint belongs to one scenario, with its data files, and to the build of the program that wrote it. Writing one changes
+//! nothing in the run: it waits for the first cycle that is simulated from the wanted one on. What goes on from it ends with the bytes of
+//! a run that was never interrupted.
+
+use std::hash::{DefaultHasher, Hasher};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Loaded;
+use watershed_state::Mismatch;
+
+/// The first line.
+const MAGIC: &str = "watershed checkpoint\n";
+
+/// Where checkpoints are written, and how often.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checkpoints {
+    /// The file; each checkpoint replaces the one before.
+    pub path: PathBuf,
+    /// Cycles between two.
+    pub every: u64,
+}
+
+/// Why a run cannot go on from a file.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Refused(String);
+
+/// Which run a checkpoint is of: of another one none can go on from it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Identity {
+    version: String,
+    /// Of the program's file.
+    build: u64,
+    scenario: String,
+    /// Of the scenario as it was read, and of its data files.
+    digest: u64,
+    /// Options that decide what a run keeps, as they are given on the command line.
+    options: Vec<String>,
+}
+
+/// What the second line says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Header {
+    #[serde(flatten)]
+    of: Identity,
+    cycle: u64,
+    /// Parts of the system.
+    parts: usize,
+    /// Of the rest of the file.
+    hash: u64,
+}
+
+/// A checkpoint that has been read.
+#[derive(Debug, Clone)]
+pub struct Checkpoint {
+    path: PathBuf,
+    header: Header,
+    state: Vec<u8>,
+}
+
+/// The hash of this program's file: another build may keep its state in another way.
+fn build() -> u64 {
+    static BUILD: OnceLock<u64> = OnceLock::new();
+    *BUILD.get_or_init(|| {
+        let program = std::env::current_exe().and_then(std::fs::read);
+        hash(&program.unwrap_or_default())
+    })
+}
+
+impl Identity {
+    /// The run of a scenario, as its document says it before the first cycle, with these options.
+    pub fn new(loaded: &Loaded, document: &[u8], options: Vec<String>) -> Identity {
+        let mut hash = DefaultHasher::new();
+        hash.write(document);
+        for path in loaded.inputs() {
+            hash.write(&std::fs::read(path).unwrap_or_default());
+        }
+        let (version, scenario) = (env!("CARGO_PKG_VERSION").to_owned(), loaded.source.name().to_owned());
+        Identity { version, build: build(), scenario, digest: hash.finish(), options }
+    }
+
+    /// Why this run cannot go on from a checkpoint of another one.
+    fn differs(&self, there: &Identity) -> Option<String> {
+        if self.version != there.version {
+            return Some(format!("was written by watershed {}; this is {}", there.version, self.version));
+        }
+        if self.build != there.build {
+            return Some("was written by another build of watershed: go on with that one, or begin again".into());
+        }
+        if self.digest != there.digest {
+            let (there, here) = (&there.scenario, &self.scenario);
+            return Some(format!("is of another scenario: it was written for {there}, and {here} or its data differ"));
+        }
+        let list = |options: &[String]| if options.is_empty() { "none".to_owned() } else { options.join(" ") };
+        (self.options != there.options).then(|| {
+            let (there, here) = (list(&there.options), list(&self.options));
+            format!("was written with other options: {there} there, {here} here; what a run keeps, it keeps from its beginning")
+        })
+    }
+}
+
+impl Checkpoint {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// It is not there, no checkpoint, or not whole.
+    pub fn read(path: &Path) -> Result<Checkpoint, Refused> {
+        let not = |why: &str| Refused(format!("{} {why}", path.display()));
+        let bytes = std::fs::read(path).map_err(|error| not(&format!("cannot be read: {error}")))?;
+        let rest = bytes.strip_prefix(MAGIC.as_bytes()).ok_or_else(|| not("is no checkpoint"))?;
+        let damaged = || not("is damaged: begin again, or take an older checkpoint");
+        let end = rest.iter().position(|&byte| byte == b'\n').ok_or_else(damaged)?;
+        let header: Header = serde_json::from_slice(&rest[..end]).map_err(|_| damaged())?;
+        let packed = &rest[end + 1..];
+        if hash(packed) != header.hash {
+            return Err(damaged());
+        }
+        let mut state = Vec::new();
+        lz4_flex::frame::FrameDecoder::new(packed).read_to_end(&mut state).map_err(|_| damaged())?;
+        Ok(Checkpoint { path: path.to_owned(), header, state })
+    }
+
+    fn refused(&self, why: &str) -> Refused {
+        Refused(format!("{} {why}", self.path.display()))
+    }
+
+    /// The cycle in which the run goes on.
+    #[must_use]
+    pub fn cycle(&self) -> u64 {
+        self.header.cycle
+    }
+
+    /// The state, if it is that of this run in as many parts.
+    pub(crate) fn state(&self, of: &Identity, parts: usize) -> Result<&[u8], Refused> {
+        if let Some(why) = of.differs(&self.header.of) {
+            return Err(self.refused(&why));
+        }
+        let there = self.header.parts;
+        if parts == there {
+            return Ok(&self.state);
+        }
+        Err(self.refused(&format!("is of a system in {there} parts, and here are {parts}: give the same --threads")))
+    }
+
+    /// Why the state could not be loaded.
+    pub(crate) fn misfit(&self, why: &Mismatch) -> Refused {
+        self.refused(&format!("cannot be gone on from: {why}"))
+    }
+}
+
+/// Writes the checkpoints of a run.
+pub(crate) struct Writer<'a> {
+    to: &'a Checkpoints,
+    header: Header,
+    next: u64,
+    written: Option<u64>,
+    /// What kept one from being written.
+    pub error: Option<String>,
+}
+
+impl<'a> Writer<'a> {
+    /// For a run that begins in a cycle.
+    pub fn new(to: &'a Checkpoints, of: Identity, now: u64) -> Writer<'a> {
+        let header = Header { of, cycle: now, parts: 1, hash: 0 };
+        Writer { to, header, next: now.saturating_add(to.every), written: None, error: None }
+    }
+
+    /// Whether it is time for one.
+    pub fn is_due(&self, now: u64) -> bool {
+        now >= self.next
+    }
+
+    /// Writes one. A file that cannot be written is noted; the run goes on, and the last one that was written stays.
+    pub fn write(&mut self, now: u64, parts: usize, state: &[u8]) {
+        self.next = now.saturating_add(self.to.every);
+        let written = pack(state).and_then(|packed| {
+            (self.header.cycle, self.header.parts, self.header.hash) = (now, parts, hash(&packed));
+            watershed_files::write_with(&self.to.path, |to| put(to, &self.header, &packed))
+        });
+        match written {
+            Ok(()) => (self.written, self.error) = (Some(now), None),
+            Err(error) => self.error = Some(format!("error: cannot write {}: {error}", self.to.path.display())),
+        }
+    }
+
+    /// What the caller is told of it.
+    pub fn note(&self) -> Option<String> {
+        self.written.map(|cycle| format!("the checkpoint of cycle {cycle} is in {}", self.to.path.display()))
+    }
+}
+
+fn hash(bytes: &[u8]) -> u64 {
+    let mut hash = DefaultHasher::new();
+    hash.write(bytes);
+    hash.finish()
+}
+
+fn pack(state: &[u8]) -> io::Result<Vec<u8>> {
+    let mut frame = lz4_flex::frame::FrameEncoder::new(Vec::new());
+    frame.write_all(state)?;
+    frame.finish().map_err(io::Error::other)
+}
+
+fn put(to: &mut impl Write, header: &Header, packed: &[u8]) -> io::Result<()> {
+    to.write_all(MAGIC.as_bytes())?;
+    serde_json::to_writer(&mut *to, header)?;
+    to.write_all(b"\n")?;
+    to.write_all(packed)
+}

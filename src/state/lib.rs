@@ -1,0 +1,354 @@
+//! What a clocked system holds between two edges, as bytes: the one way in which a block is saved into a checkpoint and loaded
+//! again.
+//!
+//! A system is built twice from the same scenario: once for the run that is saved, once for the run that goes on. What building
+//! determines (sizes, tables, names) is there both times; what the clock has changed since is *state*. [`state!`](crate::state!)
+//! divides the fields of a block into the two, and does not compile if a field is in neither list, so that a new register cannot be
+//! forgotten.
+//!
+//! | what | how |
+//! |---|---|
+//! | values: flits, descriptors, queues of them | `#[derive(Serialize, Deserialize)]`; they are written whole |
+//! | blocks that hold something built, such as a shared job | [`state!`](crate::state!): loaded in place |
+//!
+//! Every block writes a check of its name before its fields: bytes of another block are refused where they are read, not
+//! misread.
+
+mod array;
+
+pub use array::BoxedArray;
+
+use postcard::ser_flavors::ExtendFlavor;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// State that can be saved, and loaded into a thing that was built in the same way.
+///
+/// ```
+/// use watershed_state::{Loader, Saver, State, state};
+///
+/// struct Counter {
+///     limit: u32,
+///     count_q: u32,
+/// }
+/// state!(Counter { saved: count_q; built: limit });
+///
+/// let mut saver = Saver::default();
+/// Counter { limit: 9, count_q: 4 }.save(&mut saver);
+/// let bytes = saver.into_bytes();
+/// let mut again = Counter { limit: 9, count_q: 0 };
+/// again.load(&mut Loader::new(&bytes))?;
+/// assert_eq!(again.count_q, 4);
+/// # Ok::<(), watershed_state::Mismatch>(())
+/// ```
+pub trait State {
+    /// Appends the state.
+    fn save(&self, to: &mut Saver);
+
+    /// Replaces the state by one that was saved.
+    ///
+    /// # Errors
+    /// The bytes are of something else. What has been loaded up to there stays.
+    fn load(&mut self, from: &mut Loader<'_>) -> Result<(), Mismatch>;
+}
+
+impl<T: Serialize + DeserializeOwned> State for T {
+    fn save(&self, to: &mut Saver) {
+        to.value(self);
+    }
+
+    fn load(&mut self, from: &mut Loader<'_>) -> Result<(), Mismatch> {
+        *self = from.value()?;
+        Ok(())
+    }
+}
+
+/// Bytes that are no state of what they were loaded into.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the state of {of} does not fit: {what}")]
+pub struct Mismatch {
+    of: &'static str,
+    what: String,
+}
+
+/// Takes state in.
+pub struct Saver(postcard::Serializer<ExtendFlavor<Vec<u8>>>);
+
+impl Default for Saver {
+    fn default() -> Self {
+        Saver(postcard::Serializer { output: ExtendFlavor::new(Vec::new()) })
+    }
+}
+
+impl Saver {
+    /// Appends a value.
+    ///
+    /// # Panics
+    /// If the value refuses to be written, as a sequence of unknown length does: no value of a block is of that kind.
+    pub fn value<T: Serialize + ?Sized>(&mut self, value: &T) {
+        value.serialize(&mut self.0).expect("values of blocks can be written into memory");
+    }
+
+    /// A block begins.
+    pub fn begin(&mut self, name: &'static str) {
+        self.value(&check(name));
+    }
+
+    /// Appends the states of several, and how many they are.
+    pub fn each<'s, S: State + ?Sized + 's>(&mut self, states: impl ExactSizeIterator<Item = &'s S>) {
+        self.value(&(states.len() as u64));
+        states.for_each(|state| state.save(self));
+    }
+
+    /// Appends the state of an observer, which the run that goes on may lack.
+    pub fn watched<S: State + ?Sized>(&mut self, observer: Option<&S>) {
+        let bytes = observer.map(|observer| {
+            let mut saver = Saver::default();
+            observer.save(&mut saver);
+            saver.into_bytes()
+        });
+        self.value(&bytes);
+    }
+
+    /// All that was appended.
+    #[must_use]
+    pub fn into_bytes(self) -> Vec<u8> {
+        postcard::ser_flavors::Flavor::finalize(self.0.output).expect("memory takes everything")
+    }
+}
+
+/// Gives state out.
+pub struct Loader<'a> {
+    from: postcard::Deserializer<'a, postcard::de_flavors::Slice<'a>>,
+    of: &'static str,
+}
+
+impl<'a> Loader<'a> {
+    /// State that a [`Saver`] has taken in.
+    pub fn new(bytes: &'a [u8]) -> Loader<'a> {
+        Loader { from: postcard::Deserializer::from_bytes(bytes), of: "the system" }
+    }
+
+    /// The next value.
+    ///
+    /// # Errors
+    /// It is another one.
+    pub fn value<T: DeserializeOwned>(&mut self) -> Result<T, Mismatch> {
+        T::deserialize(&mut self.from).map_err(|error| self.wrong(&error.to_string()))
+    }
+
+    /// A block begins.
+    ///
+    /// # Errors
+    /// It is another one.
+    pub fn begin(&mut self, name: &'static str) -> Result<(), Mismatch> {
+        self.of = name;
+        if self.value::<u16>()? == check(name) { Ok(()) } else { Err(self.wrong("it is that of another block")) }
+    }
+
+    /// Loads the states of several, as many as were saved.
+    ///
+    /// # Errors
+    /// There are more or fewer, or one of them does not fit.
+    pub fn each<'s, S: State + ?Sized + 's>(
+        &mut self,
+        mut states: impl ExactSizeIterator<Item = &'s mut S>,
+    ) -> Result<(), Mismatch> {
+        let saved: u64 = self.value()?;
+        if saved != states.len() as u64 {
+            return Err(self.wrong(&format!("{saved} parts where {} are", states.len())));
+        }
+        states.try_for_each(|state| state.load(self))
+    }
+
+    /// Loads the state of an observer, if it is here and was there: one that was not there begins now.
+    ///
+    /// # Errors
+    /// It is that of another one.
+    pub fn watched<S: State + ?Sized>(&mut self, observer: Option<&mut S>) -> Result<(), Mismatch> {
+        let bytes: Option<Vec<u8>> = self.value()?;
+        let (Some(observer), Some(bytes)) = (observer, bytes) else { return Ok(()) };
+        let mut loader = Loader::new(&bytes);
+        observer.load(&mut loader)?;
+        loader.finish()
+    }
+
+    /// Whether everything was loaded.
+    ///
+    /// # Errors
+    /// Something is left.
+    pub fn finish(self) -> Result<(), Mismatch> {
+        let of = self.of;
+        let left = self.from.finalize().map_or(0, <[u8]>::len);
+        if left == 0 { Ok(()) } else { Err(Mismatch { of, what: format!("{left} bytes are left") }) }
+    }
+
+    /// What is wrong with what was read last.
+    #[must_use]
+    pub fn wrong(&self, what: &str) -> Mismatch {
+        Mismatch { of: self.of, what: what.to_owned() }
+    }
+}
+
+/// A check of a block's name.
+fn check(name: &str) -> u16 {
+    name.bytes().fold(0xace1, |hash: u16, byte| (hash ^ u16::from(byte)).wrapping_mul(0x6255).rotate_left(5))
+}
+
+/// Says of each field of a block whether it is state or was built, and makes the block a [`State`].
+///
+/// | list | fields |
+/// |---|---|
+/// | `saved` | what is state itself: values, and blocks that are a [`State`] |
+/// | `each` | vectors, arrays and options of blocks: as many as were built |
+/// | `boxed` | the same with boxes in them |
+/// | `watched` | options of boxed observers, such as registers that only a waveform shows: they do not change a result |
+/// | `built` | what is there when the block is built, and never changes |
+///
+/// An enumeration of blocks, each variant with one of them, is what it was built as: `state!(enum Wired { Engine, Fault })`.
+///
+/// Generic parameters are declared in brackets before the name: `state!([T: State] Pair<T> { saved: a, b })`.
+#[macro_export]
+macro_rules! state {
+    (enum $name:ident { $($variant:ident),+ $(,)? }) => {
+        impl $crate::State for $name {
+            fn save(&self, to: &mut $crate::Saver) {
+                match self {
+                    $($name::$variant(block) => {
+                        to.begin(stringify!($variant));
+                        block.save(to);
+                    })+
+                }
+            }
+
+            fn load(&mut self, from: &mut $crate::Loader<'_>) -> ::std::result::Result<(), $crate::Mismatch> {
+                match self {
+                    $($name::$variant(block) => {
+                        from.begin(stringify!($variant))?;
+                        block.load(from)
+                    })+
+                }
+            }
+        }
+    };
+    ($([$($generics:tt)*])? $name:ident $(<$($argument:tt),*>)? { $($list:ident: $($field:ident),+);* $(;)? }) => {
+        impl $(<$($generics)*>)? $crate::State for $name $(<$($argument),*>)? {
+            fn save(&self, to: &mut $crate::Saver) {
+                let $name { $($($field),+),* } = self;
+                to.begin(stringify!($name));
+                $($($crate::state!(@save $list $field to);)+)*
+            }
+
+            fn load(&mut self, from: &mut $crate::Loader<'_>) -> ::std::result::Result<(), $crate::Mismatch> {
+                let $name { $($($field),+),* } = self;
+                from.begin(stringify!($name))?;
+                $($($crate::state!(@load $list $field from);)+)*
+                Ok(())
+            }
+        }
+    };
+    (@save saved $field:ident $to:ident) => { $crate::State::save($field, $to) };
+    (@save each $field:ident $to:ident) => { $to.each($field.iter()) };
+    (@save boxed $field:ident $to:ident) => { $to.each($field.iter().map(|boxed| &**boxed)) };
+    (@save watched $field:ident $to:ident) => { $to.watched($field.as_deref()) };
+    (@save built $field:ident $to:ident) => { _ = $field };
+    (@load saved $field:ident $from:ident) => { $crate::State::load($field, $from)? };
+    (@load each $field:ident $from:ident) => { $from.each($field.iter_mut())? };
+    (@load boxed $field:ident $from:ident) => { $from.each($field.iter_mut().map(|boxed| &mut **boxed))? };
+    (@load watched $field:ident $from:ident) => { $from.watched($field.as_deref_mut())? };
+    (@load built $field:ident $from:ident) => { _ = $field };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, PartialEq, Clone)]
+    struct Leaf {
+        depth: usize,
+        queue: Vec<u32>,
+    }
+    state!(Leaf { saved: queue; built: depth });
+
+    #[derive(Debug, PartialEq, Clone)]
+    struct Tree<T> {
+        name: &'static str,
+        leaves: Vec<Leaf>,
+        beside: Option<Box<Leaf>>,
+        at: T,
+    }
+    state!([T: State] Tree<T> { saved: at; each: leaves; boxed: beside; built: name });
+
+    fn tree(leaves: usize, fill: u32) -> Tree<(u64, Option<i8>)> {
+        let leaf = |n: usize| Leaf { depth: n, queue: (0..fill * n as u32).collect() };
+        let beside = Some(Box::new(leaf(7)));
+        Tree { name: "t", leaves: (0..leaves).map(leaf).collect(), beside, at: (u64::from(fill) << 40, Some(-3)) }
+    }
+
+    fn bytes(of: &impl State) -> Vec<u8> {
+        let mut saver = Saver::default();
+        of.save(&mut saver);
+        saver.into_bytes()
+    }
+
+    #[test]
+    fn what_was_saved_is_loaded_into_what_was_built() {
+        let (saved, mut fresh) = (tree(5, 3), tree(5, 0));
+        let bytes = bytes(&saved);
+        let mut loader = Loader::new(&bytes);
+        fresh.load(&mut loader).unwrap();
+        loader.finish().unwrap();
+        assert_eq!(fresh, saved);
+    }
+
+    #[test]
+    fn what_was_built_stays() {
+        let saved = bytes(&Leaf { depth: 3, queue: vec![1, 2] });
+        let mut fresh = Leaf { depth: 9, queue: vec![] };
+        fresh.load(&mut Loader::new(&saved)).unwrap();
+        assert_eq!(fresh, Leaf { depth: 9, queue: vec![1, 2] });
+    }
+
+    #[test]
+    fn another_system_is_refused_by_the_name_of_its_block() {
+        let saved = bytes(&tree(5, 3));
+        let error = tree(4, 0).load(&mut Loader::new(&saved)).unwrap_err().to_string();
+        assert_eq!(error, "the state of Tree does not fit: 5 parts where 4 are");
+        let error = Leaf { depth: 0, queue: vec![] }.load(&mut Loader::new(&saved)).unwrap_err().to_string();
+        assert_eq!(error, "the state of Leaf does not fit: it is that of another block");
+        let mut none = Tree { beside: None, ..tree(5, 0) };
+        assert!(none.load(&mut Loader::new(&saved)).is_err(), "a box that was not built");
+    }
+
+    #[test]
+    fn an_observer_may_be_missing_on_either_side() {
+        struct Watched {
+            observer: Option<Box<Leaf>>,
+            behind: u32,
+        }
+        state!(Watched { watched: observer; saved: behind });
+        let of = |depth: Option<usize>, fill: u32| {
+            let observer = depth.map(|depth| Box::new(Leaf { depth, queue: vec![fill; 3] }));
+            Watched { observer, behind: fill }
+        };
+        for (there, here, left) in [(Some(1), None, None), (None, Some(2), Some(0)), (Some(1), Some(2), Some(7))] {
+            let saved = bytes(&of(there, 7));
+            let mut fresh = of(here, 0);
+            fresh.load(&mut Loader::new(&saved)).unwrap();
+            let queue = fresh.observer.map(|leaf| (leaf.depth, leaf.queue[0]));
+            assert_eq!((fresh.behind, queue), (7, left.map(|fill| (2, fill))));
+        }
+    }
+
+    #[test]
+    fn bytes_cut_off_or_left_over_are_refused() {
+        let saved = bytes(&tree(3, 2));
+        for end in 0..saved.len() {
+            assert!(tree(3, 0).load(&mut Loader::new(&saved[..end])).is_err(), "cut off after {end} bytes");
+        }
+        let longer = [&saved[..], &[0]].concat();
+        let mut loader = Loader::new(&longer);
+        tree(3, 0).load(&mut loader).unwrap();
+        assert!(loader.finish().unwrap_err().to_string().ends_with("1 bytes are left"));
+    }
+}

@@ -1,0 +1,252 @@
+//! A run that goes on from a checkpoint ends with the bytes of one that was never interrupted: document, results, waves from there on
+//! (X-CKPT-1).
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use watershed::files::Scratch;
+use watershed::kernel::Rng;
+use watershed::scenario::checkpoint::{Checkpoint, Checkpoints};
+use watershed::scenario::run::{RunError, RunOptions, RunResult, WaveOptions, run};
+use watershed::scenario::shipped::SHIPPED;
+use watershed::scenario::why::Ask;
+use watershed::scenario::{Loaded, load_named};
+
+use crate::several_engines_in_one_network::drawn_scenario;
+use crate::support::{BACKGROUND, FLAGSHIP, MESH, load};
+
+/// All that a run says.
+fn said(result: &RunResult) -> String {
+    let document = serde_json::to_string_pretty(&result.document).unwrap();
+    let data: Vec<_> = result.data.iter().map(|data| (&data.name, data.rows.iter().collect::<Vec<_>>())).collect();
+    format!("{document}\n{data:?}\n{:?}\n{:?}\n{:?}", result.why, result.ladder, result.recording)
+}
+
+/// Writes a checkpoint in the first cycle that is simulated from `cycle` on, in a run that is stopped behind it.
+fn checkpoint(loaded: &Loaded, options: &RunOptions<'_>, cycle: u64, path: &Path) -> Option<Checkpoint> {
+    let checkpoints = Checkpoints { path: path.to_owned(), every: cycle };
+    let _ = std::fs::remove_file(path);
+    let options = RunOptions { checkpoints: Some(&checkpoints), stop_cycle: Some(2 * cycle), ..*options };
+    let result = run(loaded, &options).unwrap();
+    assert_eq!(result.checkpoint_error, None);
+    path.exists().then(|| Checkpoint::read(path).unwrap())
+}
+
+/// Whether a run that is stopped behind a cycle and goes on from its checkpoint says what an undisturbed one says. `false`: there
+/// was nothing left to do in that cycle.
+fn goes_on(loaded: &Loaded, options: &RunOptions<'_>, undisturbed: &str, cycle: u64, folder: &Scratch) -> bool {
+    let name = loaded.source.name();
+    let Some(checkpoint) = checkpoint(loaded, options, cycle, &folder.path().join("checkpoint")) else { return false };
+    assert!(checkpoint.cycle() >= cycle, "{name}: {} is not before cycle {cycle}", checkpoint.cycle());
+    let result = run(loaded, &RunOptions { resume: Some(&checkpoint), ..*options });
+    let resumed = said(&result.unwrap_or_else(|error| panic!("{name}, cycle {cycle}: {error}")));
+    assert!(resumed == undisturbed, "{name} differs from cycle {} on", checkpoint.cycle());
+    true
+}
+
+/// A scenario at random cycles.
+fn at_random_cycles(loaded: &Loaded, options: &RunOptions<'_>, rng: &mut Rng, times: usize) -> usize {
+    let folder = Scratch::new("checkpoint").unwrap();
+    let undisturbed = run(loaded, options).unwrap();
+    let (said, cycles) = (said(&undisturbed), undisturbed.document.cycles);
+    let mut cycle = || 1 + rng.below(cycles.max(2) - 1);
+    (0..times).filter(|_| goes_on(loaded, options, &said, cycle(), &folder)).count()
+}
+
+/// Shipped scenarios that a debug build runs in a moment: those whose runs are short.
+fn shipped(path: &str) -> Loaded {
+    load_named(Path::new(path), &[]).unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+/// Of each folder of shipped scenarios some; each family, hosts, programs, traces of traffic and of applications are among them.
+#[test]
+fn shipped_scenarios_go_on_with_the_same_bytes() {
+    let mut rng = Rng::new(1, 0);
+    let mut names = BTreeSet::new();
+    for name in [
+        "allreduce-die",
+        "mesh-allreduce",
+        "two-ids",
+        "background-95",
+        "scan-die",
+        "mesh-bursty",
+        "mesh-closed-loop",
+        "order-sum",
+        "two-trees",
+        "process-mesh",
+        "several-engines",
+        "goal-mesh",
+    ] {
+        let Some((path, _)) = watershed::scenario::shipped::find(name) else { continue };
+        let gone_on = at_random_cycles(&shipped(path), &RunOptions::default(), &mut rng, 2);
+        names.extend((gone_on > 0).then_some(name));
+    }
+    assert!(names.len() >= 10, "only {names:?}");
+}
+
+/// `WATERSHED_CAMPAIGN=FROM..TO` chooses the seeds of the cycles.
+#[test]
+#[ignore = "minutes: a part of the soak"]
+fn all_shipped_scenarios_go_on_at_random_cycles() {
+    let given = std::env::var("WATERSHED_CAMPAIGN").ok();
+    let parsed = given.as_deref().and_then(|text| text.split_once("..")).map(|(from, to)| (from.parse(), to.parse()));
+    let seeds = if let Some((Ok(from), Ok(to))) = parsed { from..to } else { 0..3 };
+    for seed in seeds {
+        let mut rng = Rng::new(seed, 1);
+        for (path, _) in SHIPPED {
+            let loaded = shipped(path);
+            let with_all =
+                RunOptions { all_links: true, ladder: true, why: Some(Ask::default()), ..RunOptions::default() };
+            let options = if rng.below(2) == 0 { RunOptions::default() } else { with_all };
+            let gone_on = at_random_cycles(&loaded, &options, &mut rng, 2);
+            println!("seed {seed}: {path} {gone_on}");
+        }
+    }
+}
+
+/// Engines of all families at once, with faults, strangers and traffic, evaluated in every way.
+fn drawn(seed: u64) {
+    let loaded = drawn_scenario(seed);
+    let mut rng = Rng::new(seed, 2);
+    let no_skip = RunOptions { no_skip: true, ..RunOptions::default() };
+    let threads = RunOptions { threads: 2, ..RunOptions::default() };
+    let options = [RunOptions::default(), no_skip, threads][(seed % 3) as usize];
+    assert!(at_random_cycles(&loaded, &options, &mut rng, 2) > 0, "seed {seed}");
+}
+
+#[test]
+fn drawn_scenarios_go_on_with_the_same_bytes() {
+    (0..6).for_each(drawn);
+}
+
+#[test]
+#[ignore = "minutes: a part of the soak"]
+fn two_hundred_drawn_scenarios_go_on() {
+    (6..206).for_each(drawn);
+}
+
+/// What a run keeps, it keeps over a checkpoint; how it is evaluated may change there.
+#[test]
+fn what_is_kept_goes_on_and_the_evaluation_is_free() {
+    let folder = Scratch::new("checkpoint").unwrap();
+    let at = folder.path().join("checkpoint");
+    for text in [FLAGSHIP, MESH, BACKGROUND] {
+        let loaded = load(text, &[]);
+        let kept = RunOptions { why: Some(Ask::default()), ladder: true, all_links: true, ..RunOptions::default() };
+        let undisturbed = run(&loaded, &kept).unwrap();
+        let cycle = undisturbed.document.cycles / 2;
+        assert!(goes_on(&loaded, &kept, &said(&undisturbed), cycle, &folder));
+        let plain = said(&run(&loaded, &RunOptions::default()).unwrap());
+        let checkpoint = checkpoint(&loaded, &RunOptions::default(), cycle, &at).unwrap();
+        for how in [(true, None), (false, Some(3)), (true, Some(4))] {
+            let (no_skip, order_seed) = how;
+            let options = RunOptions { no_skip, order_seed, resume: Some(&checkpoint), ..RunOptions::default() };
+            assert!(said(&run(&loaded, &options).unwrap()) == plain, "{how:?}");
+        }
+    }
+}
+
+/// The waveform of a run that goes on is that of an undisturbed run from the cycle of the checkpoint on, byte for byte, with the stage
+/// registers of adder trees.
+#[test]
+fn waves_go_on_from_the_cycle_of_the_checkpoint() {
+    let folder = Scratch::new("checkpoint").unwrap();
+    let file = |name: &str| folder.path().join(name);
+    for (name, signals) in [
+        ("allreduce-die", &["**", "**.ceng.tree.**"][..]),
+        ("order-sum", &["**.engine.unit.**", "**"]),
+        ("two-trees", &["**", "**.unit.**"]),
+        ("several-engines", &["**"]),
+        ("scan-die", &["**.ceng.**"]),
+    ] {
+        let Some((path, _)) = watershed::scenario::shipped::find(name) else { panic!("{name} is shipped") };
+        let loaded = shipped(path);
+        let wave = |name: &str, from_cycle: u64| WaveOptions {
+            path: file(name),
+            signals: signals.iter().map(|&glob| glob.to_owned()).collect(),
+            depth: None,
+            from_cycle,
+            to_cycle: None,
+            clock: false,
+            trigger: None,
+            only_failed: false,
+        };
+        let cycles = run(&loaded, &RunOptions::default()).unwrap().document.cycles;
+        for cycle in [cycles / 3, cycles / 2, cycles - cycles / 5] {
+            let first = wave("first.vcd", 0);
+            let Some(checkpoint) = checkpoint(
+                &loaded,
+                &RunOptions { wave: Some(&first), ..RunOptions::default() },
+                cycle.max(1),
+                &file("checkpoint"),
+            ) else {
+                continue;
+            };
+            let resumed = wave("resumed.vcd", 0);
+            let options = RunOptions { wave: Some(&resumed), resume: Some(&checkpoint), ..RunOptions::default() };
+            assert_eq!(run(&loaded, &options).unwrap().wave_error, None);
+            let whole = wave("whole.vcd", checkpoint.cycle());
+            run(&loaded, &RunOptions { wave: Some(&whole), ..RunOptions::default() }).unwrap();
+            let [resumed, whole] = [&resumed.path, &whole.path].map(|path| std::fs::read_to_string(path).unwrap());
+            assert!(resumed.len() > 1000, "{name}: there is a waveform");
+            let differs = resumed.lines().zip(whole.lines()).position(|(a, b)| a != b);
+            assert_eq!(differs, None, "{name} from cycle {}", checkpoint.cycle());
+            assert_eq!(resumed.len(), whole.len(), "{name} from cycle {}", checkpoint.cycle());
+        }
+    }
+}
+
+fn refused(loaded: &Loaded, options: &RunOptions<'_>) -> String {
+    match run(loaded, options) {
+        Err(error @ RunError::Resume(_)) => error.to_string(),
+        other => panic!("{other:?} is no refusal"),
+    }
+}
+
+/// Another scenario, other data, other options, another number of threads, another build, a file that is none.
+#[test]
+fn what_does_not_belong_together_is_refused() {
+    let folder = Scratch::new("checkpoint").unwrap();
+    let at = folder.path().join("checkpoint");
+    let loaded = load(FLAGSHIP, &[]);
+    let usual = RunOptions::default();
+    let known = checkpoint(&loaded, &usual, 40, &at).unwrap();
+    let resume = RunOptions { resume: Some(&known), ..usual };
+    run(&loaded, &resume).unwrap();
+
+    let other = load(FLAGSHIP, &["seed=77".to_owned()]);
+    assert!(refused(&other, &resume).contains("is of another scenario"), "{}", refused(&other, &resume));
+    let ladder = RunOptions { ladder: true, ..resume };
+    let said = refused(&loaded, &ladder);
+    assert!(said.contains("written with other options: none there, --ladder here"), "{said}");
+    let threads = RunOptions { threads: 2, ..resume };
+    assert!(refused(&loaded, &threads).contains("give the same --threads"), "{}", refused(&loaded, &threads));
+
+    let bytes = std::fs::read(&at).unwrap();
+    let read = |bytes: &[u8]| -> Result<Checkpoint, String> {
+        let path: PathBuf = folder.path().join("changed");
+        std::fs::write(&path, bytes).unwrap();
+        Checkpoint::read(&path).map_err(|error| error.to_string())
+    };
+    // What the second line says of another version or build.
+    let begin = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').nth(1).unwrap().0 + 1;
+    let header = std::str::from_utf8(&bytes[..begin]).unwrap();
+    for (key, value, why) in
+        [("version", "\"9.9.9\"", "was written by watershed 9.9.9"), ("build", "7", "was written by another build")]
+    {
+        let from = header.find(&format!("\"{key}\":")).unwrap() + key.len() + 3;
+        let until = from + header[from..].find(',').unwrap();
+        let changed = [&bytes[..from], value.as_bytes(), &bytes[until..]].concat();
+        let said = refused(&loaded, &RunOptions { resume: Some(&read(&changed).unwrap()), ..usual });
+        assert!(said.contains(why), "{said}");
+    }
+    assert!(read(b"{}").unwrap_err().contains("is no checkpoint"));
+    assert!(Checkpoint::read(Path::new("nowhere")).unwrap_err().to_string().contains("cannot be read"));
+    // No byte can change or be missing in the state without being seen.
+    for at in (begin..bytes.len()).step_by(97) {
+        let mut changed = bytes.clone();
+        changed[at] ^= 0x10;
+        assert!(read(&changed).is_err(), "byte {at} was changed");
+        assert!(read(&bytes[..at]).is_err(), "cut off at {at}");
+    }
+}
