@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use watershed_arith::{self as arith, TreeCfg};
 use watershed_fabric::routing::{Routes, Unroutable};
-use watershed_fabric::topology::{Common, EndPlace, Layout, LinkParams, Names, Neighbours, Shape};
+use watershed_fabric::topology::{Common, EndPlace, Layout, Names, Neighbours, Shape};
 use watershed_fabric::{Blocks, Network, NoBump, Parts, PlanLink, Shares, SwitchCfg, Vcs, credit_round_trip};
 use watershed_piuma::embed::{self, Ground, Vectors};
 use watershed_piuma::legality::{self, At, Claim, Footprint, Illegal, channel_name};
@@ -377,9 +377,7 @@ impl<'a> Builder<'a> {
         let (pipeline, router) = (pipeline(self.scenario), router(self.scenario));
         let mut trips = vec![("link", common.link), ("local_link", common.local)];
         if let Shape::Nodes(nodes) = &layout.shape {
-            let params = |latency, cycles_per_flit| LinkParams { latency, cycles_per_flit };
-            trips.push(("socket_link", params(nodes.socket_latency, nodes.socket_width)));
-            trips.push(("node_link", params(nodes.node_latency, nodes.node_width)));
+            trips.extend(nodes.links());
         }
         for (key, params) in trips {
             let trip = credit_round_trip(params.latency, params.cycles_per_flit, pipeline.post(), pipeline.front())

@@ -97,9 +97,12 @@ pub fn text(layout: &Layout) -> String {
 /// The use of the ports that leave the dies of a node (requirement P-TOPO-4), as a line; empty for other shapes.
 fn budget(shape: &Shape) -> String {
     let Shape::Nodes(nodes) = shape else { return String::new() };
-    let Budget { ports, sockets, nodes, .. } = nodes.budget();
-    let free = ports - sockets - nodes;
-    format!("HSIO ports    {ports} a node: {sockets} join its sockets, {nodes} lead to other nodes, {free} are free\n")
+    let Budget { ports, sockets, subnodes, nodes, .. } = nodes.budget();
+    let free = ports - sockets - subnodes - nodes;
+    let between = if subnodes > 0 { format!(", {subnodes} its subnodes") } else { String::new() };
+    format!(
+        "HSIO ports    {ports} a node: {sockets} join its sockets{between}, {nodes} lead to other nodes, {free} are free\n"
+    )
 }
 
 /// More switches than these are not laid out only to be counted, where arithmetic counts them.
@@ -114,12 +117,12 @@ pub fn figures(shape: &Shape, link: &crate::config::Link) -> Option<(String, Jso
     }
     let longest = if nodes.distance { nodes.longest() } else { u64::from(nodes.node_latency) };
     let (socket, node) = (u64::from(nodes.socket_latency), u64::from(nodes.node_latency));
-    let step = link.latency.cycles;
+    let (step, between) = (link.latency.cycles, u64::from(nodes.subnodes.latency));
     let latencies =
         [(link.local_latency.cycles, link.local_latency.cycles), (step, step), (step, step), (socket, socket)];
     let counts = nodes.links_by_level();
     let levels: Vec<(&str, u64, u64, u64)> =
-        (nodes::LEVELS.iter().zip(counts).zip(latencies.into_iter().chain([(node, longest)])))
+        (nodes::LEVELS.iter().zip(counts).zip(latencies.into_iter().chain([(node, longest), (between, between)])))
             .map(|((&name, count), (shortest, longest))| (name, count, shortest, longest))
             .filter(|&(_, count, ..)| count > 0)
             .collect();

@@ -8,6 +8,7 @@
 //! | `width_bits` | between switches | F |
 //! | `local_width_bits` | between a switch and an end point | F |
 //! | `socket_width_bits`, `node_width_bits` | between sockets of a node, between nodes | F |
+//! | `subnode.width_bits` | between subnodes of a node | F |
 //!
 //! Older files give cycles instead of bits: `cycles_per_flit` for all links, and the same for sockets and nodes. They
 //! keep their meaning, and a note names the widths that take as long.
@@ -32,6 +33,9 @@ pub struct Link {
     /// Between two neighbouring nodes, where there are nodes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node_latency: Option<Latency>,
+    /// Between two subnodes of a node, where there are some.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subnode: Option<SubnodeLink>,
     /// Payload bits of a flit.
     pub flit_bits: u32,
     /// Bits a link between switches carries in a cycle, where that is given.
@@ -65,6 +69,18 @@ pub struct Link {
     pub reliability: Option<ReliabilityFile>,
 }
 
+/// A link between two subnodes of a node.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct SubnodeLink {
+    /// Latency.
+    pub latency: Latency,
+    /// Bits that it carries in a cycle, where that is given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub width_bits: Option<u32>,
+    /// Cycles a flit occupies it; derived from the width.
+    pub cycles_per_flit: u32,
+}
+
 impl Link {
     /// Bits of a collective flit's header: id (12), sequence number (36) and flags (5).
     pub const HEADER_BITS: u32 = 12 + 36 + 5;
@@ -80,6 +96,7 @@ impl Link {
             Some("local") => self.local_width_bits,
             Some("inter-socket") => self.socket_width_bits,
             Some("inter-node") => self.node_width_bits,
+            Some("inter-subnode") => self.subnode.and_then(|link| link.width_bits),
             _ => self.width_bits,
         }
     }

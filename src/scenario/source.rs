@@ -364,6 +364,7 @@ const ALTERNATIVES: &[(&str, &[&str])] = &[
     ("link", &["local_latency_ns", "local_latency_cycles"]),
     ("link", &["socket_latency_ns", "socket_latency_cycles"]),
     ("link", &["node_latency_ns", "node_latency_cycles"]),
+    ("link.subnode", &["latency_ns", "latency_cycles"]),
     ("link", &["width_bits", "cycles_per_flit"]),
     ("link", &["local_width_bits", "cycles_per_flit"]),
     ("link", &["socket_width_bits", "socket_cycles_per_flit"]),

@@ -14,6 +14,7 @@ mod latency_is_explained;
 mod latency_is_the_sum_of_its_parts;
 mod latency_of_rounds_is_explained;
 mod legality_holds_under_mutation;
+mod nodes_have_subnodes;
 mod nodes_reduce_as_the_paper_says;
 mod nothing_is_lost_under_back_pressure;
 mod order_of_arrival_changes_no_bit;

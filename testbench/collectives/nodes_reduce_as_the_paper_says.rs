@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use watershed::fabric::topology::{Die, Nodes};
+use watershed::fabric::topology::{Die, Nodes, Subnodes};
 use watershed::scenario::build::{BuildOptions, build};
 use watershed::scenario::embedding;
 use watershed::scenario::run::RunOptions;
@@ -26,6 +26,7 @@ impl System {
         let mut shape = Nodes {
             size: size.to_vec(),
             sockets,
+            subnodes: Subnodes::default(),
             die,
             hsio_ports: 1,
             socket_latency: 25,

@@ -3,7 +3,7 @@
 //! P-MC-3).
 
 use crate::support::{Draw, load, run_with};
-use watershed::fabric::topology::{Die, Nodes};
+use watershed::fabric::topology::{Die, Nodes, Subnodes};
 use watershed::scenario::build::{BuildOptions, build};
 use watershed::scenario::result::Document;
 use watershed::scenario::run::RunOptions;
@@ -12,6 +12,7 @@ fn nodes(size: &[u32], sockets: u32, tiles: u16, positions: u16) -> Nodes {
     let mut shape = Nodes {
         size: size.to_vec(),
         sockets,
+        subnodes: Subnodes::default(),
         die: Die { tiles, positions },
         hsio_ports: 1,
         socket_latency: 25,

@@ -1,6 +1,6 @@
 use super::super::Vcs;
 use super::super::topology::{Common, Dragonfly, FatTree, Graph, GraphEnd, GraphLink, GraphSwitch};
-use super::super::topology::{HyperX, LinkParams, Torus, Wiring};
+use super::super::topology::{HyperX, LinkParams, Subnodes, Torus, Wiring};
 use super::*;
 
 fn common(unicast: u8) -> Common {
@@ -69,6 +69,7 @@ fn nodes(size: &[u32], sockets: u32, tiles: u16, positions: u16) -> Shape {
     Shape::Nodes(Nodes {
         size,
         sockets,
+        subnodes: Subnodes::default(),
         die,
         hsio_ports: 2,
         socket_latency: 25,
@@ -77,6 +78,24 @@ fn nodes(size: &[u32], sockets: u32, tiles: u16, positions: u16) -> Shape {
         node_width: 1,
         distance: false,
     })
+}
+
+#[test]
+fn ways_between_subnodes_arrive_and_cannot_deadlock() {
+    for (size, sockets, count, links) in
+        [(&[][..], 8, 2, 4), (&[], 8, 2, 1), (&[2], 6, 2, 2), (&[2, 2], 4, 2, 3), (&[], 6, 3, 1)]
+    {
+        let Shape::Nodes(nodes) = nodes(size, sockets, 2, 2) else { unreachable!("nodes") };
+        let subnodes = Subnodes { count, links, ..Subnodes::default() };
+        let shape = Shape::Nodes(Nodes { subnodes, hsio_ports: 4, ..nodes });
+        let needed = Router::unchecked(&shape.layout(&common(1)), Algorithm::DimensionOrder).needs();
+        for channels in [needed, needed + 1] {
+            let layout = shape.layout(&common(channels));
+            if let Err(flaw) = prove(&layout, &layout.routing) {
+                panic!("{}, {links} links, {channels} channels: {flaw}", shape.describe());
+            }
+        }
+    }
 }
 
 /// Ways of nodes are shortest between nodes and between sockets, but a port inside a socket may be nearer than the one the

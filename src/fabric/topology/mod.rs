@@ -37,7 +37,7 @@ pub use fat_tree::FatTree;
 pub use graph::{Graph, GraphEnd, GraphLink, GraphSwitch};
 pub use hyperx::HyperX;
 pub use mesh::Mesh;
-pub use nodes::{Budget, NodeLink, NodePlace, Nodes};
+pub use nodes::{Budget, NodeLink, NodePlace, Nodes, Subnodes};
 pub use survey::{Survey, survey};
 pub use torus::Torus;
 pub use tree::GenericTree;
@@ -417,10 +417,15 @@ impl Shape {
                 let of = if nodes.size.len() > 1 { format!(" ({})", sides(&nodes.size)) } else { String::new() };
                 let plural = |count: u64, more: &'static str| if count == 1 { "" } else { more };
                 format!(
-                    "{count} node{}{of} of {} socket{} of {tiles} tile{} x {positions} switch{}",
+                    "{count} node{}{of} of {}{} socket{} of {tiles} tile{} x {positions} switch{}",
                     plural(count, "s"),
-                    nodes.sockets,
-                    plural(nodes.sockets.into(), "s"),
+                    if nodes.subnodes.count > 1 {
+                        format!("{} subnodes of ", nodes.subnodes.count)
+                    } else {
+                        String::new()
+                    },
+                    nodes.subnode_sockets(),
+                    plural(nodes.subnode_sockets().into(), "s"),
                     plural(tiles.into(), "s"),
                     plural(positions.into(), "es")
                 )

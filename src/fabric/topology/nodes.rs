@@ -31,9 +31,21 @@
 //! Switches are numbered node by node (the first coordinate runs fastest), socket by socket, along the row of a die, and
 //! named `n1_0_s2_core3`: coordinates, socket, name in the die.
 //!
+//! The sockets of a node can be divided into [subnodes](Subnodes): those of one are joined all-to-all, and any two subnodes have
+//! links of their own, from the first sockets on. With n sockets a subnode, S subnodes and L links between two of them
+//!
+//! | link | socket | slot |
+//! |---|---|---|
+//! | to the r-th other socket of the subnode | each | r, from 0 to n - 2 |
+//! | i-th one to the g-th other subnode, to the same socket there | i mod n | n - 1 + g ceil(L / n) + i div n |
+//! | to the j-th other node | j mod N_S | n - 1 + (S - 1) ceil(L / n) + j div N_S |
+//!
+//! A packet for another subnode crosses at the socket that stands where its own does, or where there is no link at that one at the
+//! socket of that number modulo L: two sockets on the way at most, or three.
+//!
 //! Point-to-point packets correct the coordinates in order. In each node they go to the socket, then to the switch, whose
-//! HSIO port leads on: at most two sockets a node. Every HSIO link begins a new class of channels, 2D + 2 classes in all,
-//! so that links inside a socket that are used before and after an HSIO link never wait for each other in a circle.
+//! HSIO port leads on: at most two sockets a node. Every HSIO link begins a new class of channels, so that links inside a socket
+//! never wait for each other in a circle: 2D + 2 classes in all, and D + 1 or 2D + 2 more with subnodes.
 
 use super::{Common, Die, EndPlace, Layout, LinkParams, Shape, die_port as port, join};
 use crate::routing::Routing;
@@ -41,11 +53,33 @@ use crate::{NodeKind, Plan, PlanNode};
 use std::fmt::Write;
 
 /// Names of the levels of links.
-pub const LEVELS: [&str; 5] = ["local", "intra-tile", "inter-tile", "inter-socket", "inter-node"];
+pub const LEVELS: [&str; 6] = ["local", "intra-tile", "inter-tile", "inter-socket", "inter-node", "inter-subnode"];
 /// Level of links between the sockets of a node.
 const INTER_SOCKET: u8 = 3;
 /// Level of links between nodes.
 const INTER_NODE: u8 = 4;
+/// Level of links between the subnodes of a node.
+const INTER_SUBNODE: u8 = 5;
+
+/// How the sockets of a node are divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Subnodes {
+    /// Parts of equal size, at least 1: sockets are joined all-to-all within one.
+    pub count: u32,
+    /// Links between two of them, at least 1.
+    pub links: u32,
+    /// Latency of such a link in cycles.
+    pub latency: u16,
+    /// Cycles such a link is busy with a flit.
+    pub width: u16,
+}
+
+impl Default for Subnodes {
+    /// All sockets in one.
+    fn default() -> Subnodes {
+        Subnodes { count: 1, links: 1, latency: 1, width: 1 }
+    }
+}
 
 /// A system of nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +88,8 @@ pub struct Nodes {
     pub size: Vec<u32>,
     /// Sockets of a node, at least 1.
     pub sockets: u32,
+    /// How they are divided; their number divides that of the sockets.
+    pub subnodes: Subnodes,
     /// What is in a socket.
     pub die: Die,
     /// HSIO ports of a switch, at least 1.
@@ -99,8 +135,10 @@ pub struct NodeLink {
 pub struct Budget {
     /// There are.
     pub ports: u64,
-    /// Join its sockets.
+    /// Join its sockets, or those of a subnode.
     pub sockets: u64,
+    /// Join its subnodes.
+    pub subnodes: u64,
     /// Links to other nodes need.
     pub nodes: u64,
     /// Whether they suffice, socket by socket.
@@ -151,12 +189,52 @@ impl Nodes {
     /// HSIO ports: what there are and what the shape needs.
     pub fn budget(&self) -> Budget {
         let (sockets, slots) = (u64::from(self.sockets), u64::from(self.die_switches()) * u64::from(self.hsio_ports));
+        let subnodes = u64::from(self.subnodes.count);
         Budget {
             ports: sockets * slots,
-            sockets: sockets * (sockets - 1),
+            sockets: sockets * (u64::from(self.subnode_sockets()) - 1),
+            subnodes: subnodes * (subnodes - 1) * u64::from(self.subnodes.links),
             nodes: self.peers(),
-            suffices: sockets - 1 + self.peers().div_ceil(sockets) <= slots,
+            suffices: u64::from(self.inner_slots()) + self.peers().div_ceil(sockets) <= slots,
         }
+    }
+
+    /// Sockets of a subnode.
+    pub fn subnode_sockets(&self) -> u32 {
+        self.sockets / self.subnodes.count
+    }
+
+    /// HSIO slots of a socket for links to one other subnode.
+    fn layers(&self) -> u32 {
+        self.subnodes.links.div_ceil(self.subnode_sockets())
+    }
+
+    /// HSIO slots of a socket for links that stay in the node.
+    fn inner_slots(&self) -> u32 {
+        self.subnode_sockets() - 1 + (self.subnodes.count - 1) * self.layers()
+    }
+
+    /// Sockets of a subnode that have links to others.
+    pub(super) fn columns(&self) -> u32 {
+        self.subnodes.links.min(self.subnode_sockets())
+    }
+
+    /// The next socket on the way from one to another socket of the node, over a link between subnodes at socket `column`.
+    pub(super) fn across(&self, at: u32, to: u32, column: u32, within: impl Fn(u32, u32) -> u32) -> u32 {
+        let each = self.subnode_sockets();
+        let first = at - at % each;
+        if first == to - to % each {
+            first + within(at % each, to % each)
+        } else if at % each == column {
+            to - to % each + column
+        } else {
+            first + within(at % each, column)
+        }
+    }
+
+    /// The next socket on a shortest way from one to another socket of the node.
+    pub fn next_socket(&self, at: u32, to: u32) -> u32 {
+        self.across(at, to, to % self.subnode_sockets() % self.columns(), |_, to| to)
     }
 
     /// Where a switch is.
@@ -201,16 +279,37 @@ impl Nodes {
         (at, if k < 2 { k as u16 } else { 8 + k as u16 })
     }
 
-    /// Where the link to another socket of the node leaves: switch in the die and port.
-    pub fn to_socket(&self, socket: u32, other: u32) -> (u32, u16) {
-        self.slot(if other < socket { other } else { other - 1 })
+    /// Where the link to a joined socket of the node leaves: switch in the die and port. Of several links between two subnodes at
+    /// a socket it is the `key`-th, modulo their number.
+    pub fn to_socket(&self, socket: u32, other: u32, key: u32) -> (u32, u16) {
+        let each = self.subnode_sockets();
+        let (at, own, far) = (socket % each, socket / each, other / each);
+        if own == far {
+            return self.slot(if other < socket { other % each } else { other % each - 1 });
+        }
+        let rank = if far < own { far } else { far - 1 };
+        let there = (self.subnodes.links - at).div_ceil(each);
+        self.slot(each - 1 + rank * self.layers() + key % there)
+    }
+
+    /// The link to another subnode at a slot behind those to sockets of the own one.
+    fn to_subnode(&self, place: NodePlace, slot: u32) -> Option<NodeLink> {
+        let (each, layers) = (self.subnode_sockets(), self.layers());
+        let (at, own, rank, layer) = (place.socket % each, place.socket / each, slot / layers, slot % layers);
+        if layer * each + at >= self.subnodes.links {
+            return None;
+        }
+        let far = if rank < own { rank } else { rank + 1 };
+        let (switch, port) = self.to_socket(far * each + at, place.socket, layer);
+        let switch = self.number(NodePlace { socket: far * each + at, switch, ..place });
+        Some(NodeLink { switch, port, level: INTER_SUBNODE, steps: 1 })
     }
 
     /// Where the link from coordinate `from` to coordinate `to` of a dimension leaves: socket, switch in the die, port.
     pub fn to_node(&self, dimension: usize, from: u32, to: u32) -> (u32, u32, u16) {
         let before: u32 = self.size[..dimension].iter().map(|&side| side - 1).sum();
         let link = before + if to < from { to } else { to - 1 };
-        let (switch, port) = self.slot(self.sockets - 1 + link / self.sockets);
+        let (switch, port) = self.slot(self.inner_slots() + link / self.sockets);
         (link % self.sockets, switch, port)
     }
 
@@ -241,13 +340,18 @@ impl Nodes {
             return None;
         }
         let slot = k * self.die_switches() + place.switch;
-        if slot < self.sockets - 1 {
-            let other = if slot < place.socket { slot } else { slot + 1 };
-            let (at, port) = self.to_socket(other, place.socket);
+        let each = self.subnode_sockets();
+        if slot < each - 1 {
+            let own = place.socket % each;
+            let other = place.socket - own + if slot < own { slot } else { slot + 1 };
+            let (at, port) = self.to_socket(other, place.socket, 0);
             let far = NodePlace { socket: other, switch: at, ..place };
             return Some(NodeLink { switch: self.number(far), port, level: INTER_SOCKET, steps: 1 });
         }
-        let mut rank = (slot + 1 - self.sockets) * self.sockets + place.socket;
+        if slot < self.inner_slots() {
+            return self.to_subnode(place, slot + 1 - each);
+        }
+        let mut rank = (slot - self.inner_slots()) * self.sockets + place.socket;
         for (dimension, &side) in self.size.iter().enumerate() {
             if rank >= side - 1 {
                 rank -= side - 1;
@@ -278,7 +382,11 @@ impl Nodes {
             });
             differs.expect("two nodes differ in a coordinate")
         };
-        let (switch, out) = if here.socket == socket { (switch, out) } else { self.to_socket(here.socket, socket) };
+        let (switch, out) = if here.socket == socket {
+            (switch, out)
+        } else {
+            self.to_socket(here.socket, self.next_socket(here.socket, socket), there.switch)
+        };
         let ((tile, position), (to_tile, to_position)) = (self.die.place(here.switch), self.die.place(switch));
         Some(if position != to_position {
             port::X + (position ^ to_position) - 1
@@ -296,8 +404,10 @@ impl Nodes {
 
     /// Classes of channels that point-to-point packets need: one more than HSIO links on the longest way.
     pub fn classes(&self) -> u8 {
-        let dimensions = self.dimensions() as u8;
-        dimensions + 1 + if self.sockets > 1 { dimensions + 1 } else { 0 }
+        let (dimensions, each) = (self.dimensions() as u8, self.subnode_sockets());
+        let crosses = u8::from(self.subnodes.count > 1);
+        let within = u8::from(each > 1) * if crosses == 1 && self.subnodes.links < each { 2 } else { 1 };
+        dimensions + 1 + (within + crosses) * (dimensions + 1)
     }
 
     /// The channels that a packet may use next, by the port and channel it came in by.
@@ -311,7 +421,8 @@ impl Nodes {
     }
 
     /// Links in the whole system, by level; core links are the first level.
-    pub fn links_by_level(&self) -> [u64; 5] {
+    pub fn links_by_level(&self) -> [u64; 6] {
+        let (subnodes, each) = (u64::from(self.subnodes.count), u64::from(self.subnode_sockets()));
         let (nodes, sockets) = (self.nodes().unwrap_or(0), u64::from(self.sockets));
         let Die { tiles, positions } = self.die;
         let (tiles, positions) = (u64::from(tiles), u64::from(positions));
@@ -319,8 +430,9 @@ impl Nodes {
             nodes * sockets * u64::from(self.die_cores()),
             nodes * sockets * tiles * (positions * (positions - 1) / 2),
             nodes * sockets * (tiles - 1) * positions * 2,
-            nodes * (sockets * (sockets - 1) / 2),
+            nodes * subnodes * (each * (each - 1) / 2),
             nodes * self.peers() / 2,
+            nodes * (subnodes * (subnodes - 1) / 2) * u64::from(self.subnodes.links),
         ]
     }
 
@@ -329,6 +441,7 @@ impl Nodes {
         let latency = match link.level {
             0 => common.local.latency,
             INTER_SOCKET => self.socket_latency,
+            INTER_SUBNODE => self.subnodes.latency,
             INTER_NODE => {
                 let steps = if self.distance { link.steps } else { 1 };
                 u16::try_from(u32::from(self.node_latency).saturating_mul(steps)).unwrap_or(u16::MAX)
@@ -338,10 +451,21 @@ impl Nodes {
         let cycles_per_flit = match link.level {
             0 => common.local.cycles_per_flit,
             INTER_SOCKET => self.socket_width,
+            INTER_SUBNODE => self.subnodes.width,
             INTER_NODE => self.node_width,
             _ => common.link.cycles_per_flit,
         };
         LinkParams { latency, cycles_per_flit }
+    }
+
+    /// Kinds of links that leave a die, with what they are, those between neighbouring nodes among them.
+    pub fn links(&self) -> impl Iterator<Item = (&'static str, LinkParams)> {
+        let params = |latency, cycles_per_flit| LinkParams { latency, cycles_per_flit };
+        let Subnodes { latency, width, count, .. } = self.subnodes;
+        let between = (count > 1).then(|| ("subnode_link", params(latency, width)));
+        let socket = ("socket_link", params(self.socket_latency, self.socket_width));
+        let node = ("node_link", params(self.node_latency, self.node_width));
+        [socket].into_iter().chain(between).chain([node])
     }
 
     /// The latency of the longest link between nodes, before it is cut to what a link can have.
@@ -406,7 +530,19 @@ impl Nodes {
             let size = self.size.iter().map(|&side| side.min(longest - 1).min(8)).collect();
             return Some(Nodes { size, ..self.clone() });
         }
+        let each = self.subnode_sockets();
+        if self.subnodes.count > 1 {
+            let fewer = (each - 1).min(4);
+            let subnodes = Subnodes { links: self.columns().min(fewer), ..self.subnodes };
+            return (each > 1).then(|| Nodes { sockets: fewer * subnodes.count, subnodes, ..self.clone() });
+        }
         (self.sockets > 2).then(|| Nodes { sockets: (self.sockets - 1).min(4), ..self.clone() })
+    }
+
+    /// Names of its levels of links; without subnodes there are none between them.
+    fn levels(&self) -> Vec<String> {
+        let count = if self.subnodes.count > 1 { LEVELS.len() } else { usize::from(INTER_SUBNODE) };
+        LEVELS[..count].iter().copied().map(String::from).collect()
     }
 
     /// A layout without switches and links: what is known before it is clear which of them anything uses. `furnish` adds
@@ -414,12 +550,7 @@ impl Nodes {
     pub fn bare(&self, common: &Common) -> Layout {
         let cores = self.cores().expect("a size that was checked") as u32;
         Layout {
-            plan: Plan {
-                vcs: common.vcs,
-                nodes: Vec::new(),
-                links: Vec::new(),
-                levels: LEVELS.map(String::from).to_vec(),
-            },
+            plan: Plan { vcs: common.vcs, nodes: Vec::new(), links: Vec::new(), levels: self.levels() },
             routing: Routing::Nodes(std::sync::Arc::new(self.clone())),
             ends: (0..cores).map(|end| self.end_place(end)).collect(),
             cores: cores as usize,
@@ -515,7 +646,7 @@ impl Nodes {
             }
         }
         let mut layout = Layout {
-            plan: Plan { vcs: common.vcs, nodes: nodes.collect(), links, levels: LEVELS.map(String::from).to_vec() },
+            plan: Plan { vcs: common.vcs, nodes: nodes.collect(), links, levels: self.levels() },
             routing: Routing::Nodes(std::sync::Arc::new(self.clone())),
             ends: Vec::new(),
             cores: cores as usize,
@@ -533,148 +664,4 @@ impl Nodes {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Vcs;
-    use crate::topology::Neighbours;
-
-    fn nodes(size: &[u32], sockets: u32) -> Nodes {
-        Nodes {
-            size: size.to_vec(),
-            sockets,
-            die: Die::default(),
-            hsio_ports: 2,
-            socket_latency: 25,
-            node_latency: 50,
-            socket_width: 1,
-            node_width: 1,
-            distance: false,
-        }
-    }
-
-    fn common() -> Common {
-        let link = LinkParams { latency: 5, cycles_per_flit: 1 };
-        let local = LinkParams { latency: 1, cycles_per_flit: 1 };
-        Common { vcs: Vcs { set: 2, unicast: 1 }, engine: true, link, local }
-    }
-
-    fn shapes() -> Vec<Nodes> {
-        let mut all = Vec::new();
-        for (size, sockets) in
-            [(&[][..], 1), (&[], 3), (&[], 16), (&[2], 2), (&[5], 3), (&[3, 2], 2), (&[2, 3, 2], 1), (&[1, 4], 4)]
-        {
-            all.push(nodes(size, sockets));
-        }
-        all.push(Nodes { die: Die { tiles: 2, positions: 3 }, ..nodes(&[3], 2) });
-        all.push(Nodes { die: Die { tiles: 1, positions: 1 }, hsio_ports: 12, ..nodes(&[4, 3], 3) });
-        all.push(Nodes { die: Die { tiles: 3, positions: 2 }, hsio_ports: 1, distance: true, ..nodes(&[5], 2) });
-        all
-    }
-
-    #[test]
-    fn every_link_is_there_once_and_leads_back() {
-        for shape in shapes() {
-            let switches = shape.switches().unwrap() as u32;
-            let mut levels = [0; 5];
-            for switch in 0..switches {
-                for port in 0..shape.ports() + 3 {
-                    let Some(link) = shape.link(switch, port) else { continue };
-                    let back = shape.link(link.switch, link.port).expect("a link has two ends");
-                    assert_eq!(
-                        (back.switch, back.port, back.level, back.steps),
-                        (switch, port, link.level, link.steps)
-                    );
-                    levels[usize::from(link.level)] += 1;
-                }
-            }
-            let mut expected = shape.links_by_level();
-            expected[0] = 0;
-            assert_eq!(levels.map(|count| count / 2), expected, "{shape:?}");
-        }
-    }
-
-    #[test]
-    fn sockets_are_all_to_all_and_nodes_differ_in_one_coordinate() {
-        for shape in shapes() {
-            let (mut sockets, mut peers) = (std::collections::BTreeSet::new(), std::collections::BTreeSet::new());
-            for switch in 0..shape.switches().unwrap() as u32 {
-                for port in (0..shape.ports()).filter(|&port| Nodes::is_hsio(port)) {
-                    let Some(link) = shape.link(switch, port) else { continue };
-                    let (a, b) = (shape.place(switch), shape.place(link.switch));
-                    if link.level == INTER_SOCKET {
-                        assert_eq!(a.node, b.node);
-                        assert!(sockets.insert((a.node, a.socket, b.socket)), "{a:?} {b:?} twice");
-                    } else {
-                        let (x, y) = (shape.coordinates(a.node), shape.coordinates(b.node));
-                        let differ: Vec<_> = x.iter().zip(&y).filter(|(x, y)| x != y).collect();
-                        assert_eq!(differ.len(), 1);
-                        assert_eq!(differ[0].0.abs_diff(*differ[0].1), link.steps);
-                        assert!(peers.insert((a.node, b.node)), "{a:?} {b:?} twice");
-                    }
-                }
-            }
-            let nodes = shape.nodes().unwrap() as usize;
-            let all = shape.sockets as usize;
-            assert_eq!((sockets.len(), peers.len()), (nodes * all * (all - 1), nodes * shape.peers() as usize));
-        }
-    }
-
-    #[test]
-    fn the_layout_says_what_the_arithmetic_says() {
-        for shape in shapes() {
-            let layout = shape.layout(&common());
-            assert_eq!(layout.plan.fault(), None);
-            let neighbours = Neighbours::new(&layout);
-            for switch in 0..layout.switches() as u32 {
-                let name = shape.switch_name(switch);
-                assert_eq!(layout.shape.switch_by_name(&name), Some(switch), "{name}");
-                assert_eq!(shape.number(shape.place(switch)), switch);
-                for port in 0..shape.ports() {
-                    let expected = match shape.end_of(switch) {
-                        Some(end) if port == port::LOCAL => Some((layout.switches() as u32 + end, 0)),
-                        _ => shape.link(switch, port).map(|link| (link.switch, link.port)),
-                    };
-                    assert_eq!(neighbours.of(switch, port), expected, "{name}.P{port}");
-                }
-            }
-            let mut levels = [0; 5];
-            layout.plan.links.iter().for_each(|link| levels[usize::from(link.level)] += 1);
-            assert_eq!(levels, shape.links_by_level());
-        }
-    }
-
-    #[test]
-    fn ways_have_no_more_long_links_than_dimensions_and_sockets_need() {
-        for shape in shapes() {
-            let switches = shape.switches().unwrap() as u32;
-            for from in (0..switches).step_by(7) {
-                for to in (0..switches).step_by(5) {
-                    let (a, b) = (shape.place(from), shape.place(to));
-                    let (mut at, mut levels) = (from, [0u32; 5]);
-                    while let Some(port) = shape.hop(at, to) {
-                        let link = shape.link(at, port).expect("a way only takes ports that have a link");
-                        levels[usize::from(link.level)] += 1;
-                        at = link.switch;
-                        assert!(levels.iter().sum::<u32>() < 100, "{from} to {to}");
-                    }
-                    let (x, y) = (shape.coordinates(a.node), shape.coordinates(b.node));
-                    let differ = x.iter().zip(&y).filter(|(x, y)| x != y).count() as u32;
-                    assert_eq!(levels[4], differ, "{from} to {to}");
-                    assert!(levels[3] <= differ + 1, "{from} to {to}: {levels:?}");
-                    let diameter = u32::from(shape.die.tiles - 1) + u32::from(shape.die.positions > 1);
-                    assert!(levels[1] + levels[2] <= (2 * differ + 2) * diameter, "{from} to {to}: {levels:?}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn the_papers_node_has_272_ports_for_other_nodes() {
-        let budget = |size: &[u32]| nodes(size, 16).budget();
-        let Budget { ports, sockets, nodes, suffices } = budget(&[128, 128]);
-        assert_eq!((ports, sockets, nodes, suffices), (512, 240, 254, true));
-        assert!(budget(&[137, 137]).suffices, "272 other nodes");
-        assert!(!budget(&[138, 137]).suffices, "273 other nodes");
-        assert!(budget(&[16, 32, 32]).suffices && budget(&[273]).suffices && !budget(&[274]).suffices);
-    }
-}
+mod tests;

@@ -107,7 +107,11 @@ impl Nodes {
         let (switch, out) = if here.socket == socket {
             (switch, out)
         } else {
-            self.to_socket(here.socket, step(self.sockets, tree, here.socket, socket))
+            let each = self.subnode_sockets();
+            let next = self.across(here.socket, socket, (socket % each + tree) % self.columns(), |at, to| {
+                step(each, tree, at, to)
+            });
+            self.to_socket(here.socket, next, tree)
         };
         Some(self.die.tree_hop(tree, here.switch, switch).unwrap_or(out))
     }
@@ -117,7 +121,9 @@ impl Nodes {
         let place = self.place(at);
         let between = (0..self.size.len())
             .map(|dimension| depth(self.size[dimension], tree, self.coordinate(place.node, dimension).0));
-        [between.sum(), depth(self.sockets, tree, place.socket), self.die.tree_depth(tree, place.switch)]
+        let (each, middle) = (self.subnode_sockets(), self.subnodes.count / 2);
+        let crosses = u32::from(place.socket / each != middle);
+        [between.sum(), crosses + depth(each, tree, place.socket % each), self.die.tree_depth(tree, place.switch)]
     }
 }
 
@@ -163,6 +169,7 @@ mod tests {
         let mut shape = Nodes {
             size: size.to_vec(),
             sockets,
+            subnodes: super::super::Subnodes::default(),
             die: Die { tiles, positions },
             hsio_ports: 1,
             socket_latency: 25,

@@ -422,6 +422,7 @@ mod tests {
 
     fn nodes(size: &[u32], sockets: u32, tiles: u16, positions: u16) -> Nodes {
         Nodes {
+            subnodes: watershed_fabric::topology::Subnodes::default(),
             size: size.to_vec(),
             sockets,
             die: Die { tiles, positions },

@@ -318,15 +318,21 @@ impl Draft<'_> {
 impl Draft<'_> {
     /// Takes a stream to another die of the node.
     fn cross(&mut self, mut stream: Stream, to: u32) -> Step<Stream> {
-        let (die, nodes) = (self.ground.die(stream.switch), self.ground.nodes);
-        let (switch, output) = nodes.to_socket(die, to);
-        let (switch, last) = (die * nodes.die_switches() + switch, stream.last);
-        if !self.is_free(switch, output) || !self.move_to(&mut stream, switch) {
-            return Err(last);
+        let nodes = self.ground.nodes;
+        // Other dies may be on the way to one of another subnode.
+        loop {
+            let (die, last) = (self.ground.die(stream.switch), stream.last);
+            if die == to {
+                return Ok(stream);
+            }
+            let (switch, output) = nodes.to_socket(die, nodes.next_socket(die, to), 0);
+            let switch = die * nodes.die_switches() + switch;
+            if !self.is_free(switch, output) || !self.move_to(&mut stream, switch) {
+                return Err(last);
+            }
+            let link = nodes.link(switch, output).ok_or(last)?;
+            self.step(&mut stream, Edge { output, to: link.switch, input: link.port });
         }
-        let link = nodes.link(switch, output).ok_or(last)?;
-        self.step(&mut stream, Edge { output, to: link.switch, input: link.port });
-        Ok(stream)
     }
 
     /// Takes rows of streams, each in another die, to one die, and joins them there.
@@ -339,7 +345,7 @@ impl Draft<'_> {
                 met.extend(row.iter().cloned());
                 continue;
             }
-            let leaves = die * nodes.die_switches() + nodes.to_socket(die, host).0;
+            let leaves = die * nodes.die_switches() + nodes.to_socket(die, nodes.next_socket(die, host), 0).0;
             let total = self.join(row.clone(), Some(leaves), draw)?;
             met.push(self.cross(total, host)?);
         }

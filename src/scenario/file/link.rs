@@ -42,6 +42,9 @@ pub struct LinkFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 16_384))]
     pub node_latency_cycles: Option<u64>,
+    /// nodes: links between two subnodes of a node.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subnode: Option<SubnodeLinkFile>,
     /// Payload bits of a flit: 64, a word, wherever words are reduced or framed. A plain fabric without hosts counts its
     /// traffic in flits: there it says how much one carries and how wide buffers are, and changes no cycle.
     #[schemars(range(min = 8, max = 4096))]
@@ -83,6 +86,25 @@ pub struct LinkFile {
     /// armed, pbv: link-layer replay on every link. Without it a lost frame is lost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reliability: Option<ReliabilityFile>,
+}
+
+/// A link between two subnodes of a node.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, DeriveDeserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(inline)]
+pub struct SubnodeLinkFile {
+    /// Latency in ns. Default: that between sockets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 1_000_000_000.0))]
+    pub latency_ns: Option<f64>,
+    /// Latency in cycles, at least 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 16_384))]
+    pub latency_cycles: Option<u64>,
+    /// Wires. Default: F.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 8192))]
+    pub width_bits: Option<u32>,
 }
 
 /// Where the header of a collective flit travels.
@@ -132,6 +154,7 @@ impl Default for LinkFile {
             socket_latency_cycles: None,
             node_latency_ns: None,
             node_latency_cycles: None,
+            subnode: None,
             flit_bits: 64,
             width_bits: None,
             local_width_bits: None,

@@ -19,7 +19,15 @@ pub struct TopologyFile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 4))]
     pub positions: Option<u64>,
-    /// nodes: sockets of a node, joined all-to-all. Default: 16.
+    /// nodes: parts of equal size that the sockets of a node are divided into. Default: 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 64))]
+    pub subnodes: Option<u64>,
+    /// nodes: links between two subnodes, from the first sockets on. Default: as many as a subnode has sockets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 65_535))]
+    pub subnode_links: Option<u64>,
+    /// nodes: sockets of a node, joined all-to-all in a subnode. Default: 16 a subnode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 65_535))]
     pub sockets: Option<u64>,

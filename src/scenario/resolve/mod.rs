@@ -300,6 +300,7 @@ impl Resolver<'_> {
                 let (ns, cycles) = (given.node_latency_ns, given.node_latency_cycles);
                 self.latency("link.node_latency", ns, cycles, Default::Ns(50.0), 1)
             }),
+            subnode: None,
             flit_bits: given.flit_bits,
             width_bits: given.width_bits,
             local_width_bits: given.local_width_bits,
@@ -315,6 +316,14 @@ impl Resolver<'_> {
         let (cycles, others) = link::derive(given, resolved.wire_bits(), nodes);
         resolved.cycles_per_flit = cycles;
         [resolved.local_cycles_per_flit, resolved.socket_cycles_per_flit, resolved.node_cycles_per_flit] = others;
+        if let (Some(socket), true) = (resolved.socket_latency, file.topology.subnodes.is_some_and(|count| count > 1)) {
+            let own = given.subnode.unwrap_or_default();
+            let (ns, cycles) = (own.latency_ns, own.latency_cycles);
+            let latency = self.latency("link.subnode.latency", ns, cycles, Default::Cycles(socket.cycles), 1);
+            let bits = resolved.wire_bits();
+            let cycles_per_flit = link::cycles(bits, own.width_bits.unwrap_or(bits));
+            resolved.subnode = Some(link::SubnodeLink { latency, width_bits: own.width_bits, cycles_per_flit });
+        }
         resolved
     }
 

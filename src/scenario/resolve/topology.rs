@@ -11,8 +11,13 @@ use crate::problem::Problem;
 use crate::{limits, names};
 use watershed_fabric::routing::Algorithm;
 use watershed_fabric::topology::{
-    Die, Dragonfly, FatTree, GenericTree, HyperX, Lengths, Mesh, Nodes, Shape, Torus, Wiring,
+    Die, Dragonfly, FatTree, GenericTree, HyperX, Lengths, Mesh, Nodes, Shape, Subnodes, Torus, Wiring,
 };
+
+/// Sockets of a node.
+fn sockets(topology: &TopologyFile) -> u64 {
+    topology.sockets.unwrap_or(16 * topology.subnodes.unwrap_or(1))
+}
 
 impl Resolver<'_> {
     pub(super) fn topology(&mut self, file: &ScenarioFile, link: &Link) -> Option<Topology> {
@@ -83,7 +88,9 @@ impl Resolver<'_> {
         let (article, keys): (_, &[&str]) = match topology.kind {
             TopologyKind::Die => ("die", &["tiles", "positions"]),
             TopologyKind::Nodes => {
-                ("system of nodes", &["size", "sockets", "tiles", "positions", "hsio_ports", "latency"])
+                let keys =
+                    &["size", "sockets", "subnodes", "subnode_links", "tiles", "positions", "hsio_ports", "latency"];
+                ("system of nodes", keys)
             }
             TopologyKind::Mesh => ("mesh", &["size", "concentration", "latencies_cycles"]),
             TopologyKind::Torus => ("torus", grid),
@@ -99,6 +106,8 @@ impl Resolver<'_> {
             ("tiles", topology.tiles.is_some()),
             ("positions", topology.positions.is_some()),
             ("sockets", topology.sockets.is_some()),
+            ("subnodes", topology.subnodes.is_some()),
+            ("subnode_links", topology.subnode_links.is_some()),
             ("hsio_ports", topology.hsio_ports.is_some()),
             ("size", topology.size.is_some()),
             ("concentration", topology.concentration.is_some()),
@@ -143,7 +152,8 @@ impl Resolver<'_> {
             }),
             TopologyKind::Nodes => Shape::Nodes(Nodes {
                 size: topology.size.iter().flatten().map(|&side| small(side)).collect(),
-                sockets: topology.sockets.unwrap_or(16) as u32,
+                subnodes: self.subnodes(topology, link)?,
+                sockets: sockets(topology) as u32,
                 die: Die {
                     tiles: topology.tiles.unwrap_or(4) as u16,
                     positions: topology.positions.unwrap_or(4) as u16,
@@ -213,6 +223,29 @@ impl Resolver<'_> {
         })
     }
 
+    /// How the sockets of a node are divided.
+    fn subnodes(&mut self, topology: &TopologyFile, link: &Link) -> Option<Subnodes> {
+        let (count, sockets) = (topology.subnodes.unwrap_or(1), sockets(topology));
+        if !sockets.is_multiple_of(count) {
+            let place = if topology.sockets.is_some() { "topology.sockets" } else { "topology.subnodes" };
+            let message = format!("{sockets} sockets cannot be divided into {count} equal subnodes");
+            self.report(Problem::at(place, message).expected(format!("a multiple of {count}")));
+            return None;
+        }
+        if count == 1 {
+            for key in ["topology.subnode_links", "link.subnode"] {
+                if self.source.has(key) {
+                    let problem = Problem::at_key(key, "a node without subnodes has no such links");
+                    self.report(problem.expected("`topology.subnodes` = 2 or more"));
+                }
+            }
+            return Some(Subnodes::default());
+        }
+        let (latency, width) = link.subnode.map_or((1, 1), |link| (link.latency.cycles, link.cycles_per_flit));
+        let links = topology.subnode_links.unwrap_or(sockets / count) as u32;
+        Some(Subnodes { count: count as u32, links, latency: latency as u16, width: width as u16 })
+    }
+
     /// Switches along dimensions.
     fn grid(&mut self, topology: &TopologyFile, wiring: Wiring) -> Option<Shape> {
         let Some(given) = &topology.size else {
@@ -270,12 +303,15 @@ impl Resolver<'_> {
         if !budget.suffices {
             let place =
                 if self.source.has("topology.size") && budget.nodes > 0 { "topology.size" } else { "topology.sockets" };
-            let free = budget.ports.saturating_sub(budget.sockets);
+            let inside = budget.sockets + budget.subnodes;
+            let free = budget.ports.saturating_sub(inside);
             let message = format!(
-                "a node would need {} HSIO ports for other nodes and {} for its sockets, it has {}",
-                budget.nodes, budget.sockets, budget.ports
+                "a node would need {} HSIO ports for other nodes and {inside} for its sockets, it has {}",
+                budget.nodes, budget.ports
             );
-            let expected = if budget.ports < budget.sockets {
+            let expected = if budget.subnodes > 0 {
+                "fewer sockets, `topology.subnode_links` or nodes, or more `topology.hsio_ports`".to_owned()
+            } else if budget.ports < budget.sockets {
                 format!("up to {} sockets, or more `topology.hsio_ports`", budget.ports / u64::from(nodes.sockets) + 1)
             } else {
                 format!("sides whose sum is at most {}, or more `topology.hsio_ports`", free + nodes.size.len() as u64)
@@ -299,7 +335,8 @@ impl Resolver<'_> {
             return;
         }
         let keys = ["latency_ns", "latency_cycles", "width_bits", "cycles_per_flit"];
-        for key in ["socket", "node"].iter().flat_map(|level| keys.map(|key| format!("{level}_{key}"))) {
+        let levels = ["socket", "node"].iter().flat_map(|level| keys.map(|key| format!("{level}_{key}")));
+        for key in levels.chain(["subnode".to_owned()]) {
             let path = format!("link.{key}");
             if self.source.has(&path) {
                 let kind = file.topology.kind.name();
@@ -377,6 +414,10 @@ impl Serialize for Topology {
             Shape::Nodes(nodes) => {
                 map.serialize_entry("size", &nodes.size)?;
                 map.serialize_entry("sockets", &nodes.sockets)?;
+                if nodes.subnodes.count > 1 {
+                    map.serialize_entry("subnodes", &nodes.subnodes.count)?;
+                    map.serialize_entry("subnode_links", &nodes.subnodes.links)?;
+                }
                 map.serialize_entry("tiles", &nodes.die.tiles)?;
                 map.serialize_entry("positions", &nodes.die.positions)?;
                 map.serialize_entry("hsio_ports", &nodes.hsio_ports)?;
