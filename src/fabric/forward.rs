@@ -20,7 +20,7 @@
 //! and then shares are not equal. Losing or being blocked changes no register.
 
 use super::ports::{NONE, channel};
-use super::switch::{Cx, Fork};
+use super::switch::{Branch, Cx, Fork};
 use super::tables::Tables;
 use super::waits::{Cause, Towards};
 use super::wires::{Phase, State};
@@ -163,7 +163,7 @@ fn note_wait<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut Cx<'_, 
     let (targets, owner) = match queue.state.phase() {
         Phase::Idle => (cx.tables.outputs(cx.node, port, &flit), 0),
         Phase::Active | Phase::Routed => (PortSet::one(queue.out_port), cx.owner_number(port, vc)),
-        Phase::Fork => return,
+        Phase::Fork => return note_copies(cx, port, vc, q),
     };
     let now = cx.wires.flow.now;
     let way = (port, vc);
@@ -175,11 +175,8 @@ fn note_wait<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut Cx<'_, 
         }
         return;
     }
-    // Copies of several flits count nothing.
-    if !flit.tag.tail() {
-        return;
-    }
-    let any = targets.iter().any(|out| stands_in_the_way(cx, out, way, owner).is_some());
+    // Copies of several flits do not wait for each other.
+    let any = flit.tag.tail() && targets.iter().any(|out| stands_in_the_way(cx, out, way, owner).is_some());
     let rest = if any { Cause::Output } else { Cause::Arbitration };
     for out in &targets {
         let cause = stands_in_the_way(cx, out, way, owner).unwrap_or(rest);
@@ -193,6 +190,47 @@ fn note_wait<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut Cx<'_, 
             waits.note_copy((entry, out), now, cause);
         }
     }
+}
+
+/// The same for the copies of a multicast of several flits, of each the next flit.
+fn note_copies<T: Tables<W>, J: Join<Tables = T>, const W: usize>(
+    cx: &mut Cx<'_, T, J, W>,
+    port: u16,
+    vc: u8,
+    q: usize,
+) {
+    let fork = cx.forks.take(cx.wires.inputs[q].out_port);
+    let now = cx.wires.flow.now;
+    for branch in &fork.branches {
+        let Some(next) = next_of(cx, q, branch, fork.popped) else { continue };
+        if branch.could_send(&fork, cx.wires.flow.pool[next as usize].ready) > now {
+            continue;
+        }
+        let owner = if branch.sent == 0 { 0 } else { cx.owner_number(port, vc) };
+        let cause = stands_in_the_way(cx, branch.port, (port, vc), owner).unwrap_or(Cause::Arbitration);
+        if let Some(waits) = &mut cx.wires.ports.carries.waits {
+            waits.note_copy((next, branch.port), now, cause);
+        }
+    }
+    cx.forks.put(cx.wires.inputs[q].out_port, fork);
+}
+
+/// The pool entry of the next flit of a copy, if it has come: the head of the queue if the copy has read all that left, else what
+/// follows its last.
+fn next_of<T, J: Join<Tables = T>, const W: usize>(
+    cx: &Cx<'_, T, J, W>,
+    q: usize,
+    branch: &Branch,
+    popped: u16,
+) -> Option<u32> {
+    let queue = &cx.wires.inputs[q];
+    let next = match branch {
+        Branch { done: true, .. } => NONE,
+        Branch { sent, .. } if *sent != popped => cx.wires.flow.pool[branch.last as usize].next,
+        _ if queue.len == 0 => NONE,
+        _ => queue.head,
+    };
+    (next != NONE).then_some(next)
 }
 
 /// What was in the way of a flit to an output at the start of the cycle, of the packet with owner number `owner`.
@@ -324,18 +362,29 @@ fn count_wait<T, J: Join<Tables = T>, const W: usize>(
     waited: u64,
 ) {
     for out in outs {
-        remember(cx, out, vc);
-        let towards = if cx.is_engine(out) { Towards::Engine } else { Towards::Link };
-        let (port, now) = (cx.base + u32::from(out), cx.wires.flow.now);
-        let Some(waits) = cx.wires.ports.carries.waits.as_mut().filter(|_| waited > 0) else { continue };
-        if towards == Towards::Engine {
-            waits.engine_waited += waited;
-        }
-        if outs.len() == 1 {
-            waits.leave(entry, port, towards, now);
-        } else {
-            waits.leave_copy((entry, out), port, towards, now);
-        }
+        count_output(cx, vc, (entry, out), outs.len() > 1, waited);
+    }
+}
+
+/// The same for one output; a copy is one of several.
+fn count_output<T, J: Join<Tables = T>, const W: usize>(
+    cx: &mut Cx<'_, T, J, W>,
+    vc: u8,
+    (entry, out): (u32, u16),
+    is_copy: bool,
+    waited: u64,
+) {
+    remember(cx, out, vc);
+    let towards = if cx.is_engine(out) { Towards::Engine } else { Towards::Link };
+    let (port, now) = (cx.base + u32::from(out), cx.wires.flow.now);
+    let Some(waits) = cx.wires.ports.carries.waits.as_mut().filter(|_| waited > 0) else { return };
+    if towards == Towards::Engine {
+        waits.engine_waited += waited;
+    }
+    if is_copy {
+        waits.leave_copy((entry, out), port, towards, now);
+    } else {
+        waits.leave(entry, port, towards, now);
     }
 }
 
@@ -380,60 +429,49 @@ fn advance<T: Tables<W>, J: Join<Tables = T>, const W: usize>(
     let me = cx.owner_number(port, vc);
     let longest = cx.tables.longest_multicast(vc);
     let record = cx.wires.inputs[q].out_port;
-    let Fork { mut branches, popped } = cx.forks.take(record);
+    let mut fork = cx.forks.take(record);
+    let mut branches = std::mem::take(&mut fork.branches);
+    let now = cx.wires.flow.now;
     let mut moved = false;
-    let mut until = None;
+    let mut until: Option<u64> = None;
+    let mut look = |at: u64| until = Some(until.map_or(at, |first| first.min(at)));
     for branch in &mut branches {
-        if branch.done {
-            continue;
-        }
-        // The next flit of this copy: the head of the queue if it has read all that left, else what follows its last.
-        let next = if branch.sent == popped {
-            if cx.wires.inputs[q].len == 0 { NONE } else { cx.wires.inputs[q].head }
-        } else {
-            cx.wires.flow.pool[branch.last as usize].next
-        };
-        if next == NONE {
-            continue;
-        }
+        let Some(next) = next_of(cx, q, branch, fork.popped) else { continue };
         let slot = cx.wires.flow.pool[next as usize];
-        if slot.ready > cx.wires.flow.now {
-            until = Some(slot.ready);
+        if slot.ready > now {
+            look(slot.ready);
             continue;
         }
         match available(cx, branch.port, port, vc, if branch.sent == 0 { 0 } else { me }) {
             Ok(()) => {}
             Err(Blocked::Waits) => continue,
             Err(Blocked::Until(cycle)) => {
-                until = Some(until.map_or(cycle, |u: u64| u.min(cycle)));
+                look(cycle);
                 continue;
             }
         }
-        remember(cx, branch.port, vc);
+        let waited = now - branch.could_send(&fork, slot.ready);
+        if cx.wires.ports.carries.waits.is_some() {
+            count_output(cx, vc, (next, branch.port), true, waited);
+        }
         hold(cx, branch.port, vc, if slot.flit.tag.tail() { 0 } else { me });
-        branch.done = slot.flit.tag.tail();
-        branch.last = next;
-        branch.sent += 1;
+        *branch = Branch { sent: branch.sent + 1, done: slot.flit.tag.tail(), last: next, from: now + 1, ..*branch };
         if u32::from(branch.sent) == longest && !branch.done {
             let node = cx.node;
             cx.wires.fail(|| format!("switch {node}: a multicast frame on channel {vc} that came in by port {port} has more than the {longest} flits the tables declare (Tables::longest_multicast)"));
         }
-        emit(cx, (port, vc), branch.port, slot.flit, 0, &mut { NONE });
+        emit(cx, (port, vc), branch.port, slot.flit, waited, &mut { NONE });
         moved = true;
     }
-    let read_by_all = branches.iter().map(|branch| branch.sent).min().unwrap_or(0);
-    let mut popped = popped;
-    let mut closed = false;
-    while popped < read_by_all {
-        let (flit, _) = cx.wires.pop(cx.node, cx.base + u32::from(port), vc);
-        popped += 1;
-        closed = flit.tag.tail();
-    }
-    if closed {
+    fork.branches = branches;
+    if free_read(cx, (port, vc), q, &mut fork) {
         cx.wires.inputs[q].state = State::IDLE;
         cx.forks.close(record);
     } else {
-        cx.forks.put(record, Fork { branches, popped });
+        cx.forks.put(record, fork);
+        if moved && cx.wires.ports.carries.waits.is_some() {
+            note_copies(cx, port, vc, q);
+        }
     }
     if moved {
         cx.taken_in.insert(port);
@@ -442,4 +480,24 @@ fn advance<T: Tables<W>, J: Join<Tables = T>, const W: usize>(
     } else {
         Err(until.map_or(Blocked::Waits, Blocked::Until))
     }
+}
+
+/// Frees the flits of a forked packet that all copies have read; whether its tail was among them.
+fn free_read<T, J: Join<Tables = T>, const W: usize>(
+    cx: &mut Cx<'_, T, J, W>,
+    (port, vc): (u16, u8),
+    q: usize,
+    fork: &mut Fork,
+) -> bool {
+    let read_by_all = fork.branches.iter().map(|branch| branch.sent).min().unwrap_or(0);
+    let mut closed = false;
+    while fork.popped < read_by_all {
+        let pool = &cx.wires.flow.pool;
+        let behind = pool[cx.wires.inputs[q].head as usize].next;
+        fork.head_ready = (behind != NONE).then(|| pool[behind as usize].ready);
+        let (flit, _) = cx.wires.pop(cx.node, cx.base + u32::from(port), vc);
+        fork.popped += 1;
+        closed = flit.tag.tail();
+    }
+    closed
 }

@@ -77,8 +77,8 @@ pub struct LinkCount {
     /// flits. All causes count: no credit, a lost arbitration, a channel that another packet holds, a link that takes
     /// several cycles a flit, or another output or a full engine that a multicast of one flit goes to as well.
     /// Set-routed flits count from when they have passed the stages before allocation; point-to-point packets walk
-    /// through those stages at the head of the queue, and the cycles of that count. What an end point or an engine in
-    /// the wire sends counts nothing, nor do the copies of a multicast of several flits.
+    /// through those stages at the head of the queue, and the cycles of that count. Each copy of a multicast of
+    /// several flits counts by itself, flit by flit. What an end point or an engine in the wire sends counts nothing.
     /// [`Network::link_waits`](crate::Network::link_waits) splits them by cause.
     pub waited: u64,
     /// Packets: head flits of all channels.

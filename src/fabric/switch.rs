@@ -33,7 +33,7 @@ use super::tables::Tables;
 use super::wires::Wires;
 use super::{Join, JoinCx, PortSet, Queued, Vcs, forward, unicast};
 use std::ops::Range;
-use watershed_kernel::Wake;
+use watershed_kernel::{Cycle, Wake};
 use watershed_state::state;
 
 /// The pipeline of a switch: how many cycles a packet spends in each of its steps.
@@ -163,6 +163,16 @@ pub(super) struct Branch {
     pub done: bool,
     /// Pool entry of the flit sent last; valid while that flit is still queued.
     pub last: u32,
+    /// From when on it can send its next flit: it sends one a cycle.
+    pub from: Cycle,
+}
+
+impl Branch {
+    /// When it could have sent its next flit first, of which `ready` says when it has passed the stages before allocation.
+    pub fn could_send(&self, fork: &Fork, ready: Cycle) -> Cycle {
+        let at_head = fork.head_ready.filter(|_| self.sent == fork.popped);
+        self.from.max(at_head.unwrap_or(ready))
+    }
 }
 
 /// A multicast of several flits under way at one input queue.
@@ -171,6 +181,9 @@ pub(super) struct Fork {
     pub branches: Vec<Branch>,
     /// Flits that all copies have read and that left the queue.
     pub popped: u16,
+    /// When the flit that came to the head as the last one left had passed the stages before allocation, if it stood in the queue:
+    /// copies read ahead of the head, where it counts as having just come.
+    pub head_ready: Option<Cycle>,
 }
 
 /// All forks of a system.
@@ -182,13 +195,14 @@ pub(super) struct Forks {
 
 impl Forks {
     pub fn open(&mut self, ports: impl Iterator<Item = u16>) -> u16 {
-        let branches = ports.map(|port| Branch { port, sent: 0, done: false, last: NONE });
+        let branches = ports.map(|port| Branch { port, sent: 0, done: false, last: NONE, from: 0 });
         let record = self.free.pop().unwrap_or_else(|| {
             self.records.push(Fork::default());
             u16::try_from(self.records.len() - 1).expect("fewer than 65,536 multicasts of long frames at once")
         });
         let fork = &mut self.records[usize::from(record)];
         fork.popped = 0;
+        fork.head_ready = None;
         fork.branches.clear();
         fork.branches.extend(branches);
         record

@@ -14,8 +14,9 @@
 //! | could have left, but its input or its output served another flit | arbitration |
 //!
 //! A multicast of one flit waits at each of its outputs for a cause of that output's own. A flit at an end point waits
-//! for its memory, or for the block that takes it there; a flit at a bump in the wire waits for its engine. Copies of a
-//! multicast of several flits count nothing, as in [`LinkCount::waited`](crate::LinkCount::waited).
+//! for its memory, or for the block that takes it there; a flit at a bump in the wire waits for its engine. Each
+//! copy of a multicast of several flits waits for its own output, flit by flit: from the cycle in which the flit could
+//! have been sent and the one before it had been, to the one in which it was.
 //!
 //! The registers that decide a cause do not change while a switch sleeps. So a waiting flit has the cause of its
 //! switch's last evaluation, and the cycle in which that cause began; the cycles are added when the cause changes and

@@ -100,6 +100,51 @@ fn a_multicast_counts_at_every_output_whose_other_output_it_waited_for() {
 }
 
 #[test]
+fn copies_of_several_flits_wait_each_for_its_own_output() {
+    // A frame to some of ports 2 and 3, where port 3 is taken by another one first, and its far end takes nothing before `opens`.
+    let of = |outputs: &[u16], (flits, others, depth, opens): (u32, u32, u16, u64)| {
+        let mut lab = Lab::star(1, 0, 4, false, 1);
+        lab.tables.longest(8).set(0, 0, 7, outputs).set(0, 1, 8, &[3]);
+        lab.depth_of = [(3, depth)].into();
+        lab.players[3].opens = opens;
+        if others > 0 {
+            lab.players[1].send(Packet::new(0, 8, 0, others));
+        }
+        for seq in 1..3 {
+            lab.players[0].send(Packet::new(0, 7, seq, flits).at(1));
+        }
+        lab.run::<1>()
+    };
+    for case in [(2, 0, 200, 0), (4, 5, 200, 0), (6, 5, 8, 60), (8, 0, 8, 45), (8, 3, 9, 60), (3, 8, 200, 0)] {
+        let (one, both) = (of(&[3], case), of(&[2, 3], case));
+        // Each copy at port 3 waits as a frame of which there is no other copy.
+        assert_eq!(waits(&both, 3), waits(&one, 3), "{case:?}");
+        assert_eq!(causes(&both, 3), causes(&one, 3), "{case:?}");
+        assert_eq!(waits(&both, 3) > 0, case.1 > 0 || case.3 > 0, "{case:?}");
+        // Port 2 is free.
+        assert_eq!(waits(&both, 2), 0, "{case:?}");
+    }
+    let channel = causes(&of(&[2, 3], (4, 5, 200, 0)), 3);
+    assert!(channel.iter().any(|&(cause, cycles)| cause == Cause::Channel && cycles >= 3), "{channel:?}");
+    let credit = causes(&of(&[2, 3], (6, 5, 8, 60)), 3);
+    assert!(credit.iter().any(|&(cause, cycles)| cause == Cause::Credit && cycles >= 20), "{credit:?}");
+}
+
+#[test]
+fn copies_that_lose_an_input_wait_before_they_begin() {
+    // Two channels of one input: the upper one goes first, flit by flit, and what is on the lower one waits for the input.
+    let mut lab = Lab::star(2, 0, 4, false, 1);
+    lab.tables.longest(8).set(0, 0, 7, &[2, 3]).set(0, 0, 9, &[1]);
+    for seq in 0..6 {
+        lab.players[0].send(Packet::new(1, 9, seq, 1));
+    }
+    lab.players[0].send(Packet::new(0, 7, 9, 3));
+    let net = lab.run::<1>();
+    assert_eq!(causes(&net, 2), causes(&net, 3), "copies of one input lose it together");
+    assert!(causes(&net, 2).iter().all(|(cause, _)| *cause == Cause::Arbitration));
+}
+
+#[test]
 fn a_packet_without_a_channel_counts_until_it_has_one() {
     let net = star(false, &[(0, 2, 6), (1, 2, 1)], |_| {});
     let all = causes(&net, 2);

@@ -610,6 +610,7 @@ pub fn clean<const W: usize>(net: &Net<W>) {
     assert_eq!(net.fault(), None);
     assert_eq!(net.live_flits(), 0, "{}", net.autopsy());
     assert!(net.at_rest(), "every credit is back");
+    assert_eq!(net.head_waits_add_up(), Ok(()));
     assert!(net.ends().iter().all(|end| end.pending() == 0), "everything was sent");
     assert!(net.joins().iter().all(Join::is_idle));
 }
