@@ -4,22 +4,24 @@
 //! |---|---|
 //! | first line | `watershed checkpoint` |
 //! | second line | JSON: who wrote it, of which scenario, in which cycle, and with which options of the run |
-//! | the rest | the state of system, families, traffic and watchdogs, in the format of postcard, as a frame of LZ4 |
+//! | the rest | the state of system, families, traffic and watchdogs, in the format of postcard, as a frame of LZ4; its hash |
 //!
 //! The state is that of [`watershed_state`]: what the clock has changed. Everything else is built again from the scenario, so a
 //! checkpoint belongs to one scenario, with its data files, and to the build of the program that wrote it. Writing one changes
 //! nothing in the run: it waits for the first cycle that is simulated from the wanted one on. What goes on from it ends with the bytes of
 //! a run that was never interrupted.
 
+use std::fs::File;
 use std::hash::{DefaultHasher, Hasher};
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 
 use crate::Loaded;
-use watershed_state::Mismatch;
+use watershed_files::Draft;
+use watershed_state::{Mismatch, Saver, Sink};
 
 /// The first line.
 const MAGIC: &str = "watershed checkpoint\n";
@@ -59,8 +61,6 @@ struct Header {
     cycle: u64,
     /// Parts of the system.
     parts: usize,
-    /// Of the rest of the file.
-    hash: u64,
 }
 
 /// A checkpoint that has been read.
@@ -75,8 +75,10 @@ pub struct Checkpoint {
 fn build() -> u64 {
     static BUILD: OnceLock<u64> = OnceLock::new();
     *BUILD.get_or_init(|| {
+        let mut hash = DefaultHasher::new();
         let program = std::env::current_exe().and_then(std::fs::read);
-        hash(&program.unwrap_or_default())
+        hash.write(&program.unwrap_or_default());
+        hash.finish()
     })
 }
 
@@ -119,17 +121,25 @@ impl Checkpoint {
     /// It is not there, no checkpoint, or not whole.
     pub fn read(path: &Path) -> Result<Checkpoint, Refused> {
         let not = |why: &str| Refused(format!("{} {why}", path.display()));
-        let bytes = std::fs::read(path).map_err(|error| not(&format!("cannot be read: {error}")))?;
-        let rest = bytes.strip_prefix(MAGIC.as_bytes()).ok_or_else(|| not("is no checkpoint"))?;
+        let unread = |error: io::Error| not(&format!("cannot be read: {error}"));
         let damaged = || not("is damaged: begin again, or take an older checkpoint");
-        let end = rest.iter().position(|&byte| byte == b'\n').ok_or_else(damaged)?;
-        let header: Header = serde_json::from_slice(&rest[..end]).map_err(|_| damaged())?;
-        let packed = &rest[end + 1..];
-        if hash(packed) != header.hash {
+        let mut file = BufReader::new(File::open(path).map_err(unread)?);
+        let mut lines = [String::new(), String::new()];
+        file.read_line(&mut lines[0]).map_err(|_| not("is no checkpoint"))?;
+        if lines[0] != MAGIC {
+            return Err(not("is no checkpoint"));
+        }
+        file.read_line(&mut lines[1]).map_err(|_| damaged())?;
+        let header: Header = serde_json::from_str(&lines[1]).map_err(|_| damaged())?;
+        let mut packed = Hashed::new(file);
+        let mut state = Vec::new();
+        lz4_flex::frame::FrameDecoder::new(&mut packed).read_to_end(&mut state).map_err(|_| damaged())?;
+        let hash = packed.hash.finish();
+        let mut rest = Vec::new();
+        packed.inner.read_to_end(&mut rest).map_err(unread)?;
+        if rest != hash.to_le_bytes() {
             return Err(damaged());
         }
-        let mut state = Vec::new();
-        lz4_flex::frame::FrameDecoder::new(packed).read_to_end(&mut state).map_err(|_| damaged())?;
         Ok(Checkpoint { path: path.to_owned(), header, state })
     }
 
@@ -174,7 +184,7 @@ pub(crate) struct Writer<'a> {
 impl<'a> Writer<'a> {
     /// For a run that begins in a cycle.
     pub fn new(to: &'a Checkpoints, of: Identity, now: u64) -> Writer<'a> {
-        let header = Header { of, cycle: now, parts: 1, hash: 0 };
+        let header = Header { of, cycle: now, parts: 1 };
         Writer { to, header, next: now.saturating_add(to.every), written: None, error: None }
     }
 
@@ -183,15 +193,24 @@ impl<'a> Writer<'a> {
         now >= self.next
     }
 
-    /// Writes one. A file that cannot be written is noted; the run goes on, and the last one that was written stays.
-    pub fn write(&mut self, now: u64, parts: usize, state: &[u8]) {
+    /// Where the state of a cycle goes.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn open(&mut self, now: u64, parts: usize) -> io::Result<Saver> {
         self.next = now.saturating_add(self.to.every);
-        let written = pack(state).and_then(|packed| {
-            (self.header.cycle, self.header.parts, self.header.hash) = (now, parts, hash(&packed));
-            watershed_files::write_with(&self.to.path, |to| put(to, &self.header, &packed))
-        });
-        match written {
-            Ok(()) => (self.written, self.error) = (Some(now), None),
+        (self.header.cycle, self.header.parts) = (now, parts);
+        let mut to = BufWriter::new(Draft::create(&self.to.path)?);
+        to.write_all(MAGIC.as_bytes())?;
+        serde_json::to_writer(&mut to, &self.header)?;
+        to.write_all(b"\n")?;
+        Ok(Saver::to(Box::new(Packing(lz4_flex::frame::FrameEncoder::new(Hashed::new(to))))))
+    }
+
+    /// How writing it ended. A file that cannot be written is noted; the run goes on, and the last one that was written stays.
+    pub fn close(&mut self, outcome: io::Result<()>) {
+        match outcome {
+            Ok(()) => (self.written, self.error) = (Some(self.header.cycle), None),
             Err(error) => self.error = Some(format!("error: cannot write {}: {error}", self.to.path.display())),
         }
     }
@@ -202,21 +221,56 @@ impl<'a> Writer<'a> {
     }
 }
 
-fn hash(bytes: &[u8]) -> u64 {
-    let mut hash = DefaultHasher::new();
-    hash.write(bytes);
-    hash.finish()
+/// Bytes on their way, and the hash of those that have passed.
+struct Hashed<T> {
+    inner: T,
+    hash: DefaultHasher,
 }
 
-fn pack(state: &[u8]) -> io::Result<Vec<u8>> {
-    let mut frame = lz4_flex::frame::FrameEncoder::new(Vec::new());
-    frame.write_all(state)?;
-    frame.finish().map_err(io::Error::other)
+impl<T> Hashed<T> {
+    fn new(inner: T) -> Hashed<T> {
+        Hashed { inner, hash: DefaultHasher::new() }
+    }
 }
 
-fn put(to: &mut impl Write, header: &Header, packed: &[u8]) -> io::Result<()> {
-    to.write_all(MAGIC.as_bytes())?;
-    serde_json::to_writer(&mut *to, header)?;
-    to.write_all(b"\n")?;
-    to.write_all(packed)
+impl<T: Read> Read for Hashed<T> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(bytes)?;
+        self.hash.write(&bytes[..read]);
+        Ok(read)
+    }
+}
+
+impl<T: Write> Write for Hashed<T> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.inner.write(bytes)?;
+        self.hash.write(&bytes[..written]);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}
+
+/// State on its way into a file.
+struct Packing(lz4_flex::frame::FrameEncoder<Hashed<BufWriter<Draft>>>);
+
+impl Write for Packing {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+impl Sink for Packing {
+    fn end(self: Box<Self>) -> io::Result<()> {
+        let Hashed { mut inner, hash } = self.0.finish().map_err(io::Error::other)?;
+        inner.write_all(&hash.finish().to_le_bytes())?;
+        let draft = inner.into_inner().map_err(io::IntoInnerError::into_error)?;
+        draft.keep()
+    }
 }

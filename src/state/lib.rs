@@ -18,9 +18,10 @@ mod array;
 
 pub use array::BoxedArray;
 
-use postcard::ser_flavors::ExtendFlavor;
+use postcard::ser_flavors::Flavor;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::io::{self, Write};
 
 /// State that can be saved, and loaded into a thing that was built in the same way.
 ///
@@ -71,22 +72,82 @@ pub struct Mismatch {
     what: String,
 }
 
+/// Where state goes as it is saved: a large system's would not fit beside it.
+pub trait Sink: Write {
+    /// All of it has come.
+    ///
+    /// # Errors
+    /// It could not be kept.
+    fn end(self: Box<Self>) -> io::Result<()>;
+}
+
+/// Bytes that are passed on together.
+const TOGETHER: usize = 1 << 16;
+
+/// What a [`Saver`] appends to: memory, or a sink and what waits for it.
+#[derive(Default)]
+struct Output {
+    bytes: Vec<u8>,
+    sink: Option<Box<dyn Sink>>,
+    /// The first error; nothing is passed on after it.
+    error: Option<io::Error>,
+}
+
+impl Output {
+    fn pass_on(&mut self) {
+        let Some(sink) = &mut self.sink else { return };
+        if self.error.is_none() {
+            self.error = sink.write_all(&self.bytes).err();
+        }
+        self.bytes.clear();
+    }
+}
+
+impl Flavor for Output {
+    type Output = ();
+
+    #[inline]
+    fn try_push(&mut self, byte: u8) -> postcard::Result<()> {
+        self.bytes.push(byte);
+        Ok(())
+    }
+
+    #[inline]
+    fn try_extend(&mut self, bytes: &[u8]) -> postcard::Result<()> {
+        self.bytes.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn finalize(self) -> postcard::Result<()> {
+        Ok(())
+    }
+}
+
 /// Takes state in.
-pub struct Saver(postcard::Serializer<ExtendFlavor<Vec<u8>>>);
+pub struct Saver(postcard::Serializer<Output>);
 
 impl Default for Saver {
     fn default() -> Self {
-        Saver(postcard::Serializer { output: ExtendFlavor::new(Vec::new()) })
+        Saver(postcard::Serializer { output: Output::default() })
     }
 }
 
 impl Saver {
+    /// Passes what it takes in on to a sink.
+    #[must_use]
+    pub fn to(sink: Box<dyn Sink>) -> Saver {
+        Saver(postcard::Serializer { output: Output { sink: Some(sink), ..Output::default() } })
+    }
+
     /// Appends a value.
     ///
     /// # Panics
     /// If the value refuses to be written, as a sequence of unknown length does: no value of a block is of that kind.
     pub fn value<T: Serialize + ?Sized>(&mut self, value: &T) {
         value.serialize(&mut self.0).expect("values of blocks can be written into memory");
+        if self.0.output.bytes.len() >= TOGETHER {
+            self.0.output.pass_on();
+        }
     }
 
     /// A block begins.
@@ -110,10 +171,20 @@ impl Saver {
         self.value(&bytes);
     }
 
-    /// All that was appended.
+    /// All that was appended, if there is no sink.
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
-        postcard::ser_flavors::Flavor::finalize(self.0.output).expect("memory takes everything")
+        self.0.output.bytes
+    }
+
+    /// All that is to be saved was.
+    ///
+    /// # Errors
+    /// The sink did not take it.
+    pub fn finish(mut self) -> io::Result<()> {
+        self.0.output.pass_on();
+        let Output { sink, error, .. } = self.0.output;
+        error.map_or_else(|| sink.map_or(Ok(()), Sink::end), Err)
     }
 }
 
@@ -337,6 +408,48 @@ mod tests {
             fresh.load(&mut Loader::new(&saved)).unwrap();
             let queue = fresh.observer.map(|leaf| (leaf.depth, leaf.queue[0]));
             assert_eq!((fresh.behind, queue), (7, left.map(|fill| (2, fill))));
+        }
+    }
+
+    /// A sink that is full after some bytes.
+    struct Bin {
+        room: usize,
+        taken: std::rc::Rc<std::cell::RefCell<Vec<u8>>>,
+    }
+
+    impl Write for Bin {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            if self.taken.borrow().len() + bytes.len() > self.room {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+            self.taken.borrow_mut().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Sink for Bin {
+        fn end(self: Box<Self>) -> io::Result<()> {
+            self.taken.borrow_mut().push(0xff);
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_sink_gets_all_of_it_or_an_error_comes_out() {
+        let large = Leaf { depth: 0, queue: (0..100_000).collect() };
+        for (room, fits) in [(1 << 20, true), (100_000, false), (10, false)] {
+            let taken = std::rc::Rc::default();
+            let mut saver = Saver::to(Box::new(Bin { room, taken: std::rc::Rc::clone(&taken) }));
+            (0..2).for_each(|_| large.save(&mut saver));
+            let outcome = saver.finish();
+            assert_eq!(outcome.is_ok(), fits, "{room}: {outcome:?}");
+            if fits {
+                assert_eq!(*taken.borrow(), [&bytes(&large)[..], &bytes(&large), &[0xff]].concat());
+            }
         }
     }
 

@@ -201,7 +201,7 @@ pub fn structs(tokens: &[Token]) -> Vec<Part> {
         match &*tokens[at].text {
             "#" if tokens.get(at + 1).is_some_and(|token| token.text == "[") => {
                 let end = closed(tokens, at + 1);
-                let full = |at: usize| tokens[at - 1].text == ":";
+                let full = |at: usize| tokens[at - 1].text.ends_with(':');
                 table |= (at..end).any(|at| TABLES.contains(&&*tokens[at].text) && !full(at));
                 at = end;
             }

@@ -101,14 +101,12 @@ impl<'a> Runner<'a> {
     }
 
     /// What the clock has changed since cycle 0.
-    fn save(&self) -> Vec<u8> {
-        let mut saver = Saver::default();
-        self.system.save(&mut saver);
-        self.families.save(&mut saver);
-        saver.each(self.watchdogs.iter());
-        saver.each(self.background.iter());
-        saver.value(&self.timeline);
-        saver.into_bytes()
+    fn save(&self, to: &mut Saver) {
+        self.system.save(to);
+        self.families.save(to);
+        to.each(self.watchdogs.iter());
+        to.each(self.background.iter());
+        to.value(&self.timeline);
     }
 
     /// Goes on from a checkpoint.
@@ -143,11 +141,15 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// Writes a checkpoint.
+    /// Writes a checkpoint, if the caller wants some.
     fn checkpoint(&mut self) {
-        let (now, parts) = (self.system.now(), self.system.parts());
-        let state = self.save();
-        self.checkpoints.iter_mut().for_each(|checkpoints| checkpoints.write(now, parts, &state));
+        let Some(mut checkpoints) = self.checkpoints.take() else { return };
+        let opened = checkpoints.open(self.system.now(), self.system.parts());
+        checkpoints.close(opened.and_then(|mut saver| {
+            self.save(&mut saver);
+            saver.finish()
+        }));
+        self.checkpoints = Some(checkpoints);
     }
 
     /// Runs until all is done, or the limit, the watchdog or the caller ends it.
