@@ -79,8 +79,6 @@
 //! assert_eq!(Frame::from_words(&words).unwrap().lanes[0], 40);
 //! ```
 
-mod progress;
-
 use super::admission::{Refusals, Refused};
 use super::client::Client;
 use super::engine::Assembly;
@@ -100,6 +98,9 @@ use watershed_fabric::{Block, Flit, Io};
 use watershed_kernel::{Cycle, Wake};
 use watershed_probe::Scope;
 use watershed_state::state;
+
+mod calls;
+mod watch;
 
 /// Any point-to-point channel: the first one is behind the set-routed ones of the system.
 pub(super) const MESSAGE: u8 = u8::MAX;
@@ -714,6 +715,12 @@ impl End {
             self.over += 1;
             io.complete();
         }
+    }
+
+    /// Processes that will do nothing more, and processes in all.
+    pub fn processes(&self) -> (usize, usize) {
+        let softs = self.softs.iter().filter(|soft| !soft.is_dormant()).count();
+        (self.over as usize, self.roots.len() + self.leaves.len() + softs + self.clients.len())
     }
 }
 

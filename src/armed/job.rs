@@ -36,6 +36,8 @@ pub enum Compute {
     },
     /// A measured list: a row a rank, used in turn round by round.
     List(Arc<[Vec<u64>]>),
+    /// Until someone at the end point calls the round: a rank of an application.
+    Called,
 }
 
 /// One participant that takes longer in one round.
@@ -253,6 +255,15 @@ impl Job {
         }
     }
 
+    /// The cycle in which the contribution to a round that begins now is ready; [`Cycle::MAX`] if nobody has called it. `called`: rounds that
+    /// were called, where they are.
+    pub fn ready(&self, rank: u32, round: Round, now: Cycle, called: u32) -> Cycle {
+        match (&self.compute, round.data) {
+            (Compute::Called, Some(data)) if data >= called => Cycle::MAX,
+            _ => now + self.compute_cycles(rank, round),
+        }
+    }
+
     /// How long a participant computes before it contributes to a round, and reduces what it has computed. To the opening
     /// barrier it comes at once.
     pub fn compute_cycles(&self, rank: u32, round: Round) -> u64 {
@@ -264,6 +275,7 @@ impl Job {
         let round = data / self.composed.rounds_each();
         let usual = match &self.compute {
             Compute::Fixed(cycles) => *cycles,
+            Compute::Called => 0,
             Compute::Random { least, most, seed } => {
                 let stream = u64::from(self.number) << 52 | u64::from(rank) << 32 | u64::from(round);
                 least + Rng::new(*seed, stream).below(most - least + 1)

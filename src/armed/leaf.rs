@@ -120,10 +120,12 @@ pub struct Leaf {
     results: Vec<LeafResult>,
     resent: u64,
     refused: Refusals,
+    /// Rounds that were called.
+    called: u32,
 }
 
 state!(Leaf {
-    saved: trees, state, step, ready, contribution, armed, sent, awaited, floor, entered, patience_ends, results, resent, refused;
+    saved: trees, called, state, step, ready, contribution, armed, sent, awaited, floor, entered, patience_ends, results, resent, refused;
     built: job, flow, rank, source, wrong_op
 });
 
@@ -152,6 +154,7 @@ impl Leaf {
             results: Vec::new(),
             resent: 0,
             refused: Refusals::default(),
+            called: 0,
         }
     }
 
@@ -254,11 +257,27 @@ impl Leaf {
             None => self.state = LeafState::Done,
             Some(round) => {
                 self.state = LeafState::Computing;
-                self.ready = now + self.job.compute_cycles(self.rank, round);
+                self.ready = self.job.ready(self.rank, round, now, self.called);
                 self.awaited = None;
                 self.rest(now);
             }
         }
+    }
+
+    /// All rounds below this one are called, and may be contributed to: for jobs whose rounds are [called](super::Compute::Called).
+    pub fn call(&mut self, now: Cycle, rounds: u32) {
+        self.called = rounds;
+        if self.state == LeafState::Computing
+            && self.ready == Cycle::MAX
+            && let Some(round) = self.job.round(self.flow, self.step)
+        {
+            self.ready = self.job.ready(self.rank, round, now, rounds);
+        }
+    }
+
+    /// Whether its round waits for a call.
+    pub fn is_uncalled(&self) -> bool {
+        self.state == LeafState::Computing && self.ready == Cycle::MAX
     }
 
     fn rest(&mut self, now: Cycle) {
@@ -369,7 +388,7 @@ impl Leaf {
             return Wake::OnInput;
         }
         let mut wake = if self.patience_ends == Cycle::MAX { Wake::OnInput } else { Wake::At(self.patience_ends) };
-        if self.state == LeafState::Computing {
+        if self.state == LeafState::Computing && self.ready != Cycle::MAX {
             wake = wake.or(Wake::At(self.ready));
         }
         wake

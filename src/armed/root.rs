@@ -158,10 +158,12 @@ pub struct Root {
     last: Option<(u16, Frame, u64)>,
     rounds: Vec<RootRound>,
     refused: Refusals,
+    /// Rounds that were called.
+    called: u32,
 }
 
 state!(Root {
-    saved: trees, state, step, seqno, gathered, own_ready, deadline, last, rounds, refused;
+    saved: trees, called, state, step, seqno, gathered, own_ready, deadline, last, rounds, refused;
     built: job, flow, source
 });
 
@@ -185,6 +187,7 @@ impl Root {
             last: None,
             rounds: Vec::new(),
             refused: Refusals::default(),
+            called: 0,
         }
     }
 
@@ -270,6 +273,24 @@ impl Root {
         }
     }
 
+    /// All rounds below this one are called, and may be completed: for jobs whose rounds are [called](super::Compute::Called).
+    pub fn call(&mut self, now: Cycle, rounds: u32) {
+        self.called = rounds;
+        if self.state == RootState::Gathering
+            && self.own_ready == Cycle::MAX
+            && let Some(round) = self.round()
+            && let Some(record) = self.rounds.last_mut()
+        {
+            self.own_ready = self.job.ready(0, round, now, rounds);
+            record.own_ready = self.own_ready;
+        }
+    }
+
+    /// Whether its round waits for a call.
+    pub fn is_uncalled(&self) -> bool {
+        self.state == RootState::Gathering && self.own_ready == Cycle::MAX
+    }
+
     fn begin_attempt(&mut self, now: Cycle) {
         self.gathered.iter_mut().for_each(|gathered| *gathered = Gathered::default());
         self.deadline = if self.job.retry_after == 0 { Cycle::MAX } else { now + self.job.retry_after };
@@ -277,7 +298,7 @@ impl Root {
 
     fn begin_round(&mut self, now: Cycle) {
         let round = self.round().expect("a round is left");
-        self.own_ready = now + self.job.compute_cycles(0, round);
+        self.own_ready = self.job.ready(0, round, now, self.called);
         self.rounds.push(RootRound {
             round,
             seqno: self.seqno,
@@ -489,7 +510,7 @@ impl Root {
             RootState::Idle => Wake::At(self.job.start.max(now + 1)),
             RootState::Gathering => {
                 let mut wake = if self.deadline == Cycle::MAX { Wake::OnInput } else { Wake::At(self.deadline) };
-                if self.own_ready > now {
+                if self.own_ready > now && self.own_ready != Cycle::MAX {
                     wake = wake.or(Wake::At(self.own_ready));
                 }
                 wake

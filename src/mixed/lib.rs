@@ -30,7 +30,7 @@ mod tables;
 mod view;
 mod wired;
 
-pub use end::End;
+pub use end::{ARMED, End, PBV};
 pub use join::Joined;
 pub use map::{Asked, Map};
 pub use tables::Tables;

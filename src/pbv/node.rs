@@ -81,6 +81,9 @@ use watershed_fabric::{Block, Io};
 use watershed_kernel::{Cycle, Digest, Rng, Wake};
 use watershed_probe::{EnumTable, Scope};
 
+mod calls;
+mod watch;
+
 /// How long a node's task takes.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum TaskTime {
@@ -99,6 +102,8 @@ pub enum TaskTime {
     Trace(Vec<u64>),
     /// Never ends: a dead node.
     Never,
+    /// Until someone at the device calls the run: a rank of an application.
+    Called,
 }
 
 /// A node's part in a context.
@@ -262,9 +267,16 @@ struct Running {
     set_up_due: Option<Cycle>,
     set_up_at: Cycle,
     set_ups: u32,
+    /// Runs that were called.
+    called: u32,
 }
 
 impl Running {
+    /// Whether its run waits for a call.
+    fn is_uncalled(&self) -> bool {
+        self.state == PartState::Working && self.part.task == TaskTime::Called && self.run > self.called
+    }
+
     /// Whether a run is later than every one that it knows the end of.
     fn is_news(&self, run: u32) -> bool {
         self.outcomes.last().is_none_or(|last| run.wrapping_sub(last.run) as i32 > 0)
@@ -393,6 +405,7 @@ impl Node {
             set_up_due: None,
             set_up_at: 0,
             set_ups: 0,
+            called: 0,
         });
     }
 
@@ -451,29 +464,6 @@ impl Node {
         running.is_some_and(|running| running.state != PartState::Idle || running.command.is_some())
     }
 
-    /// How far it has come in a context: changes with every task, contribution and answer. `None` if it waits for nothing.
-    pub fn advanced(&self, cc_id: u16) -> Option<u64> {
-        let running = self.parts.iter().find(|running| running.part.cc_id == cc_id && self.waits(cc_id))?;
-        Some(4 * (u64::from(running.run) + running.outcomes.len() as u64) + running.state as u64)
-    }
-
-    /// Whether it waits in a context for a time that will come: for its task to end, here or in a context that blocks this
-    /// one, for its patience to end, or to send a frame.
-    pub fn expects(&self, cc_id: u16, now: Cycle) -> bool {
-        let is_at_work = |running: &Running| matches!(running.state, PartState::Working | PartState::Met);
-        let mut parts = self.parts.iter().filter(|of| of.part.cc_id == cc_id || of.part.blocks && is_at_work(of));
-        let task = |of: &Running| of.state == PartState::Working && of.until > now && of.until != Cycle::MAX;
-        let is_due = |lane: &VecDeque<(When, Packet)>| {
-            let front = lane.front();
-            front.is_some_and(|(when, packet)| {
-                packet.header.cc_id == cc_id && matches!(when, When::At(cycle) if *cycle > now)
-            })
-        };
-        let merges = |of: &Running| of.part.gather.as_ref().and_then(Gather::due).is_some_and(|due| due > now);
-        parts.any(|of| task(of) || merges(of) || of.alarm.is_some_and(|cycle| cycle > now))
-            || self.scripts.iter().any(is_due)
-    }
-
     /// Whether all of a group have arrived in a run, and this node has gone on.
     fn has_arrived(&self, cc_id: u16, run: u32) -> bool {
         let running = self.parts.iter().find(|running| running.part.cc_id == cc_id);
@@ -520,7 +510,8 @@ impl Node {
                     from + rng.below(to.saturating_sub(*from) + 1)
                 }
                 TaskTime::Trace(times) => times.get(running.started as usize).or(times.last()).copied().unwrap_or(0),
-                TaskTime::Never => Cycle::MAX - now,
+                TaskTime::Called if running.run <= running.called => 0,
+                TaskTime::Never | TaskTime::Called => Cycle::MAX - now,
             };
             running.started += 1;
             running.state = PartState::Working;

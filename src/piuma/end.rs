@@ -69,6 +69,11 @@ impl End {
     }
 
     /// The same, to be changed.
+    pub fn rank_mut(&mut self) -> Option<&mut Rank> {
+        self.beside.as_mut()?.rank.as_deref_mut()
+    }
+
+    /// The ranks of collectives in software, to be changed.
     pub fn hosts_mut(&mut self) -> &mut [Host] {
         self.beside.as_mut().map_or(&mut [], |beside| &mut beside.hosts)
     }

@@ -136,8 +136,23 @@ pub struct Job {
 impl State for Job {
     /// The task is built with the job, but for a job that came to be while the system ran.
     fn save(&self, to: &mut Saver) {
-        let Job { task, start, end, read_q, received_q, at_fragmenter, landing, word, offset, more, .. } = self;
-        let Job { plane, kind, flags, one_word, called, .. } = self;
+        let Job {
+            task,
+            start,
+            end,
+            read_q,
+            received_q,
+            at_fragmenter,
+            landing,
+            word,
+            offset,
+            more,
+            plane,
+            kind,
+            flags,
+            one_word,
+            called,
+        } = self;
         to.value(&called.then_some(&**task));
         to.value(&(start, end, read_q, received_q, at_fragmenter, landing, word, offset, more));
         to.value(&(plane, kind, flags, one_word));

@@ -374,6 +374,8 @@ pub enum Data {
     None,
     /// Seeded random data.
     Random(Distribution),
+    /// What the ranks of a workload contribute: see [`Traced`](crate::workload::config::Traced).
+    Called,
     /// Rows of numbers in the scenario.
     Values(Vec<Vec<Number>>),
     /// A file: as named, and where it is.
@@ -600,6 +602,7 @@ impl Serialize for Data {
         let mut map = serializer.serialize_map(None)?;
         match self {
             Self::None => {}
+            Self::Called => map.serialize_entry("called", &true)?,
             Self::Random(distribution) => map.serialize_entry("random", distribution)?,
             Self::Values(values) => map.serialize_entry("values", values)?,
             Self::File { name, .. } => map.serialize_entry("file", name)?,

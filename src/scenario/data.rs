@@ -94,7 +94,7 @@ pub fn load(collective: &Collective, index: usize, seed: u64) -> Result<Rows, Pr
     let rows = collective.rows();
     let elements = collective.elements as usize;
     match &collective.data {
-        Data::None => Ok(Vec::new()),
+        Data::None | Data::Called => Ok(Vec::new()),
         Data::Random(distribution) => Ok((0..rows)
             .map(|row| {
                 let mut stream = Stream::data(seed, index, row);

@@ -471,7 +471,7 @@ impl Translator {
 }
 
 /// The types of an operation that armed engines have, or all operations.
-fn opcodes(op: &str) -> String {
+pub(super) fn opcodes(op: &str) -> String {
     let of_op = arith::quad::OPCODES.iter().filter(|opcode| opcode.op != Op::Barrier && operation(opcode) == op);
     let mut list: Vec<String> = of_op.map(|opcode| format!("\"{}\"", Named::name(opcode.dtype))).collect();
     let what = if list.is_empty() { "`op` is" } else { "`dtype` is" };
@@ -499,7 +499,7 @@ pub(super) fn lanes(opcode: &arith::quad::Opcode) -> u64 {
 }
 
 /// The opcode of an operation on a type.
-fn opcode(op: &str, dtype: &str, round: &str, flush: bool) -> Option<&'static arith::quad::Opcode> {
+pub(super) fn opcode(op: &str, dtype: &str, round: &str, flush: bool) -> Option<&'static arith::quad::Opcode> {
     arith::quad::OPCODES.iter().find(|opcode| {
         let sums = opcode.op == Op::Sum && opcode.dtype == DType::F64;
         let rounded = if sums { Named::name(opcode.round) == round } else { round == Named::name(Round::NearestEven) };

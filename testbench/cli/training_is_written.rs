@@ -65,7 +65,7 @@ fn training_runs_on_end_points_and_overlaps() {
         assert_eq!(all.len(), collectives);
         // 61,706 parameters of LeNet-5 without its f6.
         assert_eq!(all.iter().map(|of| of["bytes"].as_u64().unwrap()).sum::<u64>(), 4 * 51_902);
-        assert!(all.iter().all(|of| of["bit_exact"] == true && of["engine"] == "network"));
+        assert!(all.iter().all(|of| of["bit_exact"] == true && of["engine"] == "piuma"));
         let rank = &workload["ranks"][0];
         assert_eq!(rank["overlap_cycles"].as_u64().unwrap() > 0, reduce == "layers");
         ends.push(workload["end_cycle"].as_u64().unwrap());

@@ -28,7 +28,7 @@ fn piuma(keys: &str) -> String {
 fn engines_in_the_network_compute_what_they_are_told() {
     let document = pass(&piuma(&sample("all_reduce", 4)), &[]);
     let [of] = &workload(&document).collectives[..] else { panic!("one collective") };
-    assert_eq!((of.engine.as_str(), of.words_sent, of.bit_exact), ("network", 0, Some(true)));
+    assert_eq!((of.engine.as_str(), of.words_sent, of.bit_exact), ("piuma", 0, Some(true)));
     let network = end(&document);
     let ring = end(&pass(&piuma(&format!("{}\nengine.allreduce = \"ring\"", sample("all_reduce", 4))), &[]));
     assert!(network * 2 < ring, "{network} {ring}");

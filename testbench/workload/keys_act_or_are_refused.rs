@@ -15,12 +15,14 @@ enum Does {
 }
 
 /// Keys and what they do.
-const KEYS: [(&str, Does); 21] = [
+const KEYS: [(&str, Does); 23] = [
     ("trace", Does::Refuses("\"none\"")),
     ("participants", Does::Acts("[3, 0, 2, 1]", &[])),
     ("compute_scale", Does::Acts("2.5", &[])),
     ("overhead_cycles", Does::Acts("9", &[])),
     ("packet_words", Does::Acts("2", &[])),
+    ("rounds_under_way", Does::Acts("1", &["dtype=\"i64\"", "engine.allreduce=\"armed\""])),
+    ("element_bytes", Does::Acts("8", &[])),
     ("op", Does::Acts("\"max\"", &[])),
     ("dtype", Does::Acts("\"f64\"", &[])),
     ("peak_tflops", Does::Acts("0.5", &[])),

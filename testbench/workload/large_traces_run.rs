@@ -62,7 +62,7 @@ fn samples(ranks: u32, kinds: &[&str]) {
             let document = pass(&text, &[]);
             let [of] = &workload(&document).collectives[..] else { panic!("one collective") };
             assert_eq!((of.members, of.bit_exact), (u64::from(ranks), Some(true)), "{kind}");
-            assert_eq!(of.engine == "network", network, "{kind}");
+            assert_eq!(of.engine == "piuma", network, "{kind}");
             assert_eq!(of.words_sent, if network { 0 } else { words(kind, ranks.into()) }, "{kind}");
             let megabyte = if *kind == "all_gather" { u64::from(ranks) << 20 } else { 1 << 20 };
             assert_eq!(of.bytes, megabyte, "{kind}");

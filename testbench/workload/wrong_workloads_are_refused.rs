@@ -30,9 +30,4 @@ fn a_trace_must_fit_the_system() {
     let goal = Goal::new(&["a: send 8b to 1", "b: calc 5"]);
     let error = load(&goal.on_mesh(""), &[]).unwrap_err();
     assert!(error.contains("rank 0, line 3 \"a\": nobody receives it") && error.contains("t.goal:3"), "{error}");
-    for (family, words) in [("armed", "workload"), ("pbv", "workload")] {
-        let text = goal.on_mesh("").replace("\"fabric\"", &format!("\"{family}\""));
-        let error = load(&text, &[]).unwrap_err();
-        assert!(error.contains(words), "{error}");
-    }
 }

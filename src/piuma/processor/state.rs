@@ -43,9 +43,27 @@ impl Pipeline {
 
 impl State for Processor {
     fn save(&self, to: &mut Saver) {
-        let Processor { cfg: _, ranks: _, switch: _, name: _, roles: _, handler: _, pipelines, cce, icu, .. } = self;
-        let Processor { crossbar, local, scratchpad, calls, reports, handled, halted, started, stores, uses, .. } =
-            self;
+        let Processor {
+            cfg: _,
+            ranks: _,
+            switch: _,
+            name: _,
+            roles: _,
+            handler: _,
+            pipelines,
+            cce,
+            icu,
+            crossbar,
+            local,
+            scratchpad,
+            calls,
+            reports,
+            handled,
+            halted,
+            started,
+            stores,
+            uses,
+        } = self;
         to.begin("Processor");
         for pipeline in pipelines {
             pipeline.save(to);

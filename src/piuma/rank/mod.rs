@@ -25,8 +25,10 @@
 //! called in the cycle in which the operation starts, and its first word read in the next one.
 //!
 //! *Chosen*: messages of a rank leave one packet at a time, in turn; a packet keeps the port until its tail has left. A
-//! message is accepted whether a receive waits for it or not: there is always room for it. Collectives of an engine are
-//! called one after the other, in the order in which they are written, which is the same at all members.
+//! message is accepted whether a receive waits for it or not: there is always room for it. Collectives of the core's engine are
+//! called one after the other, in the order in which they are written, which is the same at all members. So are those of one job of
+//! an engine beside it; those of different jobs go beside each other. An engine beside the core's takes a call in the cycle
+//! after the one in which the operation starts; the operation ends in the cycle after the one in which its answer is there.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -86,11 +88,13 @@ use watershed_fabric::{Flit, Io, Tag};
 use watershed_kernel::{Cycle, Wake};
 use watershed_probe::Scope;
 
+mod calls;
 pub mod plan;
 mod state;
 pub mod tag;
 
-use plan::{Kind, Outcome, Plan, Record, digest, word};
+use calls::{Lines, Over};
+use plan::{Engine, Kind, Outcome, Plan, Record, Rounds, digest, word};
 use tag::{is_of_rank, number_and_index, tag};
 
 /// A message that is leaving.
@@ -159,19 +163,6 @@ struct Port {
     turn: u32,
 }
 
-/// Calls of engines in the network.
-#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
-struct Calls {
-    /// The operation whose call is under way, and the core's job.
-    current: Option<(u32, usize)>,
-    /// How many are over.
-    over: u32,
-    /// Operations that wait for their turn, by the number of the call.
-    held: BTreeMap<u32, u32>,
-    /// Where the core keeps the job.
-    slot: Option<usize>,
-}
-
 /// What is next for an operation.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 enum Todo {
@@ -211,7 +202,7 @@ pub struct Rank {
     hosts: BTreeMap<u32, Host>,
     arriving: Vec<Arriving>,
     write_last_q: bool,
-    calls: Calls,
+    calls: Lines,
     outcomes: Vec<Outcome>,
     /// Words of messages that were not what was sent.
     wrong: u64,
@@ -239,7 +230,7 @@ impl Rank {
             hosts: BTreeMap::new(),
             arriving: Vec::new(),
             write_last_q: false,
-            calls: Calls::default(),
+            calls: Lines::new(&plan),
             outcomes: Vec::new(),
             wrong: 0,
             begun: false,
@@ -294,8 +285,8 @@ impl Rank {
             let first = (0..self.waits.len() as u32).filter(|&at| self.waits[at as usize] == 0);
             self.todo.extend(first.map(Todo::Ready));
         }
-        let called = self.calls.current;
-        self.complete_call(core, now);
+        let called = self.calls.begun();
+        self.complete_calls(core, now);
         while self.timers.peek().is_some_and(|Reverse((at, _))| *at <= now) {
             if let Some(Reverse((_, operation))) = self.timers.pop() {
                 self.timer(operation, now);
@@ -318,8 +309,8 @@ impl Rank {
             io.complete();
         }
         let wake = self.wake(core, io, short);
-        // The core reads the first word of a call in the next cycle.
-        if self.calls.current == called { wake } else { wake.or(Wake::Next) }
+        // The core reads the first word of a call in the next cycle, and an engine beside it takes one then.
+        if self.calls.begun() == called { wake } else { wake.or(Wake::Next) }
     }
 
     // ---- operations --------------------------------------------------------------------------------------------
@@ -331,7 +322,7 @@ impl Rank {
                 Todo::Ready(operation) => {
                     self.records[operation as usize].ready = now;
                     match self.plan.operations[operation as usize].kind {
-                        Kind::Call(call) if call != self.calls.over => drop(self.calls.held.insert(call, operation)),
+                        Kind::Call(call) if !self.calls.is_turn(&self.plan.calls[call as usize], operation) => {}
                         // A receive occupies its stream only when its message is here.
                         Kind::Receive { .. } | Kind::ReceiveOpen { .. } => self.start(operation, core, now),
                         _ => self.todo.push_front(Todo::Stream(operation)),
@@ -385,16 +376,16 @@ impl Rank {
             }
             Kind::Call(index) => {
                 let call = self.plan.calls[index as usize];
+                let Engine::Core(id) = call.engine else { return self.calls.begin(&call, operation, None) };
                 let input = if call.kind.sends && call.kind.data {
                     (self.plan.data.0)(call.collective, call.member, call.words)
                 } else {
                     Vec::new()
                 };
                 let words = if call.kind.data { call.words } else { 1 };
-                let job = Job::new(call.id, call.kind, words, input.into(), 0, now + 1);
-                let at = core.call_in(self.calls.slot, job);
-                self.calls.slot = Some(at);
-                self.calls.current = Some((operation, at));
+                let job = Job::new(id, call.kind, words, input.into(), 0, now + 1);
+                let at = core.call_in(self.calls.slot(), job);
+                self.calls.begin(&call, operation, Some(at));
             }
         }
     }
@@ -491,21 +482,30 @@ impl Rank {
         }
     }
 
-    fn complete_call(&mut self, core: &Core, now: Cycle) {
-        let Some((operation, at)) = self.calls.current else { return };
-        let job = &core.jobs()[at];
-        if job.end().is_none() {
-            return;
+    /// Lines of calls: the core's is number 0, those of jobs of engines beside it follow.
+    pub fn lines(&self) -> usize {
+        self.calls.count()
+    }
+
+    /// The call of a line that an engine beside the core's has not answered.
+    pub fn asks(&self, line: usize) -> Option<Rounds> {
+        self.calls.asks(line)
+    }
+
+    /// An engine beside the core's has all words of the call that [asks](Self::asks) for them; the rank sees them in its next cycle.
+    pub fn answer(&mut self, line: usize, words: Vec<u64>) {
+        self.calls.answer(line, words);
+    }
+
+    fn complete_calls(&mut self, core: &Core, now: Cycle) {
+        while let Some(Over { outcome, next }) = self.calls.over(core) {
+            self.outcomes.push(outcome);
+            if let Some(next) = next {
+                self.records[next as usize].by = outcome.operation;
+                self.todo.push_back(Todo::Stream(next));
+            }
+            self.over(outcome.operation, now);
         }
-        let outcome = Outcome { operation, digest: digest(job.output()), words: [0; 2], flags: job.flags() };
-        self.outcomes.push(outcome);
-        self.calls.current = None;
-        self.calls.over += 1;
-        if let Some(next) = self.calls.held.remove(&self.calls.over) {
-            self.records[next as usize].by = operation;
-            self.todo.push_back(Todo::Stream(next));
-        }
-        self.over(operation, now);
     }
 
     // ---- messages ----------------------------------------------------------------------------------------------
@@ -780,7 +780,11 @@ impl Rank {
             scope.bits("messages", 16, self.port.sends.len() as u64);
             scope.valid("sending", 32, self.port.sends.front().map(|message| u64::from(message.number)));
             scope.bits("software", 16, self.hosts.len() as u64);
-            scope.valid("call", 32, self.calls.current.map(|(operation, _)| u64::from(operation)));
+            let mut calls = self.calls.operations().map(|operation| operation.map(u64::from));
+            scope.valid("call", 32, calls.next().flatten());
+            for (job, call) in calls.enumerate() {
+                scope.indexed("beside", job, |scope| scope.valid("call", 32, call));
+            }
             for (number, stream) in self.streams.iter().enumerate() {
                 scope.indexed("stream", number, |scope| {
                     scope.bits("busy", 1, u64::from(stream.busy));

@@ -128,10 +128,14 @@ impl Software {
 }
 
 /// A collective of an engine as one rank sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Call {
-    /// The collective id.
-    pub id: u16,
+    /// The engine that computes it.
+    pub engine: Engine,
+    /// Calls of one line wait for each other: 0 is the core's, each job of an engine beside it has one of its own.
+    pub line: u16,
+    /// Its number among the calls of its line.
+    pub turn: u32,
     /// What the rank does.
     pub kind: JobKind,
     /// Words of the vector.
@@ -140,6 +144,30 @@ pub struct Call {
     pub collective: u32,
     /// The number of the rank within it.
     pub member: u32,
+}
+
+/// The engine of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum Engine {
+    /// The switches' own, which the core reaches by a collective id.
+    Core(u16),
+    /// One that other blocks of the end point talk to: they take the call and answer it.
+    Beside(Rounds),
+}
+
+/// Rounds of a job of an engine beside the core's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Rounds {
+    /// Which engine: a number that those who take and answer calls agree on.
+    pub engine: u8,
+    /// Number of the job there.
+    pub job: u16,
+    /// Jobs that its rounds are spread over, from that one on.
+    pub spread: u16,
+    /// The first round.
+    pub first: u32,
+    /// How many rounds.
+    pub count: u32,
 }
 
 /// The outcome of an operation.

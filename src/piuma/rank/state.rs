@@ -16,8 +16,28 @@ impl Rank {
 
 impl State for Rank {
     fn save(&self, to: &mut Saver) {
-        let Rank { plan: _, number: _, waits, records, left, streams, timers, todo, counts, landings, open, .. } = self;
-        let Rank { port, hosts, arriving, write_last_q, calls, outcomes, wrong, begun, end, .. } = self;
+        let Rank {
+            plan: _,
+            number: _,
+            waits,
+            records,
+            left,
+            streams,
+            timers,
+            todo,
+            counts,
+            landings,
+            open,
+            port,
+            hosts,
+            arriving,
+            write_last_q,
+            calls,
+            outcomes,
+            wrong,
+            begun,
+            end,
+        } = self;
         to.begin("Rank");
         to.value(&(waits, records, left, streams, timers, todo, counts, landings, open));
         to.value(&(port, arriving, write_last_q, calls, outcomes, wrong, begun, end));

@@ -17,7 +17,7 @@ use crate::random::Stream;
 use crate::run::system::ArmedSystem;
 use crate::sources::{self, Sources};
 use crate::switches::{buffer, channel_kinds, pipeline, policy, replay, router};
-use crate::{Loaded, Problems, Scenario, number};
+use crate::{Loaded, Problems, Scenario, number, workload};
 use watershed_arith::{Mode, NanPolicy, Op, Quad, SignalPolicy, repsum};
 use watershed_armed::frame::ETHERNET_FLITS;
 use watershed_armed::job::RunTime;
@@ -361,6 +361,11 @@ impl<'a> Builder<'a> {
                     }
                     Err(refusal) => refused = Some(refusal.to_string()),
                 }
+                if let Some(why) = refused.as_ref().filter(|_| reduction.data == Data::Called) {
+                    let message = format!("\"{}\" has no tree of armed engines: {why}", reduction.name);
+                    let problem = Problem::at("workload.trace", message);
+                    self.problems.push(problem.help("[workload.engine] can give kinds of collectives to software"));
+                }
                 if let (Some(second), false) = (second, trees.is_empty()) {
                     match Self::install(agent, tables, second, owner) {
                         Ok((tree, id)) => {
@@ -395,6 +400,7 @@ impl<'a> Builder<'a> {
         let members = members(reduction);
         let rank_of = |end: u32| members.iter().position(|&member| member == end).map_or(0, |rank| rank as u32);
         let compute = match &reduction.compute_cycles {
+            _ if reduction.data == Data::Called => Compute::Called,
             ComputeFile::Same(cycles) => Compute::Fixed(*cycles),
             ComputeFile::Random { least, most } => {
                 Compute::Random { least: *least, most: *most, seed: self.scenario.seed ^ 0xc0_4b17e }
@@ -423,7 +429,7 @@ impl<'a> Builder<'a> {
             retry_after: reduction.retry_after_cycles,
             max_retries: reduction.max_retries,
             patience: reduction.patience_cycles,
-            inputs: inputs(index, reduction, self.scenario.seed),
+            inputs: self.inputs(index, reduction),
             compute,
             local_cycles: u64::from(reduction.contributions_per_node - 1) * u64::from(self.armed.engine.stages),
             late,
@@ -434,6 +440,26 @@ impl<'a> Builder<'a> {
                 merge: reduction.merge_cycles,
             },
         }
+    }
+
+    /// What the participants contribute.
+    fn inputs(&self, index: usize, reduction: &Reduction) -> Inputs {
+        let traced = self.loaded.workload.as_deref().filter(|_| reduction.data == Data::Called);
+        let Some(traced) = traced else { return inputs(index, reduction, self.scenario.seed) };
+        let place = (workload::file::Engine::Armed, index);
+        let Some((key, _)) = traced.job_at(place.0, index) else { return inputs(index, reduction, self.scenario.seed) };
+        let all = workload::build::contributions(self.scenario, traced, place);
+        let group = &traced.trace.groups[key.1 as usize].ranks;
+        let ends = self.scenario.workload.iter().flat_map(|workload| &workload.ranks).collect::<Vec<_>>();
+        // Rows in the order of the reduction's ranks, whose first is the root.
+        let member = |rank: u32| group.iter().position(|&of| *ends[of as usize] == reduction.end_point(rank));
+        let rows: Vec<&[u64]> =
+            (0..reduction.participants).map(|rank| member(rank).map_or(&[][..], |member| &all[member])).collect();
+        let word = |row: &[u64], at: usize| row.get(at).copied().unwrap_or(0);
+        let quad = |row: &[u64], round: usize| Quad::of(std::array::from_fn(|lane| word(row, 4 * round + lane)));
+        let rounds = 0..reduction.rounds.max(1) as usize;
+        let quads: Vec<Quad> = rounds.flat_map(|round| rows.iter().map(move |row| quad(row, round))).collect();
+        Inputs::new(quads.into(), reduction.participants, 1)
     }
 
     /// How a reduction comes by its tree at run time.
@@ -746,7 +772,7 @@ fn inputs(index: usize, reduction: &Reduction, seed: u64) -> Inputs {
                 }
             }
         }
-        Data::None | Data::File { .. } => {}
+        Data::None | Data::Called | Data::File { .. } => {}
     }
     Inputs::new(quads.into(), ranks, per_node)
 }

@@ -110,7 +110,7 @@ pub struct ScenarioFile {
     #[serde(default)]
     #[schemars(length(max = 256))]
     pub host: Vec<HostFile>,
-    /// piuma, fabric: a trace of an application that end points run.
+    /// A trace of an application that end points run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload: Option<WorkloadFile>,
     /// Point-to-point traffic.

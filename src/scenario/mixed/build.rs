@@ -102,7 +102,7 @@ fn assemble(loaded: &Loaded, options: &RunOptions<'_>, problems: &mut Vec<Proble
     let mut of_pbv = None;
     if scenario.pbv.is_some() {
         let options = pbv::build::BuildOptions { no_checks, log, threads };
-        let mut builder = pbv::build::Builder::new(scenario, options, &lay);
+        let mut builder = pbv::build::Builder::new(loaded, options, &lay);
         builder.own_ports = own_ports;
         let ready = builder.build(&lay, common.local);
         problems.append(&mut builder.problems);

@@ -8,14 +8,16 @@ use super::file::{
     AttachFile, ConfigurationFile, HazardFile, InitialisationFile, KindFile, MergeFile, OrderFile, StartFile, TreeFile,
     WrongFile,
 };
+use super::share::Share;
 use super::strange;
 use crate::armed::file::ComputeFile;
 use crate::build::routed;
-use crate::config::AutoOr;
+use crate::config::{AutoOr, Data};
 use crate::problem::Problem;
 use crate::random::Stream;
 use crate::sources::{self, Sources};
 use crate::switches::{buffer, channel_kinds, pipeline, policy, router};
+use crate::workload::{self, config::Traced};
 use crate::{Loaded, Problems, Scenario};
 use watershed_arith::Mode;
 use watershed_fabric::routing::Routes;
@@ -94,7 +96,7 @@ pub fn build(loaded: &Loaded, options: BuildOptions) -> Result<Ready, Problems> 
     let sources = Sources::at_ends(scenario, &lay, common.local, &mut problems);
     let own_ports = lay.external_ports;
     add_ports(scenario, &mut lay);
-    let mut builder = Builder { own_ports, problems, sources, ..Builder::new(scenario, options, &lay) };
+    let mut builder = Builder { own_ports, problems, sources, ..Builder::new(loaded, options, &lay) };
     let ready = builder.build(&lay, common.local);
     match ready {
         Some(ready) if builder.problems.is_empty() => Ok(builder.wire(ready)),
@@ -125,6 +127,8 @@ pub(crate) fn add_ports(scenario: &Scenario, lay: &mut Layout) {
 
 pub(crate) struct Builder<'a> {
     pub(super) scenario: &'a Scenario,
+    /// The trace of an application, if ranks call collectives.
+    traced: Option<&'a Traced>,
     pub(super) pbv: &'a Pbv,
     pub(super) options: BuildOptions,
     /// Links between switches.
@@ -144,7 +148,8 @@ pub(crate) struct Builder<'a> {
 
 impl<'a> Builder<'a> {
     /// For a scenario that has the family's table, laid out.
-    pub(crate) fn new(scenario: &'a Scenario, options: BuildOptions, lay: &Layout) -> Builder<'a> {
+    pub(crate) fn new(loaded: &'a Loaded, options: BuildOptions, lay: &Layout) -> Builder<'a> {
+        let (scenario, traced) = (&loaded.scenario, loaded.workload.as_deref());
         let pbv = scenario.pbv.as_ref().expect("the PBV family has its table");
         let switches = lay.switches() as u32;
         let between = lay.plan.links.iter().filter(|link| link.a.0 < switches && link.b.0 < switches);
@@ -161,6 +166,7 @@ impl<'a> Builder<'a> {
         let own_ports = lay.external_ports;
         Builder {
             scenario,
+            traced,
             pbv,
             options,
             links,
@@ -209,7 +215,7 @@ impl<'a> Builder<'a> {
 
         let mut ends: Vec<Node> = self.devices.iter().map(|&device| Node::new(device)).collect();
         let all = self.pbv.collectives.iter().enumerate();
-        let operands: Vec<_> = all.map(|(index, of)| of.operands(index, self.scenario.seed)).collect();
+        let operands: Vec<_> = all.map(|(index, of)| self.operands(index, of)).collect();
         self.configure(&mut ends, &tables);
         for (index, collective) in collectives.iter().enumerate() {
             self.nodes(index, collective, &tables, &operands[index], (initialise, start), &mut ends);
@@ -384,6 +390,22 @@ impl<'a> Builder<'a> {
             });
         }
         all
+    }
+
+    /// What the participants contribute.
+    fn operands(&self, index: usize, of: &Collective) -> Vec<Vec<u64>> {
+        let Some(traced) = self.traced.filter(|_| of.data == Data::Called) else {
+            return of.operands(index, self.scenario.seed);
+        };
+        let share = of.share.unwrap_or(Share { number: 0, count: 1 });
+        let first = index - share.number as usize;
+        let all = workload::build::contributions(self.scenario, traced, (workload::file::Engine::Pbv, first));
+        let words = of.words() as usize;
+        let round = |row: &[u64], place: u32| {
+            let at = share.round(place) as usize * words;
+            row.get(at..at + words).map_or_else(Vec::new, <[u64]>::to_vec)
+        };
+        all.iter().map(|row| (0..of.rounds).flat_map(|place| round(row, place)).collect()).collect()
     }
 
     /// The engines of a collective as a tree below its master.
@@ -774,6 +796,9 @@ impl<'a> Builder<'a> {
     /// Task times of a participant, round by round.
     fn task(&self, index: usize, rank: usize) -> TaskTime {
         let of = &self.pbv.collectives[index];
+        if of.data == Data::Called {
+            return TaskTime::Called;
+        }
         let end = of.participants.list[rank];
         let mut stream = Stream::delays(self.scenario.seed, index, rank);
         let mut times: Vec<u64> = (0..of.rounds as usize)

@@ -270,7 +270,7 @@ impl Collective {
                     words
                 })
                 .collect(),
-            Data::None | Data::File { .. } => vec![Vec::new(); of.participants.len()],
+            Data::None | Data::Called | Data::File { .. } => vec![Vec::new(); of.participants.len()],
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::run::family::Report;
 use crate::run::options::RunOptions;
 use crate::run::runner::Runner;
 use crate::why::piuma::{Asked, Taker};
-use crate::{golden, hosts, ladder, programs, segments, why, workload};
+use crate::{golden, hosts, ladder, programs, segments, why};
 use watershed_arith::{self as arith, Flags};
 use watershed_oracle as oracle;
 use watershed_piuma::{Job, Tap};
@@ -31,10 +31,6 @@ impl At<'_, '_> {
             document.hosts = results;
             report.last.extend(checks);
             report.data.extend(hosts::result::data(self.loaded, self.system));
-        }
-        if let Some((result, checks)) = workload::report::report(self.loaded, self.system, &self.ready, oracle) {
-            document.workload = Some(result);
-            report.last.extend(checks);
         }
         if scenario.programs.is_some() {
             let (system, built) = (self.system, &self.ready.collectives);

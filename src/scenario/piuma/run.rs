@@ -13,7 +13,7 @@ use crate::run::system::{PiumaSystem, System};
 use crate::run::watchdog::Watchdog;
 use crate::sources::Sources;
 use crate::why::{Ask, Why};
-use crate::{Loaded, hosts, ladder};
+use crate::{Loaded, hosts, ladder, workload};
 use watershed_fabric::Step;
 use watershed_kernel::Cycle;
 use watershed_piuma::{Job, Store, Tap};
@@ -440,7 +440,12 @@ impl Family for Run<'_> {
     }
 
     fn report(&self, system: &System, document: &mut Document, oracle: bool) -> Report {
-        self.at(system.piuma()).results(document, oracle)
+        let mut report = self.at(system.piuma()).results(document, oracle);
+        if let Some((result, checks)) = workload::report::report(self.loaded, system, &self.ready, oracle) {
+            document.workload = Some(result);
+            report.last.extend(checks);
+        }
+        report
     }
 
     fn settle(&self, _: &System, _: &Document) -> Vec<Check> {
@@ -453,9 +458,22 @@ impl Family for Run<'_> {
 
     fn save(&self, to: &mut Saver) {
         let Run {
-            loaded: _, flip: _, ready, state, done, seen, programs_left, ranks_left, host_starts, host_next, ..
+            loaded: _,
+            flip: _,
+            ready,
+            state,
+            done,
+            seen,
+            programs_left,
+            ranks_left,
+            host_starts,
+            host_next,
+            host_base,
+            silent,
+            refused,
+            rules,
+            claims,
         } = self;
-        let Run { host_base, silent, refused, rules, claims, .. } = self;
         to.value(&(
             state,
             done,

@@ -103,7 +103,7 @@ impl Resolver<'_> {
         };
         self.storage(&switch, &topology, !file.traffic.is_empty());
         let collectives = self.collectives(file, &topology);
-        let armed = has_armed(file).then(|| {
+        let mut armed = has_armed(file).then(|| {
             let table = file.armed.clone().unwrap_or_default();
             let replays = file.link.reliability.is_some();
             super::armed::config::resolve(
@@ -117,10 +117,13 @@ impl Resolver<'_> {
         let programs = self.programs(file, &topology);
         let hosts = super::hosts::config::resolve(&file.host, &collectives, &topology, file.seed, &mut self.problems);
         let workload = traced.and_then(|traced| workload::resolve(file, traced, &topology, &mut self.problems));
-        let pbv = has_pbv(file).then(|| {
+        let mut pbv = has_pbv(file).then(|| {
             let table = file.pbv.clone().unwrap_or_default();
             super::pbv::config::resolve(&table, &topology, file.link.reliability.is_some(), &mut self.problems)
         });
+        for job in traced.iter().flat_map(|traced| traced.network.values()) {
+            workload::call(job, armed.as_mut(), pbv.as_mut());
+        }
         let traffic = self.traffic(file, &topology);
         self.measure(file, &traffic);
         let wave = self.wave(file);

@@ -6,22 +6,40 @@ use std::path::Path;
 use watershed_workload::chakra::{self, Files};
 use watershed_workload::{Group, Trace, What, goal};
 
-use crate::config::{Family, Topology};
-use crate::file::{CollectiveFile, CollectiveKind, ParticipantsFile, ScenarioFile};
+use crate::armed::config::Armed;
+use crate::config::{Data, Family, Topology};
+use crate::file::{ParticipantsFile, ScenarioFile};
 use crate::names::{self, DType, Named};
+use crate::pbv::config::Pbv;
 use crate::problem::Problem;
 use crate::programs::config::ends;
 use crate::shipped;
-use crate::workload::config::{Traced, Workload};
+use crate::workload::config::{Network, Traced, Workload};
 use crate::workload::file::{Engine, WorkloadFile};
+use crate::workload::network;
 use std::collections::BTreeMap;
 use watershed_arith::Op;
 
+/// The engine of a family.
+fn own(family: Family) -> Option<Engine> {
+    match family {
+        Family::Piuma => Some(Engine::Piuma),
+        Family::Armed => Some(Engine::Armed),
+        Family::Pbv => Some(Engine::Pbv),
+        Family::Fabric | Family::Mixed => None,
+    }
+}
+
 /// Who computes a kind of collective: as given, or the family's engine where it can, else the first algorithm.
-pub fn engine(file: &WorkloadFile, family: Family, what: What) -> Engine {
-    let can = Engine::of(what);
-    let usual = can.iter().copied().find(|&engine| engine != Engine::Network || family == Family::Piuma);
-    file.engine.given(what).or(usual).unwrap_or(can[0])
+fn engine(file: &WorkloadFile, family: Family, what: What) -> Engine {
+    let own = own(family).filter(|own| Engine::of(what).contains(own));
+    let software = || Engine::algorithms(what).next().unwrap_or(Engine::of(what)[0]);
+    match file.engine.given(what) {
+        None => own.unwrap_or_else(software),
+        Some(Engine::Network) => own.unwrap_or_else(software),
+        Some(Engine::Software) => software(),
+        Some(given) => given,
+    }
 }
 
 /// Reads the trace of a scenario, or takes the one that is given, and adds the collectives that the network computes to the scenario's.
@@ -33,13 +51,10 @@ pub(crate) fn read(
     base: &Path,
     given: Option<&Trace>,
 ) -> Result<Option<Traced>, Vec<Problem>> {
-    let Some(file) = &scenario.workload else { return Ok(None) };
+    let Some(file) = scenario.workload.clone() else { return Ok(None) };
     let family = scenario.family;
-    if !matches!(family, Family::Piuma | Family::Fabric) {
-        let problem = Problem::at_key("workload", "a workload needs end points that send messages to each other");
-        return Err(vec![problem.expected("family = \"piuma\" or \"fabric\"")]);
-    }
-    engines(file, family)?;
+    engines(&file, family)?;
+    beside(scenario)?;
     let groups: Vec<Group> =
         file.groups.iter().map(|(name, ranks)| Group { name: name.clone(), ranks: ranks.clone() }).collect();
     let path = base.join(&file.trace);
@@ -64,10 +79,45 @@ pub(crate) fn read(
     if trace.groups.iter().any(|group| group.ranks.is_empty()) {
         return Err(vec![Problem::at("workload.groups", "a process group without ranks")]);
     }
-    let mut traced = Traced { trace, matched, network: BTreeMap::new() };
-    let added = network(file, family, &mut traced, scenario)?;
-    scenario.collective.extend(added);
+    let used = matched.collectives.iter().map(|of| of.collective.what);
+    let engines = used.map(|what| (what, engine(&file, family, what))).collect();
+    let mut traced = Traced { trace, matched, engines, network: BTreeMap::new(), rounds: BTreeMap::new() };
+    network::add(scenario, &file, &mut traced)?;
+    // What end points do is PIUMA's; engines of others beside it make it a network of several families.
+    let engine = |job: &Network| job.engine != Engine::Piuma || family == Family::Fabric;
+    if matches!(family, Family::Armed | Family::Pbv) || traced.network.values().any(engine) {
+        scenario.family = Family::Mixed;
+    }
     Ok(Some(traced))
+}
+
+/// What is beside a workload that has no place there.
+fn beside(scenario: &ScenarioFile) -> Result<(), Vec<Problem>> {
+    let lists = [
+        ("program", !scenario.program.is_empty(), "programs"),
+        ("core", scenario.core.is_some(), "programs"),
+        ("multicast", !scenario.multicast.is_empty(), "multicast trees"),
+        ("host", !scenario.host.is_empty(), "hosts"),
+        ("collective", !scenario.collective.is_empty(), "collectives of their own"),
+        (
+            "armed.reduction",
+            scenario.armed.as_ref().is_some_and(|armed| !armed.reduction.is_empty()),
+            "reductions of their own",
+        ),
+        (
+            "pbv.collective",
+            scenario.pbv.as_ref().is_some_and(|pbv| !pbv.collective.is_empty()),
+            "collectives of their own",
+        ),
+    ];
+    let given = lists.into_iter().filter(|(_, given, _)| *given);
+    let problems: Vec<Problem> = given
+        .map(|(list, _, what)| {
+            let message = format!("a workload has end points of its own: there are no {what} beside it");
+            Problem::at(list, message).related("workload", "the workload")
+        })
+        .collect();
+    if problems.is_empty() { Ok(()) } else { Err(problems) }
 }
 
 /// Files of Chakra that come with the program.
@@ -88,83 +138,40 @@ fn engines(file: &WorkloadFile, family: Family) -> Result<(), Vec<Problem>> {
     let mut problems = Vec::new();
     for what in What::ALL {
         let Some(given) = file.engine.given(what) else { continue };
-        let can = Engine::of(what);
         let path = format!("workload.engine.{}", what.name());
-        if !can.contains(&given) {
-            let (name, kind) = (given.name(), what.name());
-            let expected = names::one_of(can.iter().map(|engine| format!("\"{}\"", engine.name())));
-            problems.push(Problem::at(path, format!("\"{name}\" cannot compute {kind}")).expected(expected));
-        } else if given == Engine::Network && family != Family::Piuma {
-            let software = can.iter().filter(|engine| **engine != Engine::Network);
-            let expected = names::one_of(software.map(|engine| format!("\"{}\"", engine.name())));
-            problems.push(
+        let meant = if given == Engine::Network { own(family) } else { Some(given) };
+        let known = |engines: Vec<Engine>| names::one_of(engines.iter().map(|engine| format!("\"{}\"", engine.name())));
+        match meant {
+            None if family == Family::Mixed => problems.push(
+                Problem::at(path, "it is not said which of the engines in the network is meant")
+                    .expected("\"piuma\", \"armed\" or \"pbv\""),
+            ),
+            None => problems.push(
                 Problem::at(path, "a plain fabric has no engines")
-                    .expected(expected)
-                    .help("family = \"piuma\" has engines"),
-            );
+                    .expected(known(Engine::algorithms(what).collect()))
+                    .help("family = \"piuma\" has engines, and \"piuma\", \"armed\" and \"pbv\" put engines into any network"),
+            ),
+            Some(engine) if engine != Engine::Software && !Engine::of(what).contains(&engine) => {
+                let (name, kind) = (engine.name(), what.name());
+                problems.push(
+                    Problem::at(path, format!("\"{name}\" cannot compute {kind}")).expected(known(Engine::of(what).to_vec())),
+                );
+            }
+            Some(_) => {}
         }
     }
     if problems.is_empty() { Ok(()) } else { Err(problems) }
 }
 
-/// The collectives that the network computes: one for each kind, group and root.
-fn network(
-    file: &WorkloadFile,
-    family: Family,
-    traced: &mut Traced,
-    scenario: &ScenarioFile,
-) -> Result<Vec<CollectiveFile>, Vec<Problem>> {
-    let mut added: Vec<CollectiveFile> = Vec::new();
-    let taken: Vec<u32> = scenario.collective.iter().flat_map(crate::segments::ids).collect();
-    let mut free = (0..scenario.switch.collective_ids).filter(|id| !taken.contains(id));
-    for instance in &traced.matched.collectives {
-        let of = instance.collective;
-        let ranks = &traced.trace.groups[of.group as usize].ranks;
-        if engine(file, family, of.what) != Engine::Network || ranks.len() < 2 {
-            continue;
-        }
-        let key = (of.what, of.group, of.root);
-        if traced.network.contains_key(&key) {
-            continue;
-        }
-        let Some(id) = free.next() else {
-            let message = format!("the workload's collectives need more than {} ids", scenario.switch.collective_ids);
-            let problem = Problem::at("workload.trace", message).expected("`switch.collective_ids` as large as needed");
-            return Err(vec![problem.help("[workload.engine] can give kinds of collectives to software")]);
-        };
-        let members: Vec<u64> = ranks.iter().map(|&rank| end_of(file, rank)).collect();
-        let (kind, op) = match of.what {
-            What::Reduce => (CollectiveKind::Reduce, file.op.clone()),
-            What::Broadcast => (CollectiveKind::Broadcast, None),
-            What::Barrier => (CollectiveKind::Barrier, None),
-            _ => (CollectiveKind::Allreduce, file.op.clone()),
-        };
-        let group = &traced.trace.groups[of.group as usize].name;
-        let name = [of.what.name(), group].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
-        let root =
-            if matches!(of.what, What::Reduce | What::Broadcast) { format!(" to {}", of.root) } else { String::new() };
-        added.push(CollectiveFile {
-            name: Some(format!("workload {name}{root}")),
-            kind,
-            id,
-            op,
-            dtype: (kind != CollectiveKind::Barrier).then(|| file.dtype.clone().unwrap_or_else(|| "f32".to_owned())),
-            receiver: (kind == CollectiveKind::Reduce).then(|| members[of.root as usize] as u32),
-            source: (kind == CollectiveKind::Broadcast).then_some(of.root),
-            participants: ParticipantsFile::List(members),
-            called: true,
-            ..CollectiveFile::plain(kind)
-        });
-        traced.network.insert(key, scenario.collective.len() + added.len() - 1);
-    }
-    Ok(added)
-}
-
-/// The end point of a rank, as far as the file says.
-fn end_of(file: &WorkloadFile, rank: u32) -> u64 {
-    match &file.participants {
-        ParticipantsFile::All => u64::from(rank),
-        ParticipantsFile::List(list) => list.get(rank as usize).copied().unwrap_or(u64::from(u32::MAX)),
+/// Marks a job among those of its family: ranks call its rounds.
+pub(super) fn call(job: &Network, armed: Option<&mut Armed>, pbv: Option<&mut Pbv>) {
+    let (first, last) = (job.place, job.place + job.spread as usize);
+    if job.engine == Engine::Armed {
+        let of = armed.and_then(|armed| armed.reductions.get_mut(first));
+        of.into_iter().for_each(|of| of.data = Data::Called);
+    } else if job.engine == Engine::Pbv {
+        let of = pbv.and_then(|pbv| pbv.collectives.get_mut(first..last));
+        of.into_iter().flatten().for_each(|of| of.data = Data::Called);
     }
 }
 
@@ -195,21 +202,8 @@ pub(crate) fn resolve(
         problems.push(Problem::at("workload.participants", message).expected("one for each rank of the trace"));
     }
     ranks.truncate(count);
-    for (list, given, what) in [
-        ("program", !scenario.program.is_empty(), "programs"),
-        ("core", scenario.core.is_some(), "programs"),
-        ("multicast", !scenario.multicast.is_empty(), "multicast trees"),
-        ("host", !scenario.host.is_empty(), "hosts"),
-        ("collective", scenario.collective.len() > traced.network.len(), "collectives of their own"),
-    ] {
-        if given {
-            let message = format!("a workload has end points of its own: there are no {what} beside it");
-            problems.push(Problem::at(list, message).related("workload", "the workload"));
-        }
-    }
-    let used = |what: &What| traced.matched.collectives.iter().any(|of| of.collective.what == *what);
-    let engines = What::ALL.iter().filter(|what| used(what));
-    let engines = engines.map(|&what| (what.name(), engine(file, scenario.family, what).name())).collect();
+    let engines = traced.engines.iter().map(|(what, engine)| (what.name(), engine.name())).collect();
+    let framed = traced.network.values().any(|job| job.rounds > 0);
     Some(Workload {
         trace: file.trace.clone(),
         format: traced.trace.format.name().to_owned(),
@@ -219,6 +213,8 @@ pub(crate) fn resolve(
         compute_scale: file.compute_scale,
         overhead_cycles: file.overhead_cycles,
         packet_words: file.packet_words,
+        rounds_under_way: framed.then_some(file.rounds_under_way),
+        element_bytes: file.element_bytes,
         op,
         dtype,
         peak_tflops: file.peak_tflops,

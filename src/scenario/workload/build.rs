@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::config::{Traced, Workload};
+use super::config::{Network, Traced, Workload};
 use super::file::Engine;
 use crate::build::Built;
 use crate::names::{Layout, layout};
@@ -17,11 +17,11 @@ use watershed_arith::{self as arith, Mode};
 use watershed_fabric::topology::EndPlace;
 use watershed_piuma::host::schedule::{Algorithm, Schedule};
 use watershed_piuma::host::{Job, Numbers};
-use watershed_piuma::rank::plan::{Call, Data, Kind as Do, Operation, Outgoing, Plan, Software};
+use watershed_piuma::rank::plan::{self, Call, Data, Kind as Do, Operation, Outgoing, Plan, Rounds, Software};
 use watershed_piuma::rank::{Rank, tag::KEY_BITS};
 use watershed_piuma::{Core, End, JobKind, MemoryCfg, OpSelect};
 use watershed_workload::check::{Instance, NONE};
-use watershed_workload::{Collective, Format, Kind, Trace, What};
+use watershed_workload::{Format, Kind, Trace, What};
 
 /// The algorithm of a collective in software.
 pub fn algorithm(what: What, engine: Engine) -> Algorithm {
@@ -42,20 +42,28 @@ pub fn algorithm(what: What, engine: Engine) -> Algorithm {
 }
 
 /// Who computes a collective of the trace.
-pub fn engine(loaded: &Loaded, what: What) -> Engine {
-    let name = loaded.scenario.workload.as_ref().and_then(|of| of.engines.get(what.name()).copied()).unwrap_or("");
-    Engine::of(what).iter().copied().find(|engine| engine.name() == name).unwrap_or(Engine::of(what)[0])
+pub fn engine(traced: &Traced, what: What) -> Engine {
+    traced.engines.get(&what).copied().unwrap_or(Engine::of(what)[0])
 }
 
-/// Words of the vector of a collective: whole elements in whole words; of an all-to-all as many for every member.
-pub fn words(workload: &Workload, collective: Collective, members: u64) -> u64 {
-    let elements = collective.bytes.div_ceil(u64::from(workload.dtype.bits() / 8).max(1));
-    let words = elements.div_ceil(u64::from(workload.dtype.lanes()));
-    match collective.what {
-        What::Barrier => 0,
-        What::AllToAll => words.next_multiple_of(members),
-        _ => words,
-    }
+/// What the members of a group contribute to the rounds of a job of an engine of frames: members in the order of the group, the words
+/// of all rounds one after the other. Words beyond the end of a vector are 0.
+pub fn contributions(scenario: &Scenario, traced: &Traced, (engine, place): (Engine, usize)) -> Vec<Vec<u64>> {
+    let found = scenario.workload.as_ref().zip(traced.job_at(engine, place));
+    let Some((workload, (&(what, group, _, frame), job))) = found else { return Vec::new() };
+    let members = traced.trace.groups[group as usize].ranks.len();
+    let round = if engine == Engine::Armed { 4 } else { frame.max(1) };
+    let row = |member: u32| {
+        let mut row = Vec::new();
+        for &collective in job.instances.iter().filter(|_| what != What::Barrier) {
+            let words = workload.words(traced.matched.collectives[collective as usize].collective, members as u64);
+            row.extend(vector(scenario, collective, member, words));
+            let (first, count) = traced.rounds.get(&collective).copied().unwrap_or((0, 0));
+            row.resize((u64::from(first + count) * round) as usize, 0);
+        }
+        row
+    };
+    (0..members as u32).map(row).collect()
 }
 
 /// The vector of a member, counted as its engine counts.
@@ -88,7 +96,9 @@ pub fn stand_apart(
     let (one, two) = (&second.name, &first.name);
     let message = format!("\"{one}\" and \"{two}\" meet at a switch, and nothing says which of them goes first");
     let problem = Problem::at("workload.trace", message).expected("groups whose trees have no switch in common");
-    problems.push(problem.help("[workload.engine] can give kinds of collectives to software"));
+    problems.push(problem.help(
+        "[workload.engine] can give kinds of collectives to software, or to \"armed\" or \"pbv\", whose trees may meet",
+    ));
     true
 }
 
@@ -162,12 +172,12 @@ impl<'a> Common<'a> {
         for instance in &matched.collectives {
             let of = instance.collective;
             let ranks = &trace.groups[of.group as usize].ranks;
-            let engine = engine(loaded, of.what);
-            if engine == Engine::Network || ranks.len() < 2 {
+            let engine = engine(traced, of.what);
+            if engine.is_in_network() || ranks.len() < 2 {
                 software.push(None);
                 continue;
             }
-            let words = words(workload, of, ranks.len() as u64);
+            let words = workload.words(of, ranks.len() as u64);
             longest = longest.max(words.div_ceil(workload.packet_words));
             let schedule = Schedule { algorithm: algorithm(of.what, engine), ranks: ranks.len() as u32, words };
             let members: Vec<u32> = (0..ranks.len()).map(|at| ranks[(at + of.root as usize) % ranks.len()]).collect();
@@ -270,11 +280,32 @@ impl<'a> Common<'a> {
         }
     }
 
+    /// The engine of a call, and the line of the rank's calls in which it waits: of engines beside the core's each job has its own.
+    fn at_engine(
+        &self,
+        job: &Network,
+        (first, count): (u32, u32),
+        lines: &mut Vec<(Engine, usize)>,
+    ) -> (plan::Engine, u16) {
+        if job.engine == Engine::Piuma {
+            return (plan::Engine::Core(self.loaded.scenario.collectives[job.place].id as u16), 0);
+        }
+        let mine = (job.engine, job.place);
+        let line = lines.iter().position(|line| *line == mine).unwrap_or_else(|| {
+            lines.push(mine);
+            lines.len() - 1
+        });
+        let engine = if job.engine == Engine::Armed { watershed_mixed::ARMED } else { watershed_mixed::PBV };
+        let rounds = Rounds { engine, job: job.place as u16, spread: job.spread as u16, first, count };
+        (plan::Engine::Beside(rounds), line as u16 + 1)
+    }
+
     /// The rank's collectives, in software and in the network, in the order in which they are written.
     fn collectives(&self, rank: u32, built: &[Built], place: EndPlace) -> (Vec<Software>, Vec<(u32, Call)>) {
         let (trace, matched) = (&self.traced.trace, &self.traced.matched);
         let mut software = Vec::new();
         let mut calls: Vec<(u32, Call)> = Vec::new();
+        let mut lines = Vec::new();
         for (collective, instance) in (0..).zip(&matched.collectives) {
             let Instance { collective: of, nodes, .. } = instance;
             let ranks = &trace.groups[of.group as usize].ranks;
@@ -283,18 +314,26 @@ impl<'a> Common<'a> {
             if let Some(job) = &self.jobs[collective as usize] {
                 let member = counted(member, of.root, ranks.len()) as u32;
                 software.push(Software { job: Arc::clone(job), member, collective, operation });
-            } else if let Some(&at) = self.traced.network.get(&(of.what, of.group, of.root)) {
+            } else if let Some((job, rounds)) = self.traced.job(collective) {
                 let kind = JobKind {
                     sends: of.what != What::Broadcast || member == of.root as usize,
-                    receives: built[at].footprint().reached.contains(&place),
+                    receives: match job.engine {
+                        Engine::Piuma => built[job.place].footprint().reached.contains(&place),
+                        _ => of.what != What::Reduce || member == of.root as usize,
+                    },
                     data: of.what != What::Barrier,
                 };
-                let id = self.loaded.scenario.collectives[at].id as u16;
-                let words = words(self.workload, *of, ranks.len() as u64).max(1);
-                calls.push((operation, Call { id, kind, words, collective, member: member as u32 }));
+                let words = self.workload.words(*of, ranks.len() as u64).max(1);
+                let (engine, line) = self.at_engine(job, rounds, &mut lines);
+                calls.push((operation, Call { engine, line, turn: 0, kind, words, collective, member: member as u32 }));
             }
         }
         calls.sort_by_key(|(operation, _)| *operation);
+        let mut turns = vec![0; 1 + lines.len()];
+        for (_, call) in &mut calls {
+            let next = &mut turns[usize::from(call.line)];
+            (call.turn, *next) = (*next, *next + 1);
+        }
         (software, calls)
     }
 }

@@ -4,9 +4,13 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 use watershed_arith::Op;
-use watershed_workload::{Kind, Matched, Trace, What};
+use watershed_workload::{Collective, Kind, Matched, Trace, What};
 
+use super::file::Engine;
 use crate::names::{DType, Named};
+
+/// Who computes each kind of collective that a trace has.
+pub type Engines = BTreeMap<What, Engine>;
 
 /// A trace that was read, and the collectives of it that engines in the network compute.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,8 +19,44 @@ pub struct Traced {
     pub trace: Trace,
     /// Its messages and collectives.
     pub matched: Matched,
-    /// Of the collectives that the network computes: the index of the scenario's collective, by kind, group and root.
-    pub network: BTreeMap<(What, u32, u32), usize>,
+    /// Who computes each kind of collective that it has.
+    pub engines: Engines,
+    /// Of the collectives that the network computes: the job, by kind, group, root and words of a frame.
+    pub network: BTreeMap<Key, Network>,
+    /// Of each collective that engines compute in frames: its first round, and how many.
+    pub rounds: BTreeMap<u32, (u32, u32)>,
+}
+
+/// What collectives of one job have in common: kind, group, root, and words of a frame where that is the job's; else 0.
+pub type Key = (What, u32, u32, u64);
+
+/// The job of collectives that an engine in the network computes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Network {
+    /// Whose it is.
+    pub engine: Engine,
+    /// Its number: among the scenario's collectives, reductions, or, of packet engines, the first context's.
+    pub place: usize,
+    /// Rounds of all of its collectives; 0 where vectors need none.
+    pub rounds: u32,
+    /// Jobs that the rounds are spread over.
+    pub spread: u32,
+    /// The collectives, in the order in which they are called.
+    pub instances: Vec<u32>,
+}
+
+impl Traced {
+    /// The job of a collective that the network computes, and its rounds there.
+    pub fn job(&self, collective: u32) -> Option<(&Network, (u32, u32))> {
+        let rounds = self.rounds.get(&collective).copied().unwrap_or((0, 0));
+        let job = self.network.values().find(|job| job.instances.binary_search(&collective).is_ok())?;
+        Some((job, rounds))
+    }
+
+    /// The job of an engine with this number.
+    pub fn job_at(&self, engine: Engine, place: usize) -> Option<(&Key, &Network)> {
+        self.network.iter().find(|(_, job)| job.engine == engine && job.place == place)
+    }
 }
 
 /// A workload.
@@ -38,6 +78,12 @@ pub struct Workload {
     pub overhead_cycles: u64,
     /// Words of a packet.
     pub packet_words: u64,
+    /// Rounds that engines of frames have under way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rounds_under_way: Option<u32>,
+    /// Bytes of an element in the trace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub element_bytes: Option<u64>,
     /// Operation of reductions.
     #[serde(serialize_with = "named")]
     pub op: Op,
@@ -63,7 +109,23 @@ fn named<T: Named, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::
     serializer.serialize_str(Named::name(*value))
 }
 
+/// Words of the vector of a collective: whole elements in whole words; of an all-to-all as many for every member.
+pub fn words(dtype: DType, element_bytes: Option<u64>, collective: Collective, members: u64) -> u64 {
+    let bytes = element_bytes.unwrap_or(u64::from(dtype.bits() / 8)).max(1);
+    let words = collective.bytes.div_ceil(bytes).div_ceil(u64::from(dtype.lanes()));
+    match collective.what {
+        What::Barrier => 0,
+        What::AllToAll => words.next_multiple_of(members),
+        _ => words,
+    }
+}
+
 impl Workload {
+    /// Words of the vector of a collective.
+    pub fn words(&self, collective: Collective, members: u64) -> u64 {
+        words(self.dtype, self.element_bytes, collective, members)
+    }
+
     /// Cycles that a node takes by itself, at this many hertz.
     pub fn cycles(&self, kind: &Kind, hertz: u64) -> u64 {
         let cycles = |seconds: f64| (seconds * hertz as f64).round() as u64;

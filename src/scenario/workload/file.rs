@@ -32,6 +32,16 @@ pub struct WorkloadFile {
     #[serde(default = "eight")]
     #[schemars(range(min = 1, max = 4096))]
     pub packet_words: u64,
+    /// Rounds of a vector that armed and packet engines have under way at a time: reduction ids of the former, up to 8, and contexts of the
+    /// latter.
+    #[serde(default = "eight_rounds")]
+    #[schemars(range(min = 1, max = 64))]
+    pub rounds_under_way: u32,
+    /// Bytes that the trace counts for an element of a collective, if they are not those of `dtype`: armed engines compute in 64 bits what
+    /// has 32 in memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 64))]
+    pub element_bytes: Option<u64>,
     /// Operation of reductions: traces say nothing of it. Default: "sum".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "crate::file::operations")]
@@ -73,21 +83,26 @@ fn eight() -> u64 {
     8
 }
 
+fn eight_rounds() -> u32 {
+    8
+}
+
 /// Who computes each kind of collective; by default the family's engine where it can, else the first algorithm of the list.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(inline)]
 pub struct EngineFile {
-    /// "network", "ring", "recursive-doubling", "rabenseifner" or "binary-tree".
+    /// "network", "piuma", "armed", "pbv", "software", "ring", "recursive-doubling", "rabenseifner" or "binary-tree".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allreduce: Option<Engine>,
-    /// "network" or "binomial".
+    /// "network", "piuma", "armed", "pbv", "software" or "binomial". Armed and packet engines give the result to all members, and only the root
+    /// keeps it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reduce: Option<Engine>,
-    /// "network" or "binomial".
+    /// "network", "piuma", "software" or "binomial".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub broadcast: Option<Engine>,
-    /// "network" or "dissemination".
+    /// "network", "piuma", "armed", "pbv", "software" or "dissemination".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub barrier: Option<Engine>,
     /// Only in software: "ring".
@@ -113,6 +128,14 @@ pub struct EngineFile {
 pub enum Engine {
     /// The engines of the scenario's family, in the network.
     Network,
+    /// Collective engines of the switches.
+    Piuma,
+    /// Armed engines in the wire.
+    Armed,
+    /// Packet engines.
+    Pbv,
+    /// The first of the algorithms in software.
+    Software,
     /// Software: segments go round.
     Ring,
     /// Software: pairs exchange whole vectors at doubling distances.
@@ -136,6 +159,10 @@ impl Engine {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Network => "network",
+            Self::Piuma => "piuma",
+            Self::Armed => "armed",
+            Self::Pbv => "pbv",
+            Self::Software => "software",
             Self::Ring => "ring",
             Self::RecursiveDoubling => "recursive-doubling",
             Self::Rabenseifner => "rabenseifner",
@@ -147,14 +174,31 @@ impl Engine {
         }
     }
 
-    /// Those that can compute a kind of collective; the network first, if it can.
+    /// Whether it is in the network.
+    pub const fn is_in_network(self) -> bool {
+        matches!(self, Self::Network | Self::Piuma | Self::Armed | Self::Pbv)
+    }
+
+    /// The algorithms that can compute a kind of collective in software.
+    pub fn algorithms(what: What) -> impl Iterator<Item = Engine> {
+        Self::of(what).iter().copied().filter(|engine| !engine.is_in_network())
+    }
+
+    /// Those that can compute a kind of collective; engines in the network first.
     pub const fn of(what: What) -> &'static [Engine] {
         match what {
-            What::AllReduce => {
-                &[Self::Network, Self::Ring, Self::RecursiveDoubling, Self::Rabenseifner, Self::BinaryTree]
-            }
-            What::Reduce | What::Broadcast => &[Self::Network, Self::Binomial],
-            What::Barrier => &[Self::Network, Self::Dissemination],
+            What::AllReduce => &[
+                Self::Piuma,
+                Self::Armed,
+                Self::Pbv,
+                Self::Ring,
+                Self::RecursiveDoubling,
+                Self::Rabenseifner,
+                Self::BinaryTree,
+            ],
+            What::Reduce => &[Self::Piuma, Self::Armed, Self::Pbv, Self::Binomial],
+            What::Broadcast => &[Self::Piuma, Self::Binomial],
+            What::Barrier => &[Self::Piuma, Self::Armed, Self::Pbv, Self::Dissemination],
             What::AllGather | What::ReduceScatter => &[Self::Ring],
             What::AllToAll => &[Self::Pairwise],
             What::Gather | What::Scatter => &[Self::Linear],

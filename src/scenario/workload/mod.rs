@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`file`](mod@file) | the table as it is written |
 //! | [`config`] | the same after checking, with the trace |
+//! | [`network`] | jobs of engines in the network for its collectives |
 //! | [`build`] | from the trace to the plan of each end point |
 //! | [`volume`] | words of each round of an algorithm, in closed form |
 //! | [`result`] | times of ranks, counts |
@@ -14,6 +15,7 @@
 pub mod build;
 pub mod config;
 pub mod file;
+pub mod network;
 pub mod path;
 pub mod perfetto;
 pub mod report;

@@ -1,10 +1,10 @@
 //! Times of ranks, counts and the critical path of a workload that was run, and the checks of bits and volumes.
 
-use crate::run::system::PiumaSystem as System;
+use crate::run::system::System;
 use std::collections::BTreeSet;
 
-use super::build::{self, engine, vector, words};
-use super::config::{Traced, Workload};
+use super::build::{self, engine, vector};
+use super::config::{Network, Traced, Workload};
 use super::file::Engine;
 use super::path;
 use super::result::{CollectiveResult, RankResult, Span, WorkloadResult};
@@ -12,9 +12,9 @@ use super::volume;
 use crate::Loaded;
 use crate::build::{Built, Ready};
 use crate::golden;
-use crate::names::Named;
+use crate::names::{Layout, Named, layout};
 use crate::result::Check;
-use watershed_arith::{self as arith, Mode};
+use watershed_arith::{self as arith, Mode, Op};
 use watershed_oracle as oracle;
 use watershed_piuma::host::schedule::Schedule;
 use watershed_piuma::rank::Rank;
@@ -73,14 +73,14 @@ fn ranges(traced: &Traced, rank: &Rank, now: u64) -> [Vec<(Range, u32)>; 2] {
 }
 
 /// Everything about a workload, and the checks of it.
-pub fn report(
+pub(crate) fn report(
     loaded: &Loaded,
     system: &System,
     ready: &Ready<()>,
     oracle: bool,
 ) -> Option<(WorkloadResult, Vec<Check>)> {
     let (workload, traced) = (loaded.scenario.workload.as_ref()?, loaded.workload.as_deref()?);
-    let ranks = path::ranks(system);
+    let ranks = path::ranks(system.piuma());
     let now = system.now();
     let mut checks = Vec::new();
     let end_cycle = ranks.iter().map(|rank| rank.end()).collect::<Option<Vec<u64>>>();
@@ -136,7 +136,8 @@ pub fn report(
     let outcomes = outcomes(traced, &ranks);
     for (index, instance) in traced.matched.collectives.iter().enumerate() {
         let found = &outcomes[index];
-        let one = collective(loaded, (workload, traced), ready, (index, instance), (&ranks, found), oracle);
+        let run = Run { loaded, workload, traced, system, built: &ready.collectives };
+        let one = run.collective((index, instance), (&ranks, found), oracle);
         result.collectives.push(one);
     }
     checks.extend(collective_checks(loaded, traced, &outcomes, &result.collectives, oracle));
@@ -186,89 +187,137 @@ fn outcomes(traced: &Traced, ranks: &[&Rank]) -> Vec<Vec<Option<Outcome>>> {
     all
 }
 
-fn collective(
-    loaded: &Loaded,
-    (workload, traced): (&Workload, &Traced),
-    ready: &Ready<()>,
-    (index, instance): (usize, &Instance),
-    (ranks, found): (&[&Rank], &[Option<Outcome>]),
-    oracle: bool,
-) -> CollectiveResult {
-    let of = instance.collective;
-    let group = &traced.trace.groups[of.group as usize];
-    let records =
-        || group.ranks.iter().zip(&instance.nodes).map(|(&rank, &at)| ranks[rank as usize].records()[at as usize]);
-    let starts: Vec<u64> = records().map(|record| record.start).filter(|&start| start != u64::MAX).collect();
-    let over = records().all(|record| record.end != u64::MAX);
-    let alone = group.ranks.len() < 2;
-    let exact = (oracle && over && !alone)
-        .then(|| is_exact(loaded, (workload, traced), &ready.collectives, (index, instance), found));
-    let reduces = matches!(of.what, What::AllReduce | What::Reduce | What::ReduceScatter);
-    CollectiveResult {
-        kind: of.what.name().to_owned(),
-        engine: engine(loaded, of.what).name().to_owned(),
-        group: group.name.clone(),
-        members: group.ranks.len() as u64,
-        op: reduces.then(|| Named::name(workload.op).to_owned()),
-        dtype: reduces.then(|| Named::name(workload.dtype).to_owned()),
-        bytes: of.bytes,
-        words_sent: found.iter().flatten().map(|outcome| outcome.words[0]).sum(),
-        start_cycle: starts.iter().copied().min(),
-        last_start_cycle: starts.iter().copied().max(),
-        end_cycle: over.then(|| records().map(|record| record.end).max()).flatten(),
-        bit_exact: exact.or((oracle && !alone).then_some(false)),
-    }
+/// A run whose collectives are looked at.
+struct Run<'a> {
+    loaded: &'a Loaded,
+    workload: &'a Workload,
+    traced: &'a Traced,
+    system: &'a System,
+    built: &'a [Built],
 }
 
-/// Whether every member of a collective has the oracle's bits.
-fn is_exact(
-    loaded: &Loaded,
-    (workload, traced): (&Workload, &Traced),
-    built: &[Built],
-    (index, instance): (usize, &Instance),
-    found: &[Option<Outcome>],
-) -> bool {
-    let of = instance.collective;
-    let members = found.len();
-    let words = words(workload, of, members as u64);
-    let engine = engine(loaded, of.what);
-    let data = |member: u32| vector(&loaded.scenario, index as u32, member, words);
-    if engine != Engine::Network {
-        let schedule = Schedule { algorithm: build::algorithm(of.what, engine), ranks: members as u32, words };
-        let mut vectors: Vec<Vec<u64>> = (0..members as u32).map(data).collect();
-        let mut combine =
-            |left: u64, right: u64| oracle::word_pair(workload.op, workload.dtype, Mode::default(), left, right).0;
-        schedule.execute(&mut vectors, &mut combine);
-        // Software counts its members from the root.
-        return (0..members).all(|at| {
-            let member = (at + of.root as usize) % members;
-            found[member].is_some_and(|outcome| outcome.digest == digest(&vectors[at]))
-        });
+impl Run<'_> {
+    fn collective(
+        &self,
+        (index, instance): (usize, &Instance),
+        (ranks, found): (&[&Rank], &[Option<Outcome>]),
+        oracle: bool,
+    ) -> CollectiveResult {
+        let of = instance.collective;
+        let group = &self.traced.trace.groups[of.group as usize];
+        let records =
+            || group.ranks.iter().zip(&instance.nodes).map(|(&rank, &at)| ranks[rank as usize].records()[at as usize]);
+        let starts: Vec<u64> = records().map(|record| record.start).filter(|&start| start != u64::MAX).collect();
+        let over = records().all(|record| record.end != u64::MAX);
+        let alone = group.ranks.len() < 2;
+        let exact = (oracle && over && !alone).then(|| self.is_exact((index, instance), found));
+        let reduces = matches!(of.what, What::AllReduce | What::Reduce | What::ReduceScatter);
+        let mut results: Vec<u64> =
+            found.iter().flatten().map(|of| of.digest).filter(|&of| of != digest(&[])).collect();
+        results.dedup();
+        CollectiveResult {
+            kind: of.what.name().to_owned(),
+            engine: engine(self.traced, of.what).name().to_owned(),
+            group: group.name.clone(),
+            members: group.ranks.len() as u64,
+            op: reduces.then(|| Named::name(self.workload.op).to_owned()),
+            dtype: reduces.then(|| Named::name(self.workload.dtype).to_owned()),
+            bytes: of.bytes,
+            words_sent: found.iter().flatten().map(|outcome| outcome.words[0]).sum(),
+            start_cycle: starts.iter().copied().min(),
+            last_start_cycle: starts.iter().copied().max(),
+            end_cycle: over.then(|| records().map(|record| record.end).max()).flatten(),
+            result_hash: if let [one] = results[..] { Some(format!("{one:016x}")) } else { None },
+            bit_exact: exact.or((oracle && !alone).then_some(false)),
+        }
     }
-    let Some(&place) = traced.network.get(&(of.what, of.group, of.root)) else { return false };
-    if of.what == What::Barrier {
-        return found.iter().all(Option::is_some);
+
+    /// Whether every member of a collective has the oracle's bits.
+    fn is_exact(&self, (index, instance): (usize, &Instance), found: &[Option<Outcome>]) -> bool {
+        let of = instance.collective;
+        let members = found.len();
+        let words = self.workload.words(of, members as u64);
+        let engine = engine(self.traced, of.what);
+        let data = |member: u32| vector(&self.loaded.scenario, index as u32, member, words);
+        if !engine.is_in_network() {
+            let schedule = Schedule { algorithm: build::algorithm(of.what, engine), ranks: members as u32, words };
+            let mut vectors: Vec<Vec<u64>> = (0..members as u32).map(data).collect();
+            schedule.execute(&mut vectors, &mut |left: u64, right: u64| self.pair(left, right));
+            // Software counts its members from the root.
+            return (0..members).all(|at| {
+                let member = (at + of.root as usize) % members;
+                found[member].is_some_and(|outcome| outcome.digest == digest(&vectors[at]))
+            });
+        }
+        let Some((job, rounds)) = self.traced.job(index as u32) else { return false };
+        if of.what == What::Barrier {
+            return found.iter().all(Option::is_some);
+        }
+        let rows: Vec<Vec<u64>> =
+            if of.what == What::Broadcast { vec![data(of.root)] } else { (0..members as u32).map(data).collect() };
+        let (expected, flags) = match job.engine {
+            Engine::Piuma => self.by_tree(job.place, of.what, &rows, words),
+            _ => (self.by_frames(job, rounds, &rows), None),
+        };
+        let (expected, nothing) = (digest(&expected), digest(&[]));
+        let receives = |member: usize| match of.what {
+            What::Reduce => member == of.root as usize,
+            What::Broadcast => member != of.root as usize,
+            _ => true,
+        };
+        let raised = found.iter().flatten().fold(arith::Flags::NONE, |all, of| all | arith::Flags::from_bits(of.flags));
+        (0..members).all(|member| {
+            let wanted = if receives(member) { expected } else { nothing };
+            found[member].is_some_and(|outcome| outcome.digest == wanted)
+        }) && flags.is_none_or(|flags| raised == flags)
     }
-    let collective = &loaded.scenario.collectives[place];
-    let lanes = workload.dtype.lanes() as usize;
-    let rows: Vec<Vec<u64>> =
-        if of.what == What::Broadcast { vec![data(of.root)] } else { (0..members as u32).map(data).collect() };
-    let tree = built[place].footprint().tree.as_ref().filter(|_| of.what != What::Broadcast);
-    let (expected, flags) = golden::rows(collective, tree, members, words as usize * lanes, &|row, word| {
-        rows[row.min(rows.len() - 1)][word]
-    });
-    let expected: Vec<u64> = expected[0].chunks(lanes).map(|lanes| arith::pack_lanes(workload.dtype, lanes)).collect();
-    let (expected, nothing) = (digest(&expected), digest(&[]));
-    let receives = |member: usize| match of.what {
-        What::Reduce => member == of.root as usize,
-        What::Broadcast => member != of.root as usize,
-        _ => true,
-    };
-    let raised = found.iter().flatten().fold(arith::Flags::NONE, |all, of| all | arith::Flags::from_bits(of.flags));
-    (0..members).all(|member| {
-        let wanted = if receives(member) { expected } else { nothing };
-        found[member].is_some_and(|outcome| outcome.digest == wanted)
-    }) && raised == flags
+
+    /// Two words, by the oracle.
+    fn pair(&self, left: u64, right: u64) -> u64 {
+        oracle::word_pair(self.workload.op, self.workload.dtype, Mode::default(), left, right).0
+    }
+
+    /// The result of PIUMA's tree, and the flags that it raises.
+    fn by_tree(&self, place: usize, what: What, rows: &[Vec<u64>], words: u64) -> (Vec<u64>, Option<arith::Flags>) {
+        let collective = &self.loaded.scenario.collectives[place];
+        let lanes = self.workload.dtype.lanes() as usize;
+        let tree = self.built[place].footprint().tree.as_ref().filter(|_| what != What::Broadcast);
+        let (expected, flags) =
+            golden::rows(collective, tree, collective.participants.len(), words as usize * lanes, &|row, word| {
+                rows[row.min(rows.len() - 1)][word]
+            });
+        let packed = expected[0].chunks(lanes).map(|lanes| arith::pack_lanes(self.workload.dtype, lanes)).collect();
+        (packed, Some(flags))
+    }
+
+    /// The result of engines that reduce in the order of arrival. Where the order cannot matter it is that of any order. Else it is what the
+    /// job's root or source has: the check of the job itself compares that with the oracle's evaluation, merge by merge.
+    fn by_frames(&self, job: &Network, (first, count): (u32, u32), rows: &[Vec<u64>]) -> Vec<u64> {
+        let Workload { op, dtype, .. } = *self.workload;
+        let length = rows.first().map_or(0, Vec::len);
+        if matches!(layout(dtype), Layout::Integer { .. }) || !matches!(op, Op::Sum | Op::Prod) {
+            let fold = |at: usize| rows.iter().map(|row| row[at]).reduce(|left, right| self.pair(left, right));
+            return (0..length).filter_map(fold).collect();
+        }
+        let scenario = &self.loaded.scenario;
+        let mut words = match (job.engine, &scenario.armed, &scenario.pbv) {
+            (Engine::Armed, Some(armed), _) => {
+                let root = armed.reductions[job.place].root;
+                self.system.armed().end(root as usize).lanes(job.place as u16, first..first + count)
+            }
+            (Engine::Pbv, _, Some(pbv)) => {
+                let rounds = (first..first + count).flat_map(|round| {
+                    let of = &pbv.collectives[job.place + (round % job.spread) as usize];
+                    let outcomes = self.system.pbv().end(of.source as usize).outcomes(of.cc_id);
+                    outcomes.get((round / job.spread) as usize).map_or_else(Vec::new, |outcome| outcome.words.clone())
+                });
+                rounds.collect()
+            }
+            _ => Vec::new(),
+        };
+        words.truncate(length);
+        words
+    }
 }
 
 /// One check of bits and one of volumes for each kind of collective.
@@ -287,7 +336,7 @@ fn collective_checks(
         if all.is_empty() {
             continue;
         }
-        let engine = engine(loaded, what);
+        let engine = engine(traced, what);
         let (name, count) = (format!("{} by {}", what.name(), engine.name()), all.len());
         if oracle {
             let wrong = all.iter().find(|(index, _)| results[*index].bit_exact == Some(false));
@@ -306,7 +355,7 @@ fn collective_checks(
                 }
             });
         }
-        if engine == Engine::Network {
+        if engine.is_in_network() {
             continue;
         }
         let wrong = all.iter().find_map(|(index, of)| volumes(loaded, engine, of, &outcomes[*index]));
@@ -328,7 +377,7 @@ fn volumes(loaded: &Loaded, engine: Engine, instance: &Instance, found: &[Option
     if members < 2 {
         return None;
     }
-    let words = words(workload, of, members as u64);
+    let words = workload.words(of, members as u64);
     (0..members).find_map(|member| {
         let counted = (member + members - of.root as usize) % members;
         let expected = volume::of(of.what, engine, members as u64, words, counted as u64);

@@ -77,6 +77,9 @@ pub struct CollectiveResult {
     pub last_start_cycle: Option<u64>,
     /// The cycle in which it was over for its last member; null if it was not.
     pub end_cycle: Option<u64>,
+    /// A hash of the words that members got, if all that got some got the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result_hash: Option<String>,
     /// Every member has the oracle's bits; null if that was not checked.
     pub bit_exact: Option<bool>,
 }

@@ -1,18 +1,12 @@
-//! How far the processes of an end point are, for the watchdog.
+//! What the watchdog asks of an end point: how far the processes of a job have come, and whether they wait for a time that will come.
 
+use super::super::leaf::Leaf;
+use super::super::root::RootRound;
+use super::super::soft::Soft;
 use super::End;
-use crate::leaf::Leaf;
-use crate::root::RootRound;
-use crate::soft::Soft;
 use watershed_kernel::{Cycle, Wake};
 
 impl End {
-    /// Processes that will do nothing more, and processes in all.
-    pub fn processes(&self) -> (usize, usize) {
-        let softs = self.softs.iter().filter(|soft| !soft.is_dormant()).count();
-        (self.over as usize, self.roots.len() + self.leaves.len() + softs + self.clients.len())
-    }
-
     /// How far the processes of a job have come: changes with every round, attempt and result. `None` if all are over, or
     /// there is none, or the end point is dead for good.
     pub fn advanced(&self, job: u16, now: Cycle) -> Option<u64> {
@@ -41,6 +35,6 @@ impl End {
         let clients = clients.map(|client| client.next_wake(now)).chain(self.manager.iter().map(|it| it.next_wake()));
         let mut waits = roots.chain(leaves).chain(softs).chain(clients);
         let will = waits.any(|wake| matches!(wake, Wake::At(cycle) if cycle > now));
-        self.dead_for_good(now).is_none() && (self.is_dead(now) || will)
+        self.dead_for_good(now).is_none() && (self.is_dead(now) || will || self.is_uncalled(job))
     }
 }
