@@ -72,6 +72,8 @@ pub struct Footprint {
     pub engines: Vec<u32>,
     /// All switches it passes.
     pub switches: Vec<u32>,
+    /// Places that send, ascending.
+    pub sent: Vec<EndPlace>,
     /// Places the result reaches.
     pub reached: Vec<EndPlace>,
     /// The switch where requests turn into responses.
@@ -149,6 +151,7 @@ pub fn check(
         links: links.collect(),
         engines: present(&walk.fires),
         switches: passed.map(|(switch, _)| switch as u32).collect(),
+        sent: walk.senders.iter().map(|&(place, _)| place).collect(),
         reached: walk.reached,
         root: walk.root,
         tree,
@@ -182,9 +185,26 @@ pub fn disjoint(a: &Footprint, b: &Footprint) -> Result<(), (u32, Option<u16>)> 
     Ok(())
 }
 
-/// Whether two collectives meet at a switch, so that they must run one after the other if their ids differ.
+/// Whether two collectives meet, so that they must run one after the other if their ids differ: at a link, on whichever channels
+/// and that of a core that sends among them, or at an engine. Where they pass a switch by different ports they have no input and no
+/// output in common, and neither costs the other a cycle.
 pub fn meet(a: &Footprint, b: &Footprint) -> bool {
-    common(&a.switches, &b.switches).is_some()
+    common(&a.engines, &b.engines).is_some() || common(&a.sent, &b.sent).is_some() || share_a_link(&a.links, &b.links)
+}
+
+/// Whether two ascending lists of links have one in common, whatever its channel.
+fn share_a_link(a: &[At], b: &[At]) -> bool {
+    let [mut a, mut b] = [a, b].map(|links| links.chunk_by(|one, next| one.switch == next.switch).peekable());
+    let ports = |links: &[At]| links.iter().fold(0u64, |ports, at| ports | 1 << at.port);
+    while let (Some(x), Some(y)) = (a.peek(), b.peek()) {
+        match x[0].switch.cmp(&y[0].switch) {
+            std::cmp::Ordering::Less => _ = a.next(),
+            std::cmp::Ordering::Greater => _ = b.next(),
+            std::cmp::Ordering::Equal if ports(x) & ports(y) != 0 => return true,
+            std::cmp::Ordering::Equal => _ = (a.next(), b.next()),
+        }
+    }
+    false
 }
 
 impl Walk<'_> {

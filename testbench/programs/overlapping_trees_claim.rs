@@ -6,6 +6,8 @@ use crate::campaign;
 use crate::sets;
 use crate::support::{Draw, die, load, mesh, pass, ready, run_with};
 use watershed::fabric::Cause;
+use watershed::fabric::topology::EndPlace;
+use watershed::piuma::legality::{At, Footprint, meet};
 use watershed::scenario::result::{Document, Outcome};
 use watershed::scenario::run::{RunOptions, run};
 use watershed::scenario::why::{Ask, Kind};
@@ -231,12 +233,13 @@ fn credits_need_a_slot_for_every_sender() {
 
 #[test]
 fn registers_that_programs_write_make_trees_claim() {
-    // The tree of messages leads from core 1 to core 2 by core 3, until core 0 writes that it goes by core 0, where the calls meet.
+    // The tree of messages leads from core 1 to core 2 by core 3, until core 0 writes that it goes by core 0, over the link by which
+    // the calls come to their root. They pass that switch by other ports before.
     let tree = "[[multicast]]\nid = 1\nsource = 1\nreceivers = [2]\n[multicast.registers]\ncore1.request = { I7 = [3] }\n\
         core3.request = { I3 = [2] }\ncore2.request = { I2 = [7] }\n";
     let writes = "store [0x2000000001001038], 4\nstore [0x2000000000001010], 8\nstore [0x2000000002001018], 0x80\n";
     let body = |first: &str, rest: &str| {
-        die(&(called(0, "participants = [0, 4]\nroot = \"core0\"")
+        die(&(called(0, "participants = [0, 4]\nroot = \"core2\"")
             + tree
             + &program("[0]", &format!("{first}allreduce 0, 0, 0x8000, 40"))
             + &program("[4]", "compute 400\nallreduce 0, 0, 0x8000, 40")
@@ -255,6 +258,81 @@ fn registers_that_programs_write_make_trees_claim() {
     let document = run_with(&body(writes, "compute 300\n"), &[], &RunOptions::default()).document;
     let told = document.checks.iter().map(|check| check.detail.as_str()).collect::<Vec<_>>().join("\n");
     assert!(told.contains("stores change which of the ids 0, 1 overlap, while core0 is in a call of id 0"), "{told}");
+}
+
+#[test]
+fn a_tree_is_rewritten_while_another_one_is_half_called() {
+    // Core 4 is in its call when core 0 writes the other tree, which then goes from core 1 by cores 3 and 2, and calls that first. So
+    // the other call cannot end before the change is made.
+    let writes = "store [0x2000000001001038], 8\nstore [0x2000000003001018], 4\nstore [0x2000000002001010], 8\n\
+        store [0x2000000000001018], 0x400\nstore [0x2000000000001010], 0\nstore [0x2000000000001450], 0x88\n\
+        store [0x2000000002001418], 4\nstore [0x2000000003001410], 8\nstore [0x2000000001001418], 0x80\n\
+        store [0x2000000001001410], 0\n";
+    let body = |writes: &str| {
+        die(&(called(0, "participants = [0, 4]\nroot = \"core0\"")
+            + &called(1, "participants = [0, 1]\nroot = \"core0\"")
+            + &program(
+                "[0]",
+                &format!("compute 200\n{writes}compute 300\nallreduce 1, 0, 0x8000, 40\nallreduce 0, 0, 0x8000, 40"),
+            )
+            + &program("[4]", "allreduce 0, 0, 0x8000, 40")
+            + &program("[1]", "compute 400\nallreduce 1, 0, 0x8000, 40")))
+    };
+    for text in [body(""), body(writes)] {
+        assert_eq!(ready(&text, &[]).claims.wiring.trees.len(), 2);
+        let document = pass(&text, &[]);
+        let calls = document.programs.expect("programs").calls;
+        assert!(calls.iter().all(|call| call.bit_exact == Some(true)), "{calls:?}");
+        let by = document.links.all.expect("all links");
+        let flits = by.iter().find(|link| link.name == "core3.P2 -> core2.P2").map_or(0, |link| link.flits);
+        // Core 1's words, beside what the stores and their answers are.
+        assert_eq!(flits >= 40, text.contains("store"), "{flits}");
+        let no_skip = RunOptions { no_skip: true, ..RunOptions::default() };
+        assert_eq!(run_with(&text, &[], &no_skip).document.cycles, document.cycles);
+    }
+}
+
+#[test]
+fn a_link_is_shared_whatever_its_channel() {
+    let link = |switch: u32, channel: u8, port: u16| At { switch, channel, port };
+    let of = |links: &[At], engine: u32, sent: u32| Footprint {
+        links: links.to_vec(),
+        engines: vec![engine],
+        switches: Vec::new(),
+        sent: vec![EndPlace { switch: sent, port: 7 }],
+        reached: Vec::new(),
+        root: None,
+        tree: None,
+    };
+    let one = of(&[link(1, 0, 2), link(3, 1, 4), link(9, 0, 0)], 1, 1);
+    assert!(!meet(&one, &of(&[link(1, 0, 3), link(2, 0, 2), link(3, 0, 2), link(3, 1, 2)], 2, 2)));
+    assert!(meet(&one, &of(&[link(0, 0, 4), link(3, 0, 2), link(3, 0, 4)], 2, 2)), "requests beside responses");
+    assert!(meet(&one, &of(&[link(2, 0, 4)], 1, 2)), "an engine");
+    assert!(meet(&one, &of(&[link(2, 0, 4)], 2, 1)), "the link of a core that sends");
+}
+
+#[test]
+fn trees_that_pass_a_switch_by_different_ports_claim_nothing() {
+    // An all-reduce of cores 0 and 4 whose root is at core 0, and messages from core 1 to core 2 by the switch of core 0, where
+    // they come in by port 2 and leave by port 3: no link and no engine is in both.
+    let tree = "[[multicast]]\nid = 1\nsource = 1\nreceivers = [2]\n[multicast.registers]\ncore1.request = { I7 = [2] }\n\
+        core0.request = { I2 = [3] }\ncore2.request = { I3 = [7] }\n";
+    let calls =
+        called(0, "participants = [0, 4]\nroot = \"core0\"") + &program("[0, 4]", "allreduce 0, 0, 0x8000, 200");
+    let messages = program("[1]", "again: mcast.send 1, r1, 3, 8\nadd r1, r1, 1\nbne r1, 200, again")
+        + &program(
+            "[2]",
+            "compute 500\nagain: mcast.wait r1, r2, 1, 8\nexpect r1, r3\nadd r3, r3, 1\nbne r3, 200, again",
+        );
+    let both = die(&(UNLIMITED.to_owned() + &calls + tree + &messages));
+    assert!(ready(&both, &[]).claims.wiring.is_empty());
+    // Whether messages stand in the way or not, the words take the cycles that they take alone.
+    let end = |text: &str| pass(text, &[]).programs.expect("programs").calls[0].end_cycle;
+    assert_eq!(end(&both), end(&die(&(UNLIMITED.to_owned() + &calls))));
+    // Over a link of the calls they take turns.
+    let shared = both.replace("root = \"core0\"", "root = \"core2\"");
+    assert_eq!(ready(&shared, &[]).claims.wiring.trees.len(), 2);
+    pass(&shared, &[]);
 }
 
 /// Six ids that overlap: four all-reduces of different cores, called or by themselves, and two multicasts whose receivers are slow,

@@ -295,7 +295,7 @@ fn what_engines_cannot_do_is_refused() {
         &["contexts", "rounds_under_way"],
     );
     let meet = [Step { ns: 0, of: all(What::AllReduce, 0, 64) }, Step { ns: 0, of: all(What::AllReduce, 1, 64) }];
-    refused("piuma", "", &meet, &["meet at a switch", "\"armed\" or \"pbv\""]);
+    refused("piuma", "", &meet, &["share a link or an engine", "\"armed\" or \"pbv\""]);
     refused(
         "fabric",
         "dtype = \"i64\"\nengine.allreduce = \"armed\"\n[armed]\ntable_entries = 1",

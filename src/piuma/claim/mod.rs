@@ -8,8 +8,9 @@
 //!   ended ──▶ done ──────▶└──────────────────┘ done   └──────┘ free  └─────────┘
 //! ```
 //!
-//! Trees of different ids that meet at a switch on the same plane of channels form a *conflict set*, which
-//! [`Wiring::derive`] reads from the registers. A tree that overlaps no other has no registers here, claims nothing and
+//! Trees of different ids that share a link or an engine on the same plane of channels form a *conflict set*, which
+//! [`Wiring::derive`] reads from the registers. Trees that pass a switch by different ports and reduce elsewhere share
+//! nothing there. A tree that overlaps no other has no registers here, claims nothing and
 //! loses no cycle.
 //!
 //! Claims have wires of their own beside those of credits, so that they neither wait for flits nor delay any: of each tree
@@ -26,7 +27,7 @@
 //! | `counts` | 2 an input (a multicast's first wire: ceil(log2(queue depth + 1))) and wire | a switch of the tree | pulses that arrived and wait for the other inputs |
 //! | `held` | 1 | a switch of the tree | the tree has been granted and is not done |
 //! | `waiting`, `held` | 2 n + n (n - 1) / 2 for the order of age | the set's arbiter | which of its n trees ask, and which hold |
-//! | `conflicts` | n (n - 1) / 2 | the set's arbiter | which trees meet |
+//! | `conflicts` | n (n - 1) / 2 | the set's arbiter | which trees share something |
 //!
 //! # Protocol
 //!
@@ -59,8 +60,8 @@
 //! 1. A waiting tree holds nothing: `ready` and `credit` are in counters of their own, not in queues, and no flit of a
 //!    tree enters the network before its grant.
 //! 2. A tree that holds needs no further program action: all participants of a collective have called, so that their
-//!    memories take every word; every message of a multicast has a slot. No flit of another tree of the set is in its
-//!    switches. So a tree that holds is done after a time that depends only on its length and the memories.
+//!    memories take every word; every message of a multicast has a slot. No flit of a tree that it conflicts with
+//!    is on its links or in its engines. So a tree that holds is done after a time that depends only on its length and the memories.
 //! 3. The oldest waiting tree conflicts only with trees that hold, so it is granted when they are done; the arbiter is
 //!    never idle while a tree asks. Hence every claim that all its participants have called ends. A call that others do
 //!    not answer waits, but holds nothing and delays nobody.
@@ -72,7 +73,10 @@
 //! core itself if it sends by that id. A source begins with the least share of its receivers; a message takes one credit, and
 //! one comes back when all receivers have taken a message. *Chosen*: a grant is for the messages that stand in the queue when
 //! it comes, so a multicast delays others by at most the messages of a queue. Trees of one id do not conflict.
-//! Limitations: conflicts are those at switches, even where the links differ.
+//!
+//! Programs can write other trees. *Chosen*: the registers of claims follow when nobody holds one of the trees that claim before or
+//! after, or asks for it. Collectives that some participants are ready for and others not are not in the way: they hold nothing, and
+//! their participants say again that they are ready.
 //!
 //! ```
 //! use watershed_piuma::claim::Arbiter;
@@ -278,10 +282,12 @@ impl Unit {
         &mut found.expect("every set has an arbiter in its switch").1
     }
 
-    /// Whether nobody claims here.
-    pub fn is_idle(&self) -> bool {
+    /// Whether nobody holds anything here or asks for it. Of trees that are `half_called` pulses of some participants may wait for
+    /// those of others.
+    pub fn is_free(&self, half_called: impl Fn(u16) -> bool) -> bool {
         let free = |(_, of): &(u16, Arbiter)| of.waiting.is_empty() && of.held.is_empty();
-        self.joins.iter().all(Join::is_idle) && self.arbiters.iter().all(free)
+        let waits = |of: &Join| half_called(of.tree) && !of.held && of.waiting(Wire::Done) == 0;
+        self.joins.iter().all(|of| of.is_idle() || waits(of)) && self.arbiters.iter().all(free)
     }
 
     /// Takes the registers away, before others are put there. Waves go on showing those that were there when they began.

@@ -85,7 +85,7 @@ pub struct CollectiveFile {
     #[schemars(range(min = 1, max = 8))]
     pub segments: Option<u32>,
     /// The plane whose collective channels it uses: a request and a response channel of their own on every link, with
-    /// operand slots of their own in every engine. Collectives on one plane that meet at a switch take turns; those on two
+    /// operand slots of their own in every engine. Collectives on one plane that share a link or an engine take turns; those on two
     /// planes do not wait for each other. Segments take one each, from this one on.
     #[serde(default, skip_serializing_if = "is_zero")]
     #[schemars(range(min = 0, max = 7))]

@@ -201,7 +201,7 @@ pub struct ChecksFile {
     pub monitors: bool,
     /// Compare every result with the golden evaluation, bit for bit.
     pub oracle: bool,
-    /// Let collectives and multicasts of different ids that meet at a switch take turns: they claim all their switches at once.
+    /// Let collectives and multicasts of different ids that share a link or an engine take turns: they claim a whole tree at once.
     /// Without it they run into each other, which may deadlock.
     pub claims: bool,
 }

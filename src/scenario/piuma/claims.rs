@@ -29,8 +29,17 @@ struct State {
     /// Of a multicast: its source, and the number of that among the sources of its id.
     source: Option<(usize, u8)>,
     claimed: Claimed,
+    /// Participants that are ready and have not been granted, and since when.
+    waiting: Vec<(u32, Cycle)>,
     /// Participants that have started and are not done.
     open: Vec<u32>,
+}
+
+impl State {
+    /// Whether it is a collective for which not all participants are ready: it holds nothing and asks for nothing.
+    fn is_half_called(&self) -> bool {
+        self.source.is_none() && self.waiting.len() < self.leaves.len()
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
@@ -130,13 +139,18 @@ impl Claims {
         claims
     }
 
-    /// Whether nobody claims, and nothing of it is under way.
-    fn is_idle(&self, system: &mut System) -> bool {
+    /// Whether nobody holds a tree or asks for one, and nothing of that is under way. Who is ready for a collective that others are
+    /// not ready for holds nothing.
+    fn is_free(&self, system: &mut System) -> bool {
         let registered = &mut Registered(system);
         let joins = self.plan.wiring.trees.iter().flat_map(|tree| &tree.joins).map(|at| at.switch);
         let switches: BTreeSet<u32> = joins.chain(self.plan.wiring.arbiters.iter().copied()).collect();
-        let idle = switches.into_iter().all(|switch| registered.unit(switch).is_idle());
-        idle && self.due.is_empty() && self.trees.iter().all(|tree| tree.open.is_empty())
+        let half_called = |tree: u16| self.trees[usize::from(tree)].is_half_called();
+        let calls =
+            |signal: &Signal| matches!(*signal, Signal::Up { tree, wire: Wire::First, .. } if half_called(tree));
+        switches.into_iter().all(|switch| registered.unit(switch).is_free(half_called))
+            && self.due.iter().all(|(_, signal)| calls(signal))
+            && self.trees.iter().all(|tree| tree.open.is_empty())
     }
 
     /// Programs have written registers of these ids: other trees may overlap from now on. Calls of these ids wait until the change is
@@ -177,7 +191,7 @@ impl Claims {
         (system, ready): (&mut System, &Ready<()>),
         changed: &BTreeSet<u16>,
     ) -> Option<String> {
-        if !self.is_idle(system) {
+        if !self.is_free(system) {
             return Some("one of them claims its tree or holds it".to_owned());
         }
         let own = scenario.collectives.iter().zip(&ready.collectives).filter(|(of, _)| !of.called);
@@ -244,7 +258,14 @@ impl Claims {
                 processor.cce_mut().claims(id, queues.get(&(end as u32, id)).cloned());
             }
         }
-        let Pending { plan, places, held, .. } = *pending;
+        let Pending { plan, places, mut held, .. } = *pending;
+        // Registers of claims begin anew, so who is ready for a collective says so again.
+        for (of, state) in self.plan.wiring.trees.iter().zip(&self.trees) {
+            held.extend(state.waiting.iter().map(|&(leaf, cycle)| {
+                let LeafState { end, job, .. } = state.leaves[leaf as usize];
+                (end, Waiting { id: of.id, job, cycle })
+            }));
+        }
         let processors = std::mem::take(&mut self.processors);
         *self = Claims::of(scenario, (system, ready), plan, &places);
         self.processors = processors;
@@ -304,6 +325,7 @@ impl Claims {
         let state = &mut self.trees[usize::from(tree)];
         let Some(leaf) = state.leaves.iter().position(|leaf| leaf.end == end) else { return };
         (state.leaves[leaf].job, state.leaves[leaf].ready) = (job, cycle);
+        state.waiting.push((leaf as u32, cycle));
         self.up(system, tree, leaf as u32, Wire::First, cycle);
     }
 
@@ -411,6 +433,7 @@ impl Claims {
             return;
         }
         let LeafState { end, job, .. } = state.leaves[leaf as usize];
+        state.waiting.retain(|(of, _)| *of != leaf);
         state.open.push(leaf);
         if let Some(core) = &mut system.end_mut(end).core {
             core.job_mut(job).grant(state.claimed, now);

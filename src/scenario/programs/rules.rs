@@ -12,7 +12,7 @@
 //! | the tree is not in use | at the store | a call that is not complete, a message or word of the id in one of its switches or on its way to one |
 //! | the tree is complete: all checks of `legality`, and the operations and orders that the collective needs | at the first call or message after the store | a missing store |
 //! | trees of one id share no link and no engine | likewise | |
-//! | the set of overlapping trees changes while none of them is at work | likewise; calls of an id that was written wait for that | a message of a multicast that was written, while one of the overlapping ids is at work |
+//! | the set of overlapping trees changes while none of them is at work; a call whose claim waits for other participants is not | likewise; calls of an id that was written wait for that | a message of a multicast that was written, while one of the overlapping ids is at work |
 //!
 //! A broken rule ends the run with a failed check `rules` that names the thread and its line. A complete tree is read
 //! back into the oracle's, so that calls are checked against the tree that they used.

@@ -82,7 +82,7 @@ pub fn vector(scenario: &Scenario, collective: u32, member: u32, words: u64) -> 
     (0..words).map(|_| word()).collect()
 }
 
-/// Says what is wrong with two collectives of groups that meet at a switch: nothing says which of them goes first. Whether it is.
+/// Says what is wrong with two collectives of groups that share a link or an engine: nothing says which of them goes first. Whether it is.
 pub fn stand_apart(
     scenario: &Scenario,
     (first, second): (&crate::config::Collective, &crate::config::Collective),
@@ -94,8 +94,10 @@ pub fn stand_apart(
         return false;
     }
     let (one, two) = (&second.name, &first.name);
-    let message = format!("\"{one}\" and \"{two}\" meet at a switch, and nothing says which of them goes first");
-    let problem = Problem::at("workload.trace", message).expected("groups whose trees have no switch in common");
+    let message =
+        format!("\"{one}\" and \"{two}\" share a link or an engine, and nothing says which of them goes first");
+    let problem =
+        Problem::at("workload.trace", message).expected("groups whose trees have no link and no engine in common");
     problems.push(problem.help(
         "[workload.engine] can give kinds of collectives to software, or to \"armed\" or \"pbv\", whose trees may meet",
     ));
