@@ -70,7 +70,7 @@ pub(crate) fn link_report(
             utilisation_max: 0.0,
         })
         .collect();
-    let mut list: Vec<(usize, (u8, LinkCount, u16))> = Vec::new();
+    let mut list: Vec<Load> = Vec::new();
     let mut busiest = Busiest::default();
     for (at, load) in loads.enumerate() {
         let (level, count, cycles_per_flit) = load;
@@ -96,11 +96,14 @@ pub(crate) fn link_report(
     for level in &mut by_level {
         level.utilisation_mean /= (level.links.max(1) * cycles) as f64;
     }
-    let result = |&(at, (level, count, cycles_per_flit)): &(usize, (u8, LinkCount, u16))| {
+    let name = |at: usize| {
         let (from, to) = system.link_ends(at);
+        format!("{from} -> {to}")
+    };
+    let result = |&(at, (level, count, cycles_per_flit)): &Load| {
         let flits = count.set + count.unicast;
         LinkResult {
-            name: format!("{from} -> {to}"),
+            name: name(at),
             level: levels[usize::from(level)].clone(),
             flits,
             head_wait_cycles: count.waited,
@@ -109,10 +112,13 @@ pub(crate) fn link_report(
             packets: None,
         }
     };
-    let counted = |load: &(usize, (u8, LinkCount, u16))| LinkResult { packets: Some(load.1.1.packets), ..result(load) };
-    let mut busiest: Vec<LinkResult> = busiest.0.values().flat_map(|(_, loads)| loads).map(result).collect();
-    busiest.sort_by(|a, b| b.flits.cmp(&a.flits).then_with(|| a.name.cmp(&b.name)));
-    busiest.truncate(Busiest::MOST);
+    let counted = |load: &Load| LinkResult { packets: Some(load.1.1.packets), ..result(load) };
+    // Of many that are equally busy only the names are made to find the first of them.
+    let equally = busiest.0.into_values().rev().flat_map(|(_, mut loads)| {
+        loads.sort_by_cached_key(|load| name(load.0));
+        loads
+    });
+    let busiest: Vec<LinkResult> = equally.take(Busiest::MOST).map(|load| result(&load)).collect();
     Links {
         levels: by_level,
         waits: waits.0.map(head_waits),
