@@ -69,7 +69,7 @@
 //! way to the reduction unit. So messages take effect one after the other *\[chosen\]*.
 //!
 //! Waves have the stages of the [tracking store](super::tracking), and under `ce.tree` the registers of the reduction unit, a tree
-//! of two ports (the accumulator's word is port 0), named as [`stage_waves`] says, with `cc_id`, `run` and `word` of each.
+//! of two ports (the accumulator's word is port 0), named as [`stage_waves`](watershed_fabric::stage_waves) says, with `cc_id`, `run` and `word` of each.
 //!
 //! Requirements: B-CE-1 to B-CE-9, B-ERR-1 to B-ERR-4 (`pbv.md`); paragraphs 96, 97, 141 to 147.
 //!

@@ -77,7 +77,7 @@ fn hash(words: &[u64]) -> String {
     let mut state: u64 = 0x9e37_79b9_7f4a_7c15;
     for word in words {
         state = (state ^ word).wrapping_mul(0xff51_afd7_ed55_8ccd);
-        state = (state << 29 | state >> 35).wrapping_add(0x1656_67b1);
+        state = state.rotate_left(29).wrapping_add(0x1656_67b1);
     }
     format!("{state:016x}")
 }
@@ -150,7 +150,7 @@ fn each_engine_computes_an_all_reduce_of_each_family() {
 
 /// Groups whose members' trees meet, and each engine for some kind of collective.
 fn random(seed: u64) -> (Trace, Vec<Vec<u32>>, Vec<Step>, String, String) {
-    let mut rng = Rng::new(seed, 0x77_6f72_6b);
+    let mut rng = Rng::new(seed, 0x776f_726b);
     let (ranks, topology) = match rng.below(5) {
         0 => (5, "{ kind = 'mesh', size = [5] }"),
         1 => (6, "{ kind = 'mesh', size = [3, 2] }"),

@@ -35,8 +35,7 @@ fn engine(file: &WorkloadFile, family: Family, what: What) -> Engine {
     let own = own(family).filter(|own| Engine::of(what).contains(own));
     let software = || Engine::algorithms(what).next().unwrap_or(Engine::of(what)[0]);
     match file.engine.given(what) {
-        None => own.unwrap_or_else(software),
-        Some(Engine::Network) => own.unwrap_or_else(software),
+        None | Some(Engine::Network) => own.unwrap_or_else(software),
         Some(Engine::Software) => software(),
         Some(given) => given,
     }
@@ -168,7 +167,9 @@ pub(super) fn call(job: &Network, armed: Option<&mut Armed>, pbv: Option<&mut Pb
     let (first, last) = (job.place, job.place + job.spread as usize);
     if job.engine == Engine::Armed {
         let of = armed.and_then(|armed| armed.reductions.get_mut(first));
-        of.into_iter().for_each(|of| of.data = Data::Called);
+        if let Some(of) = of {
+            of.data = Data::Called;
+        }
     } else if job.engine == Engine::Pbv {
         let of = pbv.and_then(|pbv| pbv.collectives.get_mut(first..last));
         of.into_iter().flatten().for_each(|of| of.data = Data::Called);
