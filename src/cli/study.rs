@@ -26,7 +26,7 @@ Examples:
   watershed study pbv-table1
   watershed study piuma-paper -o paper.html --svg pictures   (minutes, about 5 GiB of memory)
   watershed study face-off -o face-off.html
-  watershed study training -o training.html   (some minutes)
+  watershed study training -o training.html   (about 20 minutes)
   watershed study mine.toml --csv
   watershed study --schema
 
