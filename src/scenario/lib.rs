@@ -76,6 +76,7 @@ pub mod embedding;
 pub mod estimate;
 pub mod expr;
 mod families;
+mod fault;
 pub mod file;
 pub mod golden;
 pub mod graph;

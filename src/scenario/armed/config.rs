@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::file::{
-    AgentFile, ArmedFile, ComputeFile, ConfiguredBy, DETERMINISTIC, EffectFile, FaultFile, LateFile, LinkLayerFile,
-    MEAN, Method, NanFile, ReductionFile, SendsFile, SignallingNan, StrangerFile, WrongFile, op_name,
+    AgentFile, ArmedFile, ComputeFile, ConfiguredBy, DETERMINISTIC, FaultFile, LateFile, LinkLayerFile, MEAN, Method,
+    NanFile, ReductionFile, SendsFile, SignallingNan, StrangerFile, WrongFile, op_name,
 };
 use crate::config::{Data, Topology};
+use crate::fault;
 use crate::file::{AutoOr, Distribution, ParticipantsFile};
 use crate::names::{Layout, layout};
 use crate::problem::Problem;
@@ -639,34 +640,15 @@ fn contributions(
 }
 
 fn check_fault(fault: &FaultFile, path: &str, problems: &mut Vec<Problem>) {
-    if (fault.effect == EffectFile::Delay) != fault.delay_cycles.is_some() {
-        let problem = if fault.effect == EffectFile::Delay {
-            Problem::at(format!("{path}.delay_cycles"), format!("`{path}.delay_cycles` is missing"))
-                .expected("by how many cycles a frame is delayed")
-        } else {
-            Problem::at_key(format!("{path}.delay_cycles"), "only a delay has `delay_cycles`")
-        };
-        problems.push(problem);
-    }
-    if fault.effect == EffectFile::Dead {
-        for (key, given) in [("probability", fault.probability.is_some()), ("nth", fault.nth.is_some())] {
-            if given {
-                problems.push(Problem::at_key(format!("{path}.{key}"), format!("what is dead has no `{key}`")));
-            }
-        }
-        if fault.at == "all" {
-            problems.push(
-                Problem::at(format!("{path}.at"), "not everything can be dead")
-                    .expected("the name of a switch or an end point"),
-            );
-        }
-    }
-    if fault.until_cycle.is_some_and(|until| until <= fault.from_cycle) {
-        problems.push(
-            Problem::at(format!("{path}.until_cycle"), "the fault ends before it begins")
-                .expected(format!("a cycle after {}", fault.from_cycle)),
-        );
-    }
+    let asked = fault::Asked {
+        effect: fault.effect,
+        delay: fault.delay_cycles.is_some(),
+        at: &fault.at,
+        from_cycle: fault.from_cycle,
+        until_cycle: fault.until_cycle,
+        chooses: &[("probability", fault.probability.is_some()), ("nth", fault.nth.is_some())],
+    };
+    fault::check(&asked, path, problems);
 }
 
 /// The other tree of a stranger whose frames have that one's address.

@@ -1,7 +1,8 @@
 //! What makes no sense in the tables of the family, whatever the network is.
 
 use super::file::{CollectiveFile, FaultFile, KindFile, MergeFile, OrderFile, StartFile};
-use crate::armed::file::{ComputeFile, EffectFile};
+use crate::armed::file::ComputeFile;
+use crate::fault;
 use crate::file::Number;
 use crate::names::{self, layout};
 use crate::number;
@@ -127,39 +128,19 @@ pub(super) fn initial(given: Option<&Number>, path: &str, dtype: DType, problems
 }
 
 pub(super) fn check_fault(fault: &FaultFile, path: &str, problems: &mut Vec<Problem>) {
-    if (fault.effect == EffectFile::Delay) != fault.delay_cycles.is_some() {
-        let problem = if fault.effect == EffectFile::Delay {
-            Problem::at(format!("{path}.delay_cycles"), format!("`{path}.delay_cycles` is missing"))
-                .expected("by how many cycles a frame is delayed")
-        } else {
-            Problem::at_key(format!("{path}.delay_cycles"), "only a delay has `delay_cycles`")
-        };
-        problems.push(problem);
-    }
-    if fault.effect == EffectFile::Dead {
-        let keys = [
+    let asked = fault::Asked {
+        effect: fault.effect,
+        delay: fault.delay_cycles.is_some(),
+        at: &fault.at,
+        from_cycle: fault.from_cycle,
+        until_cycle: fault.until_cycle,
+        chooses: &[
             ("probability", fault.probability.is_some()),
             ("nth", fault.nth.is_some()),
             ("cc_id", fault.cc_id.is_some()),
-        ];
-        for (key, given) in keys {
-            if given {
-                problems.push(Problem::at_key(format!("{path}.{key}"), format!("what is dead has no `{key}`")));
-            }
-        }
-        if fault.at == "all" {
-            problems.push(
-                Problem::at(format!("{path}.at"), "not everything can be dead")
-                    .expected("the name of a switch or an end point"),
-            );
-        }
-    }
-    if fault.until_cycle.is_some_and(|until| until <= fault.from_cycle) {
-        problems.push(
-            Problem::at(format!("{path}.until_cycle"), "the fault ends before it begins")
-                .expected(format!("a cycle after {}", fault.from_cycle)),
-        );
-    }
+        ],
+    };
+    fault::check(&asked, path, problems);
 }
 
 /// What takes several contexts: groups, and rounds that are spread over them.

@@ -1,0 +1,46 @@
+//! What faults of links and end points are asked for, whatever the family.
+
+use crate::armed::file::EffectFile;
+use crate::problem::Problem;
+
+/// A fault as a scenario has it.
+pub(crate) struct Asked<'a> {
+    pub effect: EffectFile,
+    /// Whether a delay is given.
+    pub delay: bool,
+    pub at: &'a str,
+    pub from_cycle: u64,
+    pub until_cycle: Option<u64>,
+    /// Keys that choose among frames, and whether they are given: what is dead chooses none.
+    pub chooses: &'a [(&'a str, bool)],
+}
+
+/// Whether its keys go together.
+pub(crate) fn check(fault: &Asked<'_>, path: &str, problems: &mut Vec<Problem>) {
+    if (fault.effect == EffectFile::Delay) != fault.delay {
+        let problem = if fault.effect == EffectFile::Delay {
+            Problem::at(format!("{path}.delay_cycles"), format!("`{path}.delay_cycles` is missing"))
+                .expected("by how many cycles a frame is delayed")
+        } else {
+            Problem::at_key(format!("{path}.delay_cycles"), "only a delay has `delay_cycles`")
+        };
+        problems.push(problem);
+    }
+    if fault.effect == EffectFile::Dead {
+        for (key, _) in fault.chooses.iter().filter(|(_, given)| *given) {
+            problems.push(Problem::at_key(format!("{path}.{key}"), format!("what is dead has no `{key}`")));
+        }
+        if fault.at == "all" {
+            problems.push(
+                Problem::at(format!("{path}.at"), "not everything can be dead")
+                    .expected("the name of a switch or an end point"),
+            );
+        }
+    }
+    if fault.until_cycle.is_some_and(|until| until <= fault.from_cycle) {
+        problems.push(
+            Problem::at(format!("{path}.until_cycle"), "the fault ends before it begins")
+                .expected(format!("a cycle after {}", fault.from_cycle)),
+        );
+    }
+}
