@@ -300,13 +300,13 @@ impl Core {
 
     /// The same while it runs, for a program's call.
     pub(super) fn call(&mut self, mut job: Job) {
-        job.is_called();
+        job.mark_called();
         self.jobs.push(job);
     }
 
     /// The same for a rank of an application: in the place of an earlier job that is over, if there is one. Says which place.
     pub(super) fn call_in(&mut self, place: Option<usize>, mut job: Job) -> usize {
-        job.is_called();
+        job.mark_called();
         match place {
             Some(at) => *self.job_mut(at) = job,
             None => self.jobs.push(job),

@@ -215,7 +215,7 @@ impl Job {
     }
 
     /// It is added while the system runs.
-    pub(super) fn is_called(&mut self) {
+    pub(super) fn mark_called(&mut self) {
         self.called = true;
     }
 
