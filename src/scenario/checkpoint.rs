@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Loaded;
 use watershed_files::Draft;
+use watershed_kernel::Digest;
 use watershed_state::{Mismatch, Saver, Sink};
 
 /// The first line.
@@ -90,6 +91,8 @@ impl Identity {
         for path in loaded.inputs() {
             hash.write(&std::fs::read(path).unwrap_or_default());
         }
+        // Files of a trace are named by what they begin with, so they are not among the inputs.
+        Digest(&mut hash).of(loaded.workload.as_ref().map(|workload| &workload.trace));
         let (version, scenario) = (env!("CARGO_PKG_VERSION").to_owned(), loaded.source.name().to_owned());
         Identity { version, build: build(), scenario, digest: hash.finish(), options }
     }

@@ -18,7 +18,7 @@ use watershed_fabric::Step;
 use watershed_kernel::Cycle;
 use watershed_piuma::{Job, Store, Tap};
 use watershed_probe::ladder::Ladder;
-use watershed_state::{Loader, Mismatch, Saver};
+use watershed_state::{Loader, Mismatch, Saver, state};
 
 /// A run under way.
 pub(crate) struct Run<'a> {
@@ -51,6 +51,12 @@ pub(crate) struct Run<'a> {
     /// Where a bit was to be flipped: switch, collective id, word.
     pub(super) flip: Option<(String, u16, u64)>,
 }
+
+// Of what was built the trees that programs have rewritten change, and the rules for them begin with the first store: see `Family::save`.
+state!(['a] Run<'a> {
+    saved: state, done, seen, programs_left, ranks_left, host_starts, host_next, host_base, silent, refused, claims;
+    built: loaded, ready, rules, flip
+});
 
 /// A run and the system that it looks at, to report the outcome.
 pub(super) struct At<'r, 'a> {
@@ -457,54 +463,13 @@ impl Family for Run<'_> {
     }
 
     fn save(&self, to: &mut Saver) {
-        let Run {
-            loaded: _,
-            flip: _,
-            ready,
-            state,
-            done,
-            seen,
-            programs_left,
-            ranks_left,
-            host_starts,
-            host_next,
-            host_base,
-            silent,
-            refused,
-            rules,
-            claims,
-        } = self;
-        to.value(&(
-            state,
-            done,
-            seen,
-            programs_left,
-            ranks_left,
-            host_starts,
-            host_next,
-            host_base,
-            silent,
-            refused,
-            claims,
-        ));
-        to.value(&ready.collectives.iter().map(|built| &built.rewritten).collect::<Vec<_>>());
-        to.value(&rules.as_ref().map(Rules::found));
+        watershed_state::State::save(self, to);
+        to.value(&self.ready.collectives.iter().map(|built| &built.rewritten).collect::<Vec<_>>());
+        to.value(&self.rules.as_ref().map(Rules::found));
     }
 
     fn load(&mut self, system: &System, from: &mut Loader<'_>) -> Result<(), Mismatch> {
-        (
-            self.state,
-            self.done,
-            self.seen,
-            self.programs_left,
-            self.ranks_left,
-            self.host_starts,
-            self.host_next,
-            self.host_base,
-            self.silent,
-            self.refused,
-            self.claims,
-        ) = from.value()?;
+        watershed_state::State::load(self, from)?;
         let rewritten: Vec<_> = from.value()?;
         for (built, rewritten) in self.ready.collectives.iter_mut().zip(rewritten) {
             built.rewritten = rewritten;
