@@ -74,11 +74,11 @@ pub use soft::Soft;
 pub use station::Tokens;
 pub use stranger::{Forged, Other, Stranger, Wrong};
 pub use tables::{CHANNELS, DOWN, Discard, Entry, MANAGE, Managed, Tables, TablesCfg, UP, WORDS, Ways};
-pub use view::View;
+pub use view::{View, view};
 
 pub use watershed_fabric::fault::{Effect, Fault, FaultyLink, LinkLayer, Way};
 use watershed_fabric::traffic::Beside;
-use watershed_fabric::{Block, Io, Network};
+use watershed_fabric::{Block, Io};
 use watershed_kernel::{Cycle, Wake};
 use watershed_probe::Scope;
 use watershed_state::state;
@@ -175,5 +175,7 @@ impl Block for Wired {
     }
 }
 
-/// An armed system: multicast tables, a discard port in every switch, engines and faults in the wires.
-pub type System = Network<Tables, Discard, Wired, Beside<End>, WORDS>;
+watershed_fabric::system!(
+    /// An armed system: multicast tables, a discard port in every switch, engines and faults in the wires.
+    Tables, Discard, Wired, Beside<End>, WORDS
+);

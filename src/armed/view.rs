@@ -1,6 +1,7 @@
 //! What a run of this family sees of a system, whatever else is in it.
 
-use super::{Discard, End, Tables, Wired};
+use super::{Discard, End, System, Tables, Wired};
+use std::any::Any;
 use watershed_fabric::traffic::MayHaveTraffic;
 use watershed_fabric::{self as fabric, Block, Holds, Join, Network, Simulation};
 use watershed_state::State;
@@ -24,15 +25,22 @@ pub trait View: Simulation {
     fn joins(&self) -> Blocks<'_, Discard>;
 }
 
+/// How the family sees a system of its own; `None` for one of several families.
+#[inline(never)]
+pub fn view(system: &dyn Simulation) -> Option<&dyn View> {
+    let system: &dyn Any = system;
+    system.downcast_ref::<System>().map(|system| system as &dyn View)
+}
+
 /// The family has something at every end point of its systems.
 const EVERYWHERE: &str = "a system that the family has a part of";
 
 impl<T, J, B, E, const W: usize> View for Network<T, J, B, E, W>
 where
-    T: fabric::Tables<W> + Holds<Tables> + State + Sync,
-    J: Join<Tables = T> + Holds<Discard> + Clone + Send + State,
-    B: Block<Tables = T> + Holds<Wired> + Send + State,
-    E: Block<Tables = T> + Holds<End> + MayHaveTraffic + Send + State,
+    T: fabric::Tables<W> + Holds<Tables> + State + Sync + 'static,
+    J: Join<Tables = T> + Holds<Discard> + Clone + Send + State + 'static,
+    B: Block<Tables = T> + Holds<Wired> + Send + State + 'static,
+    E: Block<Tables = T> + Holds<End> + MayHaveTraffic + Send + State + 'static,
 {
     fn tables(&self) -> &Tables {
         self.tables.part().expect(EVERYWHERE)

@@ -5,13 +5,14 @@
 
 use super::{Block, Evaluation, Flit, HeadWaits, Join, Journal, LinkCount, Network, Plan, Step, Tables, WaitCycles};
 use crate::traffic::{MayHaveTraffic, Traffic};
+use std::any::Any;
 use std::borrow::Cow;
 use watershed_kernel::{Autopsy, Cycle};
 use watershed_probe::{TraceError, Tracer};
 use watershed_state::{Loader, Mismatch, Saver, State};
 
 /// A system under way; see the methods of the same names of [`Network`].
-pub trait Simulation {
+pub trait Simulation: Any {
     /// The cycle that is simulated next.
     fn now(&self) -> Cycle;
     /// The cycle after the last one in which anything happened.
@@ -99,10 +100,10 @@ pub trait Simulation {
 
 impl<T, J, B, E, const W: usize> Simulation for Network<T, J, B, E, W>
 where
-    T: Tables<W> + State + Sync,
-    J: Join<Tables = T> + State + Clone + Send,
-    B: Block<Tables = T> + State + Send,
-    E: Block<Tables = T> + State + MayHaveTraffic + Send,
+    T: Tables<W> + State + Sync + 'static,
+    J: Join<Tables = T> + State + Clone + Send + 'static,
+    B: Block<Tables = T> + State + Send + 'static,
+    E: Block<Tables = T> + State + MayHaveTraffic + Send + 'static,
 {
     fn now(&self) -> Cycle {
         Network::now(self)
@@ -257,4 +258,39 @@ where
         self.look_at_all();
         Ok(())
     }
+}
+
+/// Names the network of a family, and compiles what its cycles pass in the family's own crate.
+///
+/// Code of generic types is compiled where it is used. Without the two functions that this adds, every crate that builds such a network or
+/// steps it would compile the whole switch again, and would have to be optimised as the families are.
+#[macro_export]
+macro_rules! system {
+    ($(#[$doc:meta])* $tables:ty, $join:ty, $bump:ty, $end:ty, $words:expr) => {
+        $(#[$doc])*
+        pub type System = $crate::Network<$tables, $join, $bump, $end, { $words }>;
+
+        /// Builds it, see [`Network::in_parts`](watershed_fabric::Network::in_parts).
+        ///
+        /// # Panics
+        /// As that.
+        #[inline(never)]
+        pub fn system(
+            parts: $crate::Parts,
+            plan: $crate::Plan,
+            tables: $tables,
+            blocks: $crate::Blocks<$join, $bump, $end>,
+            cfg: $crate::SwitchCfg,
+            depths: $crate::Depths<'_>,
+            vc_names: Vec<String>,
+        ) -> System {
+            System::in_parts(parts, plan, tables, blocks, cfg, depths, vc_names)
+        }
+
+        /// It, as a run of any family sees it.
+        #[inline(never)]
+        pub fn simulation(system: System) -> Box<dyn $crate::Simulation> {
+            Box::new(system)
+        }
+    };
 }

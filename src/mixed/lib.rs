@@ -27,7 +27,7 @@ mod end;
 mod join;
 mod map;
 mod tables;
-mod view;
+pub mod view;
 mod wired;
 
 pub use end::{ARMED, End, PBV};
@@ -41,5 +41,7 @@ pub use watershed_fabric::Channels;
 /// Words of a port set: as many as any of the families has.
 pub const WORDS: usize = watershed_armed::WORDS;
 
-/// A system with engines of several families.
-pub type System = watershed_fabric::Network<Tables, Joined, Wired, End, WORDS>;
+watershed_fabric::system!(
+    /// A system with engines of several families.
+    Tables, Joined, Wired, End, WORDS
+);

@@ -1,11 +1,42 @@
 //! What each family finds of its own in tables and blocks of several.
 
 use super::wired::What;
-use super::{End, Joined, Tables, Wired};
+use super::{End, Joined, System, Tables, Wired};
+use std::any::Any;
 use watershed_armed as armed;
-use watershed_fabric::Holds;
+use watershed_fabric::{Holds, Simulation};
 use watershed_pbv::{self as pbv, Directory};
 use watershed_piuma as piuma;
+
+/// How PIUMA's family sees a system of several; `None` for one of a single family.
+#[inline(never)]
+pub fn piuma(system: &dyn Simulation) -> Option<&dyn piuma::View> {
+    several(system).map(|system| system as &dyn piuma::View)
+}
+
+/// The same, to be changed between two cycles.
+#[inline(never)]
+pub fn piuma_mut(system: &mut dyn Simulation) -> Option<&mut dyn piuma::View> {
+    let system: &mut dyn Any = system;
+    system.downcast_mut::<System>().map(|system| system as &mut dyn piuma::View)
+}
+
+/// How the armed family sees it.
+#[inline(never)]
+pub fn armed(system: &dyn Simulation) -> Option<&dyn armed::View> {
+    several(system).map(|system| system as &dyn armed::View)
+}
+
+/// How the PBV family sees it.
+#[inline(never)]
+pub fn pbv(system: &dyn Simulation) -> Option<&dyn pbv::View> {
+    several(system).map(|system| system as &dyn pbv::View)
+}
+
+fn several(system: &dyn Simulation) -> Option<&System> {
+    let system: &dyn Any = system;
+    system.downcast_ref()
+}
 
 impl Holds<piuma::Registers> for Tables {
     fn part(&self) -> Option<&piuma::Registers> {

@@ -48,4 +48,4 @@ pub use engine::Engine;
 pub use node::Node;
 pub use routes::Directory;
 pub use system::System;
-pub use view::View;
+pub use view::{View, view};

@@ -27,15 +27,17 @@ use watershed_fabric::fault::FaultyLink;
 use watershed_fabric::topology::LinkParams;
 use watershed_fabric::traffic::Beside;
 use watershed_fabric::{
-    Block, Blocks, Io, Network, NoJoin, NodeKind, Parts, Pipeline, Plan, PlanLink, PlanNode, RouterCfg, Step,
-    SwitchCfg, Vcs, credit_round_trip,
+    Block, Blocks, Io, NoJoin, NodeKind, Parts, Pipeline, Plan, PlanLink, PlanNode, RouterCfg, Step, SwitchCfg, Vcs,
+    credit_round_trip,
 };
 use watershed_kernel::{Cycle, Wake};
 use watershed_probe::Scope;
 use watershed_state::state;
 
-/// A PBV system: up to 128 ports a switch.
-pub type System = Network<Directory, NoJoin<Directory>, Wired, Beside<Node>, 2>;
+watershed_fabric::system!(
+    /// A PBV system: up to 128 ports a switch.
+    Directory, NoJoin<Directory>, Wired, Beside<Node>, 2
+);
 
 /// Where a switch's engine joins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -400,7 +402,7 @@ impl Placed {
         let blocks = Blocks { joins: Vec::new(), no_join: NoJoin::default(), bumps, ends: beside(ends) };
         let names = (0..unicast).map(|vc| format!("p2p{vc}")).collect();
         let parts = Parts::by_threads(wires.threads);
-        Network::in_parts(parts, plan, directory, blocks, wires.switch, wires.depths, names)
+        system(parts, plan, directory, blocks, wires.switch, wires.depths, names)
     }
 }
 

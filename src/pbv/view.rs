@@ -2,7 +2,8 @@
 
 use super::node::Node;
 use super::routes::Directory;
-use super::system::Wired;
+use super::system::{System, Wired};
+use std::any::Any;
 use watershed_fabric::traffic::MayHaveTraffic;
 use watershed_fabric::{Block, Holds, Join, Network, Simulation, Tables};
 use watershed_state::State;
@@ -21,15 +22,22 @@ pub trait View: Simulation {
     fn bump(&self, bump: usize) -> Option<&Wired>;
 }
 
+/// How the family sees a system of its own; `None` for one of several families.
+#[inline(never)]
+pub fn view(system: &dyn Simulation) -> Option<&dyn View> {
+    let system: &dyn Any = system;
+    system.downcast_ref::<System>().map(|system| system as &dyn View)
+}
+
 /// The family has something at every end point of its systems.
 const EVERYWHERE: &str = "a system that the family has a part of";
 
 impl<T, J, B, E, const W: usize> View for Network<T, J, B, E, W>
 where
-    T: Tables<W> + Holds<Directory> + Sync + State,
-    J: Join<Tables = T> + Clone + Send + State,
-    B: Block<Tables = T> + Holds<Wired> + Send + State,
-    E: Block<Tables = T> + Holds<Node> + MayHaveTraffic + Send + State,
+    T: Tables<W> + Holds<Directory> + Sync + State + 'static,
+    J: Join<Tables = T> + Clone + Send + State + 'static,
+    B: Block<Tables = T> + Holds<Wired> + Send + State + 'static,
+    E: Block<Tables = T> + Holds<Node> + MayHaveTraffic + Send + State + 'static,
 {
     fn directory(&self) -> &Directory {
         self.tables.part().expect(EVERYWHERE)

@@ -55,7 +55,7 @@ pub use end::{Beside, End};
 pub use job::{Claimed, Conversion, Job, JobKind, Place, ScanEnd};
 pub use processor::{Processor, ProcessorCfg, Store, Use};
 pub use registers::{AddressError, Named, OpSelect, Registers, RegistersCfg};
-pub use view::View;
+pub use view::{View, view, view_mut};
 
 /// The request channel: inputs and partial results climb on it.
 pub const REQUEST: u8 = 0;
@@ -93,5 +93,7 @@ pub fn channel_names(planes: u8) -> Vec<String> {
     (0..planes).flat_map(plane).collect()
 }
 
-/// A PIUMA system: registers, a CENG in every switch, nothing in the wire, cores at the end.
-pub type System = watershed_fabric::Network<Registers, Ceng, watershed_fabric::NoBump<Registers>, End, 1>;
+watershed_fabric::system!(
+    /// A PIUMA system: registers, a CENG in every switch, nothing in the wire, cores at the end.
+    Registers, Ceng, watershed_fabric::NoBump<Registers>, End, 1
+);

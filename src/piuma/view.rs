@@ -1,6 +1,7 @@
 //! What a run of this family sees of a system, whatever else is in it.
 
-use super::{Ceng, End, Registers};
+use super::{Ceng, End, Registers, System};
+use std::any::Any;
 use watershed_fabric::traffic::MayHaveTraffic;
 use watershed_fabric::{Block, Holds, Join, Network, Simulation, Tables};
 use watershed_state::State;
@@ -30,15 +31,29 @@ pub trait View: Simulation {
     fn join_mut(&mut self, switch: u32) -> Option<&mut Ceng>;
 }
 
+/// How the family sees a system of its own; `None` for one of several families.
+#[inline(never)]
+pub fn view(system: &dyn Simulation) -> Option<&dyn View> {
+    let system: &dyn Any = system;
+    system.downcast_ref::<System>().map(|system| system as &dyn View)
+}
+
+/// The same, to be changed between two cycles.
+#[inline(never)]
+pub fn view_mut(system: &mut dyn Simulation) -> Option<&mut dyn View> {
+    let system: &mut dyn Any = system;
+    system.downcast_mut::<System>().map(|system| system as &mut dyn View)
+}
+
 /// The family has something at every end point of its systems.
 const EVERYWHERE: &str = "a system that the family has a part of";
 
 impl<T, J, B, E, const W: usize> View for Network<T, J, B, E, W>
 where
-    T: Tables<W> + Holds<Registers> + Sync + State,
-    J: Join<Tables = T> + Holds<Ceng> + Clone + Send + State,
-    B: Block<Tables = T> + Send + State,
-    E: Block<Tables = T> + Holds<End> + MayHaveTraffic + Send + State,
+    T: Tables<W> + Holds<Registers> + Sync + State + 'static,
+    J: Join<Tables = T> + Holds<Ceng> + Clone + Send + State + 'static,
+    B: Block<Tables = T> + Send + State + 'static,
+    E: Block<Tables = T> + Holds<End> + MayHaveTraffic + Send + State + 'static,
 {
     fn registers(&self) -> &Registers {
         self.tables.part().expect(EVERYWHERE)

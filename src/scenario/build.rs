@@ -18,7 +18,7 @@ use std::sync::Arc;
 use watershed_arith::{self as arith, TreeCfg};
 use watershed_fabric::routing::{Routes, Unroutable};
 use watershed_fabric::topology::{Common, EndPlace, Layout, Names, Neighbours, Shape};
-use watershed_fabric::{Blocks, Network, NoBump, Parts, PlanLink, Shares, SwitchCfg, Vcs, credit_round_trip};
+use watershed_fabric::{Blocks, NoBump, Parts, PlanLink, Shares, SwitchCfg, Vcs, credit_round_trip};
 use watershed_piuma::embed::{self, Ground, Vectors};
 use watershed_piuma::legality::{self, At, Claim, Footprint, Illegal, channel_name};
 use watershed_piuma::ordered;
@@ -275,7 +275,7 @@ impl<'a> Builder<'a> {
             }
             None => Parts { count: threads, threads, ..Parts::default() },
         };
-        let mut system = Network::in_parts(parts, layout.plan, registers, blocks, switch, &depths, vc_names);
+        let mut system = watershed_piuma::system(parts, layout.plan, registers, blocks, switch, &depths, vc_names);
         if sparse.is_some() {
             system.name_by(layout.shape);
         }

@@ -29,7 +29,7 @@ use watershed_armed::{
 };
 use watershed_fabric::routing::Routes;
 use watershed_fabric::topology::{Common, EndPlace, Layout};
-use watershed_fabric::{Blocks, Network, NodeKind, Parts, Plan, PlanLink, SwitchCfg, Vcs};
+use watershed_fabric::{Blocks, NodeKind, Parts, Plan, PlanLink, SwitchCfg, Vcs};
 use watershed_kernel::{Cycle, Rng};
 
 /// One reduction, laid out.
@@ -180,7 +180,7 @@ impl<'a> Builder<'a> {
         vc_names.extend(armed.agent.map(|_| "agent".to_owned()));
         vc_names.extend((0..common.vcs.unicast).map(|vc| format!("p2p{vc}")));
         let parts = Parts::by_threads(self.options.threads);
-        let system = Network::in_parts(parts, plan, tables, blocks, switch, &depths, vc_names);
+        let system = watershed_armed::system(parts, plan, tables, blocks, switch, &depths, vc_names);
         let Ready { reductions, engines, derived, .. } = ready;
         Ok(Ready { system, reductions, engines, derived, sources: (!quiet).then_some(sources) })
     }

@@ -16,7 +16,7 @@ use crate::counts::counts;
 use crate::result::{Check, Document, Outcome, ResultData};
 use crate::run::family::{After, Family, Report};
 use crate::run::options::{Flip, Progress, RunError, RunOptions};
-use crate::run::system::{ArmedSystem, System};
+use crate::run::system::{ArmedSystem, System, Views};
 use crate::run::watchdog::{Watchdog, not_done, stands};
 use crate::sources::Sources;
 use crate::why;
@@ -65,7 +65,7 @@ impl<'a> Run<'a> {
             },
         )?;
         let (system, ready) = ready.split();
-        Ok((Box::new(system), Run::new(loaded, ready)))
+        Ok((watershed_armed::simulation(system), Run::new(loaded, ready)))
     }
 
     /// What runs on a system in cycle 0.

@@ -10,13 +10,14 @@ use crate::config::Scenario;
 use crate::problem::Problem;
 use crate::run::family::{Begun, Family};
 use crate::run::options::{RunError, RunOptions};
+use crate::run::system::Views;
 use crate::sources::Sources;
 use crate::switches::{buffer, channel_kinds, pipeline, policy, router};
 use crate::{Loaded, Problems, armed, pbv, piuma, programs};
 use watershed_armed::Discard;
 use watershed_fabric::routing::Routes;
 use watershed_fabric::topology::{Common, Layout, Neighbours};
-use watershed_fabric::{Blocks, Network, Parts, PlanLink, RouterCfg, Shares, SwitchCfg};
+use watershed_fabric::{Blocks, Parts, PlanLink, RouterCfg, Shares, SwitchCfg};
 use watershed_mixed::{End, Joined, Tables, Wired};
 
 /// Whether there is anything of PIUMA's: engines, hosts, programs or ranks of a workload.
@@ -29,21 +30,22 @@ fn has_cores(scenario: &Scenario) -> bool {
 /// # Errors
 /// What is wrong with the configuration, at its place.
 pub(crate) fn build<'a>(loaded: &'a Loaded, options: &RunOptions<'_>) -> Result<Begun<'a>, RunError> {
-    let mut built = assembled_as(loaded, options)?;
+    let built = assembled_as(loaded, options)?;
+    let (mut system, mut sources) = (watershed_mixed::simulation(built.system), built.sources);
     let mut families: Vec<Box<dyn Family + 'a>> = Vec::new();
     if let Some(mut ready) = built.piuma {
-        ready.sources = built.sources.take();
-        families.push(Box::new(piuma::run::Run::new(loaded, &mut built.system, ready)));
+        ready.sources = sources.take();
+        families.push(Box::new(piuma::run::Run::new(loaded, system.piuma_mut(), ready)));
     }
     if let Some(mut ready) = built.armed {
-        ready.sources = built.sources.take();
+        ready.sources = sources.take();
         families.push(Box::new(armed::run::Run::new(loaded, ready)));
     }
     if let Some(mut ready) = built.pbv {
-        ready.sources = built.sources.take();
+        ready.sources = sources.take();
         families.push(Box::new(pbv::run::Run::new(loaded, ready)));
     }
-    Ok((Box::new(built.system), families))
+    Ok((system, families))
 }
 
 /// The system of a scenario, and what runs on it.
@@ -182,7 +184,7 @@ fn assemble(loaded: &Loaded, options: &RunOptions<'_>, problems: &mut Vec<Proble
     let depths = |link: &PlanLink, vc: u8| buffer(scenario, kinds[usize::from(vc)], link);
     let blocks = Blocks { joins, no_join: join, bumps, ends };
     let parts = Parts::by_threads(threads);
-    let system = Network::in_parts(parts, plan, tables, blocks, switch, &depths, map.names());
+    let system = watershed_mixed::system(parts, plan, tables, blocks, switch, &depths, map.names());
     let sources = (!scenario.traffic.is_empty()).then_some(sources);
     Some(Assembled { system, piuma: of_piuma, armed: of_armed, pbv: of_pbv, sources })
 }

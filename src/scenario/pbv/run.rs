@@ -20,7 +20,7 @@ use crate::names::Named;
 use crate::result::{Check, Document, Outcome, ResultData, hex};
 use crate::run::family::{Family, Report};
 use crate::run::options::{Flip, Progress, RunError, RunOptions};
-use crate::run::system::{PbvSystem, System};
+use crate::run::system::{PbvSystem, System, Views};
 use crate::run::watchdog::{Watchdog, not_done, stands};
 use crate::sources::Sources;
 use crate::why;
@@ -61,7 +61,7 @@ impl<'a> Run<'a> {
         let (no_checks, threads) = (options.no_checks, options.divided());
         let ready = build(loaded, BuildOptions { no_checks, log, threads })?;
         let (system, ready) = ready.split();
-        Ok((Box::new(system), Run::new(loaded, ready)))
+        Ok((watershed_pbv::system::simulation(system), Run::new(loaded, ready)))
     }
 
     /// What runs on a system in cycle 0.

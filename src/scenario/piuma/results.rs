@@ -7,6 +7,7 @@ use crate::result::{Check, CollectiveResult, Difference, Document, ResultData, h
 use crate::run::family::Report;
 use crate::run::options::RunOptions;
 use crate::run::runner::Runner;
+use crate::run::system::Views;
 use crate::why::piuma::{Asked, Taker};
 use crate::{golden, hosts, ladder, programs, segments, why};
 use watershed_arith::{self as arith, Flags};

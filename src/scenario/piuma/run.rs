@@ -9,7 +9,7 @@ use crate::programs::{circle, rules::Rules};
 use crate::result::{Check, Document, Outcome};
 use crate::run::family::{After, Family, Report};
 use crate::run::options::{Flip, Progress, RunError, RunOptions};
-use crate::run::system::{PiumaSystem, System};
+use crate::run::system::{PiumaSystem, System, Views};
 use crate::run::watchdog::Watchdog;
 use crate::sources::Sources;
 use crate::why::{Ask, Why};
@@ -94,9 +94,10 @@ impl<'a> Run<'a> {
         let threads = options.divided();
         let windows = windows && !options.looks_between();
         let ready = build(loaded, BuildOptions { no_monitors: options.no_checks, whole, threads, windows })?;
-        let (mut system, ready) = ready.split();
-        let run = Run::new(loaded, &mut system, ready);
-        Ok((Box::new(system), run))
+        let (system, ready) = ready.split();
+        let mut system = watershed_piuma::simulation(system);
+        let run = Run::new(loaded, system.piuma_mut(), ready);
+        Ok((system, run))
     }
 
     /// What runs on a system in cycle 0.

@@ -9,68 +9,41 @@ pub type ArmedSystem = dyn watershed_armed::View;
 /// What one of the PBV family sees.
 pub type PbvSystem = dyn watershed_pbv::View;
 
-/// A system with parts of one family or of several. A family asks for its own view of it only where it is present.
-pub(crate) trait Whole: Simulation {
+/// The system of a run, with parts of one family or of several.
+pub(crate) type System = dyn Simulation;
+
+/// The views of a system. A family asks for its own only where it is present.
+pub(crate) trait Views {
     /// As PIUMA's family sees it.
-    fn piuma(&self) -> &PiumaSystem {
-        unreachable!("no family of PIUMA's here")
-    }
-
+    fn piuma(&self) -> &PiumaSystem;
     /// The same, to be changed between two cycles.
-    fn piuma_mut(&mut self) -> &mut PiumaSystem {
-        unreachable!("no family of PIUMA's here")
-    }
-
+    fn piuma_mut(&mut self) -> &mut PiumaSystem;
     /// As the armed family sees it.
-    fn armed(&self) -> &ArmedSystem {
-        unreachable!("no armed family here")
-    }
-
+    fn armed(&self) -> &ArmedSystem;
     /// As the PBV family sees it.
-    fn pbv(&self) -> &PbvSystem {
-        unreachable!("no PBV family here")
-    }
+    fn pbv(&self) -> &PbvSystem;
 }
 
-/// The system of a run.
-pub(crate) type System = dyn Whole;
+/// Who asks has built it with the family.
+const ABSENT: &str = "a system that has the family";
 
-impl Whole for watershed_piuma::System {
+impl Views for System {
     fn piuma(&self) -> &PiumaSystem {
-        self
+        watershed_piuma::view(self).or_else(|| watershed_mixed::view::piuma(self)).expect(ABSENT)
     }
 
     fn piuma_mut(&mut self) -> &mut PiumaSystem {
-        self
-    }
-}
-
-impl Whole for watershed_armed::System {
-    fn armed(&self) -> &ArmedSystem {
-        self
-    }
-}
-
-impl Whole for watershed_pbv::System {
-    fn pbv(&self) -> &PbvSystem {
-        self
-    }
-}
-
-impl Whole for watershed_mixed::System {
-    fn piuma(&self) -> &PiumaSystem {
-        self
-    }
-
-    fn piuma_mut(&mut self) -> &mut PiumaSystem {
-        self
+        if watershed_piuma::view(self).is_some() {
+            return watershed_piuma::view_mut(self).expect(ABSENT);
+        }
+        watershed_mixed::view::piuma_mut(self).expect(ABSENT)
     }
 
     fn armed(&self) -> &ArmedSystem {
-        self
+        watershed_armed::view(self).or_else(|| watershed_mixed::view::armed(self)).expect(ABSENT)
     }
 
     fn pbv(&self) -> &PbvSystem {
-        self
+        watershed_pbv::view(self).or_else(|| watershed_mixed::view::pbv(self)).expect(ABSENT)
     }
 }

@@ -1,6 +1,6 @@
 //! Times of ranks, counts and the critical path of a workload that was run, and the checks of bits and volumes.
 
-use crate::run::system::System;
+use crate::run::system::{System, Views};
 use std::collections::BTreeSet;
 
 use super::build::{self, engine, vector};
