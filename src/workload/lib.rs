@@ -331,12 +331,14 @@ impl Trace {
             match node.kind {
                 Kind::Send { bytes, .. } => {
                     totals.messages += 1;
-                    totals.message_bytes += bytes;
+                    totals.message_bytes = totals.message_bytes.saturating_add(bytes);
                 }
-                Kind::Collective(Collective { bytes, .. }) => totals.collective_bytes += bytes,
+                Kind::Collective(Collective { bytes, .. }) => {
+                    totals.collective_bytes = totals.collective_bytes.saturating_add(bytes);
+                }
                 Kind::Compute(compute) => {
-                    totals.compute_ps += compute.ps;
-                    totals.operations += compute.operations;
+                    totals.compute_ps = totals.compute_ps.saturating_add(compute.ps);
+                    totals.operations = totals.operations.saturating_add(compute.operations);
                 }
                 Kind::Nothing | Kind::Memory { .. } | Kind::Receive { .. } => {}
             }

@@ -202,7 +202,9 @@ impl<'a> Clock<'a> {
         let index = self.matched.of[at.0 as usize][at.1 as usize];
         match self.trace.ranks[at.0 as usize].nodes[at.1 as usize].kind {
             Kind::Nothing | Kind::Memory { .. } => self.events.push(Reverse((now, at))),
-            Kind::Compute(compute) => self.events.push(Reverse((now + (self.times.compute)(&compute), at))),
+            Kind::Compute(compute) => {
+                self.events.push(Reverse((now.saturating_add((self.times.compute)(&compute)), at)));
+            }
             Kind::Send { .. } if self.matched.channels[index as usize].open => {
                 let to = self.matched.channels[index as usize].to;
                 let fits = |node: &u32| self.relaxed || fits(self.matched, (to, *node), index);
@@ -256,7 +258,7 @@ impl<'a> Clock<'a> {
                         } else {
                             let state = self.state((rank, node));
                             state.by = by.or(state.by);
-                            self.events.push(Reverse((now + time, (rank, node))));
+                            self.events.push(Reverse((now.saturating_add(time), (rank, node))));
                         }
                     }
                 }

@@ -14,8 +14,14 @@
 //! Integers may have any of the schema's integer types: writers differ. Groups are those given by the caller, and those of
 //! PyTorch's metadata (a metadata node whose `inputs.values` lists `pg_name` and `ranks`).
 //!
-//! **Versions.** The version stands in the metadata, as `version` or, from converters of PyTorch's traces, in the attribute `schema`
-//! (`1.0.2-chakra.0.0.4`). Others are refused.
+//! **Versions.** Two are in use, and differ in what nodes say; others are refused.
+//!
+//! | | written by generators | converted from PyTorch's traces |
+//! |---|---|---|
+//! | metadata | `version`: `0.0.4` | attribute `schema`: `1.0.1`, `1.0.2-chakra.0.0.4`, `1.1.1-chakra.0.0.4` and so on |
+//! | a node waits for | `data_deps`, `ctrl_deps` | `data_deps`: `ctrl_deps` are the callers, which the converter may have left out (Chakra's feeder heeds `data_deps` alone) |
+//! | communication without `comm_type` or peer | an error | with `is_cpu_op`: the processor issues it, which takes the node's time *\[chosen\]* |
+//! | `involved_dim` | | must be true for all dimensions: groups are by `pg_name` |
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
@@ -154,7 +160,9 @@ impl Groups {
 enum Attribute<'a> {
     Number(i64),
     Text(&'a str),
-    /// Lists, reals and bytes: nothing that is asked for.
+    /// Truth values: whether all of them are true.
+    Truths(bool),
+    /// Other lists, reals and bytes: nothing that is asked for.
     Other,
 }
 
@@ -175,11 +183,26 @@ fn attribute(bytes: &[u8]) -> Result<(&str, Attribute<'_>), Broken> {
             }
             (19, Value::Fixed32(number)) => value = Attribute::Number(i64::from(number)),
             (23, Value::Fixed32(number)) => value = Attribute::Number(i64::from(number as i32)),
+            (28, Value::Bytes(list)) => value = Attribute::Truths(all_true(list)?),
             (29, Value::Bytes(text)) => value = str::from_utf8(text).map_or(Attribute::Other, Attribute::Text),
             _ => {}
         }
     }
     Ok((name, value))
+}
+
+/// Whether a list of truth values, packed or not, has no false one.
+fn all_true(list: &[u8]) -> Result<bool, Broken> {
+    let mut fields = Fields::new(list);
+    let mut all = true;
+    while let Some(field) = fields.next()? {
+        match field {
+            (1, Value::Varint(of)) => all &= of != 0,
+            (1, Value::Bytes(packed)) => all &= packed.iter().all(|of| *of != 0),
+            _ => {}
+        }
+    }
+    Ok(all)
 }
 
 /// A file that is being read, a message at a time.
@@ -192,6 +215,8 @@ struct Reader<'a> {
     input: BufReader<Box<dyn Read>>,
     at: u64,
     message: Vec<u8>,
+    /// It was converted from a trace of PyTorch.
+    converted: bool,
 }
 
 /// A node as it is written.
@@ -200,7 +225,9 @@ struct Raw<'a> {
     id: u64,
     name: &'a str,
     kind: u64,
+    /// Those of data, then those of control.
     waits: Vec<u64>,
+    of_data: usize,
     micros: u64,
     inputs: &'a str,
     attributes: HashMap<&'a str, Attribute<'a>>,
@@ -215,7 +242,17 @@ impl<'a> Reader<'a> {
         state: &'a mut u64,
     ) -> Result<Reader<'a>, Error> {
         let input = files.open(path).map_err(|error| Error::new(path, error.to_string()).rank(rank))?;
-        Ok(Reader { path, rank, ranks, groups, state, input: BufReader::new(input), at: 0, message: Vec::new() })
+        Ok(Reader {
+            path,
+            rank,
+            ranks,
+            groups,
+            state,
+            input: BufReader::new(input),
+            at: 0,
+            message: Vec::new(),
+            converted: false,
+        })
     }
 
     fn error(&self, at: u64, what: impl Into<String>) -> Error {
@@ -274,7 +311,11 @@ impl<'a> Reader<'a> {
 
     fn metadata(&mut self) -> Result<(), Error> {
         let missing = || "a Chakra trace begins with its metadata";
-        let Some(start) = self.message()? else {
+        let first = self.message().map_err(|error| match error.wanted() {
+            None => error.expected(missing()),
+            Some(_) => error,
+        });
+        let Some(start) = first? else {
             return Err(self.error(0, "the file is empty").expected(missing()));
         };
         let mut fields = Fields::new(&self.message);
@@ -299,15 +340,14 @@ impl<'a> Reader<'a> {
                 Err(broken) => return Err(self.error(start, broken.why).expected(missing())),
             }
         }
-        let found = version.filter(|version| !version.is_empty()).or(schema);
-        let known = |version: &str| {
-            version == VERSION || version.strip_suffix(VERSION).is_some_and(|of| of.ends_with("chakra."))
-        };
-        match found {
+        let version = version.filter(|version| !version.is_empty());
+        self.converted = version.is_none();
+        let known = |version: &str| if self.converted { is_known_schema(version) } else { version == VERSION };
+        match version.or(schema) {
             Some(version) if known(&version) => Ok(()),
             Some(version) => Err(self
                 .error(start, format!("it is of version \"{version}\" of Chakra's schema"))
-                .expected(format!("version {VERSION}"))
+                .expected(format!("version {VERSION}, or schema 1.0.1 to 1.1.x, with or without \"-chakra.{VERSION}\""))
                 .help("Chakra's converter writes this version: convert the original trace again")),
             None => Err(self.error(start, "it names no version of Chakra's schema").expected(missing())),
         }
@@ -319,7 +359,10 @@ impl<'a> Reader<'a> {
         let mut waits: Vec<Vec<u64>> = Vec::new();
         while let Some(start) = self.message()? {
             let message = std::mem::take(&mut self.message);
-            let raw = raw(&message).map_err(|broken| self.error(start + broken.at as u64, broken.why))?;
+            let mut raw = raw(&message).map_err(|broken| self.error(start + broken.at as u64, broken.why))?;
+            if self.converted {
+                raw.waits.truncate(raw.of_data);
+            }
             let name = if raw.name.is_empty() { String::new() } else { format!(" \"{}\"", raw.name) };
             let rank = self.rank;
             let of_node = |error: Error| error.rank(rank).node(format!("node {}{name}", raw.id)).byte(start);
@@ -365,6 +408,17 @@ impl<'a> Reader<'a> {
     }
 
     fn kind(&mut self, raw: &Raw<'_>) -> Result<Kind, Error> {
+        self.types(raw)?;
+        let on_processor = number(raw, "is_cpu_op").is_some_and(|cpu| cpu != 0);
+        let compute = |operations: u64, bytes: u64| {
+            Kind::Compute(Compute { ps: raw.micros.saturating_mul(1_000_000), operations, bytes, on_processor })
+        };
+        let issues = self.converted
+            && on_processor
+            && !["comm_type", "comm_src", "comm_dst"].iter().any(|name| raw.attributes.contains_key(name));
+        if issues && (5..=7).contains(&raw.kind) {
+            return Ok(compute(0, 0));
+        }
         let positive = |name: &str| number(raw, name).map(|value| value.max(0) as u64);
         let needed = |name: &str| {
             let value = number(raw, name).ok_or_else(|| Error::new(self.path, format!("it has no `{name}`")))?;
@@ -391,12 +445,7 @@ impl<'a> Reader<'a> {
                 Kind::Nothing
             }
             2 | 3 => Kind::Memory { bytes: needed("tensor_size")?, store: raw.kind == 3 },
-            4 => Kind::Compute(Compute {
-                ps: raw.micros.saturating_mul(1_000_000),
-                operations: positive("num_ops").unwrap_or(0),
-                bytes: positive("tensor_size").unwrap_or(0),
-                on_processor: number(raw, "is_cpu_op").is_some_and(|cpu| cpu != 0),
-            }),
+            4 => compute(positive("num_ops").unwrap_or(0), positive("tensor_size").unwrap_or(0)),
             5 => {
                 own("comm_src", rank("comm_src", Some(self.rank))?)?;
                 Kind::Send { to: rank("comm_dst", None)?, tag, bytes: needed("comm_size")? }
@@ -415,6 +464,28 @@ impl<'a> Reader<'a> {
                 return Err(error.expected("a type from 0 to 7"));
             }
         })
+    }
+
+    /// Attributes that are asked for have the type that they should have.
+    fn types(&self, raw: &Raw<'_>) -> Result<(), Error> {
+        for (name, value) in &raw.attributes {
+            let fits = match (*name, value) {
+                ("pg_name", value) => matches!(value, Attribute::Text(_)),
+                ("involved_dim", Attribute::Truths(all)) => {
+                    if !all {
+                        let error = Error::new(self.path, "it involves some dimensions of a network only");
+                        return Err(error.expected("process groups, by `pg_name`"));
+                    }
+                    true
+                }
+                (name, value) => !NUMBERS.contains(&name) || matches!(value, Attribute::Number(_)),
+            };
+            if !fits {
+                let expected = if *name == "pg_name" { "a string" } else { "an integer" };
+                return Err(Error::new(self.path, format!("its `{name}` has a wrong type")).expected(expected));
+            }
+        }
+        Ok(())
     }
 
     fn collective(&self, raw: &Raw<'_>, what: u64, bytes: u64) -> Result<Kind, Error> {
@@ -477,6 +548,27 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// Attributes that are integers.
+const NUMBERS: [&str; 10] = [
+    "is_cpu_op",
+    "num_ops",
+    "tensor_size",
+    "comm_type",
+    "comm_size",
+    "comm_src",
+    "comm_dst",
+    "comm_tag",
+    "root_rank",
+    "root",
+];
+
+/// Whether a version of the schema of converted traces is known: 1.0.x or 1.1.x, which may say that Chakra's is 0.0.4.
+fn is_known_schema(version: &str) -> bool {
+    let own = version.strip_suffix(VERSION).and_then(|of| of.strip_suffix("-chakra.")).unwrap_or(version);
+    let patch = own.strip_prefix("1.0.").or_else(|| own.strip_prefix("1.1."));
+    patch.is_some_and(|patch| patch.parse::<u8>().is_ok())
+}
+
 fn number(raw: &Raw<'_>, name: &str) -> Option<i64> {
     match raw.attributes.get(name) {
         Some(Attribute::Number(value)) => Some(*value),
@@ -488,19 +580,14 @@ fn number(raw: &Raw<'_>, name: &str) -> Option<i64> {
 fn raw(bytes: &[u8]) -> Result<Raw<'_>, Broken> {
     let mut fields = Fields::new(bytes);
     let mut raw = Raw::default();
+    let mut control = Vec::new();
     while let Some((field, value)) = fields.next()? {
         match (field, value) {
             (1, Value::Varint(id)) => raw.id = id,
             (2, Value::Bytes(name)) => raw.name = str::from_utf8(name).unwrap_or_default(),
             (3, Value::Varint(kind)) => raw.kind = kind,
-            (4 | 5, Value::Varint(id)) => raw.waits.push(id),
-            (4 | 5, Value::Bytes(mut packed)) => {
-                while !packed.is_empty() {
-                    let (id, length) = wire::varint(packed).map_err(|why| Broken { at: 0, why })?;
-                    raw.waits.push(id);
-                    packed = &packed[length..];
-                }
-            }
+            (4, value) => ids(value, &mut control)?,
+            (5, value) => ids(value, &mut raw.waits)?,
             (7, Value::Varint(micros)) => raw.micros = micros,
             (8, Value::Bytes(inputs)) => {
                 let mut fields = Fields::new(inputs);
@@ -517,5 +604,23 @@ fn raw(bytes: &[u8]) -> Result<Raw<'_>, Broken> {
             _ => {}
         }
     }
+    raw.of_data = raw.waits.len();
+    raw.waits.extend(control);
     Ok(raw)
+}
+
+/// Reads ids, packed or one by one.
+fn ids(value: Value<'_>, list: &mut Vec<u64>) -> Result<(), Broken> {
+    match value {
+        Value::Varint(id) => list.push(id),
+        Value::Bytes(mut packed) => {
+            while !packed.is_empty() {
+                let (id, length) = wire::varint(packed).map_err(|why| Broken { at: 0, why })?;
+                list.push(id);
+                packed = &packed[length..];
+            }
+        }
+        Value::Fixed64(_) | Value::Fixed32(_) => {}
+    }
+    Ok(())
 }
