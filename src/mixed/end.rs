@@ -55,7 +55,7 @@ impl End {
 
     /// What the rank has called goes to the family that computes it, and results that are there come back.
     fn hand_over(&mut self, now: Cycle) {
-        for line in 1..self.lines() {
+        for line in 0..self.lines() {
             let Some(rounds) = self.asked(line) else { continue };
             if self.handed.len() <= line {
                 self.handed.resize(line + 1, None);
@@ -124,7 +124,7 @@ impl End {
 
     /// Whether something can be handed over.
     fn can_hand_over(&self) -> bool {
-        (1..self.lines()).any(|line| {
+        (0..self.lines()).any(|line| {
             let handed = self.handed.get(line).copied().flatten();
             self.asked(line).is_some_and(|rounds| handed != Some(rounds) || self.has(rounds))
         })

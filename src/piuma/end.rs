@@ -3,7 +3,7 @@
 use super::access::RegisterPort;
 use super::core::Core;
 use super::host::Host;
-use super::processor::{Processor, Store};
+use super::processor::{Processor, Ready, Store};
 use super::rank::Rank;
 use super::{REQUEST, Registers};
 use watershed_fabric::traffic::{MayHaveTraffic, Traffic};
@@ -71,6 +71,14 @@ impl End {
     /// The same, to be changed.
     pub fn rank_mut(&mut self) -> Option<&mut Rank> {
         self.beside.as_mut()?.rank.as_deref_mut()
+    }
+
+    /// Calls of collectives that have become ready to claim since the last time.
+    pub fn take_ready(&mut self) -> Vec<Ready> {
+        let Some(beside) = &mut self.beside else { return Vec::new() };
+        let mut ready = beside.processor.as_mut().map_or_else(Vec::new, Processor::take_ready);
+        ready.extend(beside.rank.iter_mut().flat_map(|rank| rank.take_ready()));
+        ready
     }
 
     /// The ranks of collectives in software, to be changed.

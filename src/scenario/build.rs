@@ -348,7 +348,13 @@ impl<'a> Builder<'a> {
             }
         }
         self.problems.extend(hosts::build::ranks(self.loaded, &memory, &mut ends));
-        self.problems.extend(workload::build::ranks(self.loaded, &collectives, &layout.ends, &memory, &mut ends));
+        self.problems.extend(workload::build::ranks(
+            self.loaded,
+            (&collectives, &claims),
+            &layout.ends,
+            &memory,
+            &mut ends,
+        ));
         let stages = u64::from(pipeline.post()) + u64::from(pipeline.front()) + 1;
         let ideal = hosts::result::ideal(self.loaded, layout, common, *memory, stages);
         let ideal = ideal.unwrap_or_else(|index| {
@@ -476,7 +482,6 @@ impl<'a> Builder<'a> {
         }
         for a in 0..built.len() {
             for b in 0..a {
-                let (first, second) = (&scenario.collectives[a], &scenario.collectives[b]);
                 let pairs =
                     || built[a].segments.iter().flat_map(|one| built[b].segments.iter().map(move |two| (one, two)));
                 for (one, two) in pairs().filter(|(one, two)| one.id == two.id) {
@@ -488,7 +493,7 @@ impl<'a> Builder<'a> {
                 let meet = |(one, two): (&Segment, &Segment)| {
                     one.id != two.id && one.plane == two.plane && legality::meet(&one.footprint, &two.footprint)
                 };
-                if workload::build::stand_apart(scenario, (first, second), || pairs().any(meet), &mut self.problems) {
+                if workload::build::stand_apart(scenario, (a, b), || pairs().any(meet), &mut self.problems) {
                     return None;
                 }
             }

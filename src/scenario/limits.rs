@@ -18,6 +18,8 @@ pub const REGISTERS: u64 = 1 << 28;
 pub const ELEMENTS: u64 = 1 << 28;
 /// Elements of all participants of all collectives together: each is held as a 64-bit word.
 pub const CONTRIBUTIONS: u64 = 1 << 28;
+/// Words of all members of one collective of a trace together: they are there while it runs.
+pub const WORKLOAD_WORDS: u64 = 1 << 30;
 /// Collectives of a scenario.
 pub const COLLECTIVES: u64 = 4096;
 /// Traffic generators of a scenario.

@@ -54,6 +54,11 @@ fn trace(ranks: u32, groups: &[Vec<u32>], steps: &[Step], chained: bool) -> Trac
 
 /// A scenario in a file, whose trace is in memory.
 fn load(family: &str, topology: &str, keys: &str, trace: &Trace) -> Result<Loaded, String> {
+    load_with(64, family, (topology, keys), trace)
+}
+
+/// The same with so many collective ids, if there are engines that have them.
+fn load_with(ids: u32, family: &str, (topology, keys): (&str, &str), trace: &Trace) -> Result<Loaded, String> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t.toml");
     let text = format!(
@@ -61,7 +66,9 @@ fn load(family: &str, topology: &str, keys: &str, trace: &Trace) -> Result<Loade
          limits.max_cycles = 100_000_000\n[workload]\ntrace = \"none\"\n{keys}\n"
     );
     std::fs::write(&path, text).unwrap();
-    load_traced(&path, &[], trace).map_err(|problems| problems.to_string())
+    let piuma = family == "piuma" || keys.contains("piuma");
+    let sets = piuma.then(|| format!("switch.collective_ids={ids}"));
+    load_traced(&path, sets.as_slice(), trace).map_err(|problems| problems.to_string())
 }
 
 /// Runs it; every check must pass.
@@ -125,6 +132,7 @@ fn each_engine_computes_an_all_reduce_of_each_family() {
             Step { ns: 2000, of: all(What::Barrier, 0, 0) },
             Step { ns: 10, of: Collective { root: 2, ..all(What::Reduce, 0, bytes) } },
             Step { ns: 10, of: all(What::AllReduce, 0, 3 * bytes) },
+            Step { ns: 10, of: Collective { root: 1, ..all(What::Broadcast, 0, 2 * bytes) } },
         ];
         let trace = trace(4, &groups, &steps, true);
         for family in ["piuma", "armed", "pbv", "fabric"] {
@@ -133,11 +141,11 @@ fn each_engine_computes_an_all_reduce_of_each_family() {
             assert_eq!(*engine, if family == "fabric" { "ring" } else { family });
             for engine in ENGINES {
                 let keys = format!(
-                    "dtype = \"i64\"\nengine = {{ allreduce = {engine:?}, reduce = {engine:?}, barrier = {engine:?} }}"
+                    "dtype = \"i64\"\nengine = {{ allreduce = {engine:?}, reduce = {engine:?}, barrier = {engine:?}, broadcast = {engine:?} }}"
                 );
                 let loaded = load(family, "{ kind = 'mesh', size = [2, 2] }", &keys, &trace).unwrap();
                 let document = go(&loaded, &RunOptions::default());
-                let least = if engine == "software" { 2 } else { 3 };
+                let least = if engine == "software" { 2 } else { 4 };
                 assert_eq!(by_additions(&loaded, &document, &groups, &steps), least, "{family} {engine}");
                 let of = &workload(&document).collectives;
                 assert!(of.iter().all(|of| of.bit_exact == Some(true)), "{family} {engine}");
@@ -168,17 +176,9 @@ fn random(seed: u64) -> (Trace, Vec<Vec<u32>>, Vec<Step>, String, String) {
             groups.push(group);
         }
     }
-    // PIUMA's registers are one tree a group: of groups that meet nothing says which goes first.
-    let meet = groups.len() > 1;
-    let engines = if meet { &ENGINES[1..] } else { &ENGINES[..] };
-    let mut pick = || engines[rng.below(engines.len() as u64) as usize];
-    let engine = format!(
-        "allreduce = {:?}, reduce = {:?}, barrier = {:?}, broadcast = {:?}",
-        pick(),
-        pick(),
-        pick(),
-        if meet { "software" } else { "piuma" }
-    );
+    let mut pick = || ENGINES[rng.below(ENGINES.len() as u64) as usize];
+    let engine =
+        format!("allreduce = {:?}, reduce = {:?}, barrier = {:?}, broadcast = {:?}", pick(), pick(), pick(), pick());
     let kinds = [What::AllReduce, What::AllReduce, What::Reduce, What::Barrier, What::Broadcast, What::AllGather];
     let mut steps = Vec::new();
     for _ in 0..3 + rng.below(8) {
@@ -287,7 +287,12 @@ fn what_engines_cannot_do_is_refused() {
     refused("fabric", "engine.allreduce = \"armed\"", &reduce, &["no sum of f32", "\"f64\"", "element_bytes"]);
     refused("fabric", "engine.allreduce = \"network\"", &reduce, &["a plain fabric has no engines", "\"ring\""]);
     refused("mixed", "engine.allreduce = \"network\"", &reduce, &["\"piuma\", \"armed\" or \"pbv\""]);
-    refused("pbv", "engine.broadcast = \"pbv\"", &of(What::Broadcast), &["cannot compute broadcast", "\"piuma\""]);
+    refused(
+        "pbv",
+        "engine.alltoall = \"pbv\"",
+        &of(What::AllToAll),
+        &["\"pbv\" cannot compute alltoall", "\"pairwise\""],
+    );
     refused(
         "pbv",
         "rounds_under_way = 64\n[pbv.engine]\ncontexts = 4",
@@ -295,7 +300,13 @@ fn what_engines_cannot_do_is_refused() {
         &["contexts", "rounds_under_way"],
     );
     let meet = [Step { ns: 0, of: all(What::AllReduce, 0, 64) }, Step { ns: 0, of: all(What::AllReduce, 1, 64) }];
-    refused("piuma", "", &meet, &["share a link or an engine", "\"armed\" or \"pbv\""]);
+    let words = ["share a link or an engine", "claims = false", "\"armed\" or \"pbv\""];
+    refused("piuma", "[checks]\nclaims = false", &meet, &words);
+    let said =
+        load_with(1, "piuma", ("{ kind = 'mesh', size = [4] }", ""), &trace(4, &groups, &meet, true)).unwrap_err();
+    for words in ["need 2 collective ids, and there are 1", "`switch.collective_ids` of at least 2"] {
+        assert!(said.contains(words), "{said}");
+    }
     refused(
         "fabric",
         "dtype = \"i64\"\nengine.allreduce = \"armed\"\n[armed]\ntable_entries = 1",
@@ -316,4 +327,118 @@ fn elements_have_the_bytes_that_are_said() {
     };
     assert_eq!(words(""), 2 * 3 * 50);
     assert_eq!(words("element_bytes = 4"), 2 * 3 * 100);
+}
+
+/// Two groups that share two ranks, which call them in opposite orders; each group twice, then both kinds.
+fn opposite() -> (Trace, Vec<Vec<u32>>, Vec<Step>) {
+    let groups = vec![(0..6).collect(), vec![2, 5, 0], vec![5, 1, 2]];
+    let steps: Vec<Step> = (0..12)
+        .map(|number| {
+            let (group, what) = (1 + number % 2, if number < 8 { What::AllReduce } else { What::Reduce });
+            Step { ns: 100 * u64::from(number), of: all(what, group, 400 + 8 * u64::from(number)) }
+        })
+        .collect();
+    let mut trace = trace(6, &groups, &steps, false);
+    // Rank 5 does those of group 2 before those of group 1, and they are written so.
+    let nodes = &mut trace.ranks[5].nodes;
+    let is_first = |node: &Node| match node.kind {
+        Kind::Collective(of) => of.group == 2,
+        _ => false,
+    };
+    let order: Vec<usize> = (0..nodes.len() / 2).collect();
+    let (second, first): (Vec<usize>, Vec<usize>) = order.into_iter().partition(|pair| !is_first(&nodes[2 * pair + 1]));
+    let mut moved = Vec::new();
+    for (group, pairs) in [first, second].into_iter().enumerate() {
+        for (at, pair) in pairs.into_iter().enumerate() {
+            let here = moved.len() as u32;
+            let wait = |node: u32| Box::from([Wait { node, start: false }]);
+            let mut compute = nodes[2 * pair].clone();
+            compute.kind =
+                Kind::Compute(Compute { ps: if at == 0 && group == 1 { 900_000 } else { 0 }, ..Compute::default() });
+            compute.waits = if at == 0 { Box::default() } else { wait(here - 1) };
+            let mut collective = nodes[2 * pair + 1].clone();
+            collective.waits = wait(here);
+            (compute.id, collective.id) = (here.into(), u64::from(here) + 1);
+            moved.extend([compute, collective]);
+        }
+    }
+    *nodes = moved;
+    (trace, groups, steps)
+}
+
+#[test]
+fn groups_that_meet_take_turns_by_claims() {
+    let (trace, groups, steps) = opposite();
+    let engines = "engine = { allreduce = \"piuma\", reduce = \"piuma\" }";
+    for (family, topology) in [
+        ("piuma", "{ kind = 'mesh', size = [3, 2] }"),
+        ("piuma", "{ kind = 'mesh', size = [3, 1], concentration = 2 }"),
+        ("fabric", "{ kind = 'torus', size = [3, 2] }"),
+    ] {
+        let loaded = load(family, topology, &format!("dtype = \"i64\"\n{engines}"), &trace).unwrap();
+        let plain = go(&loaded, &RunOptions::default());
+        assert_eq!(by_additions(&loaded, &plain, &groups, &steps), 12, "{family} {topology}");
+        let of = &workload(&plain).collectives;
+        assert!(of.iter().all(|of| of.engine == "piuma" && of.bit_exact == Some(true)), "{family} {topology} {of:?}");
+        for options in [
+            RunOptions { no_skip: true, ..RunOptions::default() },
+            RunOptions { order_seed: Some(3), ..RunOptions::default() },
+            RunOptions { threads: 2, ..RunOptions::default() },
+        ] {
+            assert_eq!(go(&loaded, &options), plain, "{family} {topology} {options:?}");
+        }
+    }
+}
+
+#[test]
+fn calls_of_one_group_claim_nothing() {
+    let groups = [vec![0, 1, 2, 3]];
+    let steps = [
+        Step { ns: 100, of: all(What::AllReduce, 0, 640) },
+        Step { ns: 20, of: all(What::Barrier, 0, 0) },
+        Step { ns: 10, of: Collective { root: 2, ..all(What::Reduce, 0, 640) } },
+    ];
+    let ends = |trace: &Trace, claims: bool| {
+        let keys = format!("dtype = \"i64\"\n[checks]\nclaims = {claims}");
+        let loaded = load("piuma", "{ kind = 'mesh', size = [4] }", &keys, trace).unwrap();
+        end(&go(&loaded, &RunOptions::default()))
+    };
+    let alone = trace(4, &groups, &steps, true);
+    assert_eq!(ends(&alone, true), ends(&alone, false), "their order is that of the group");
+    // Another group that meets it and calls at the end: now all of them claim, which takes cycles.
+    let groups = [groups[0].clone(), vec![1, 2]];
+    let last = Step { ns: 0, of: all(What::AllReduce, 1, 8) };
+    let before = end_of_last(&trace(4, &groups, &steps, true));
+    let with: Vec<Step> = steps.into_iter().chain([last]).collect();
+    assert!(end_of_last(&trace(4, &groups, &with, true)) > before + 20);
+}
+
+/// When the third collective was over.
+fn end_of_last(trace: &Trace) -> u64 {
+    let loaded = load("piuma", "{ kind = 'mesh', size = [4] }", "dtype = \"i64\"", trace).unwrap();
+    workload(&go(&loaded, &RunOptions::default())).collectives[2].end_cycle.unwrap()
+}
+
+#[test]
+fn calls_that_cannot_keep_their_order_are_refused() {
+    let groups = [vec![0, 1, 2, 3]];
+    let steps = [Step { ns: 5, of: all(What::AllReduce, 0, 64) }, Step { ns: 5, of: all(What::AllReduce, 0, 80) }];
+    let mut turned = trace(4, &groups, &steps, false);
+    for rank in &mut turned.ranks {
+        // What is written first waits for what is written second.
+        rank.nodes[0].waits = Box::from([Wait { node: 3, start: false }]);
+        rank.nodes[2].waits = Box::default();
+    }
+    for engine in ENGINES {
+        let keys = format!("dtype = \"i64\"\nengine.allreduce = {engine:?}");
+        let loaded = load("fabric", "{ kind = 'mesh', size = [4] }", &keys, &turned);
+        if engine == "software" {
+            go(&loaded.unwrap(), &RunOptions::default());
+            continue;
+        }
+        let said = loaded.map(drop).unwrap_err();
+        for words in ["rank 0, node", "it waits for itself", "order", "software"] {
+            assert!(said.contains(words), "{engine}: {said}");
+        }
+    }
 }

@@ -22,6 +22,8 @@ pub struct Claimant<'a> {
     pub reduces: bool,
     /// Whether it is a multicast by programs' messages: its source asks for it message by message.
     pub multicast: bool,
+    /// All who take part in claimants of one such order call them one after the other, each in the same order: these do not conflict.
+    pub order: Option<u32>,
 }
 
 /// Latencies of links.
@@ -196,7 +198,8 @@ impl Wiring {
         let mut order: Vec<usize> = (0..claimants.len()).collect();
         order.sort_by_key(|&at| (claimants[at].id, at));
         let meet = |a: &Claimant<'_>, b: &Claimant<'_>| {
-            a.id != b.id && a.plane == b.plane && legality::meet(a.footprint, b.footprint)
+            let ordered = a.order.is_some() && a.order == b.order;
+            a.id != b.id && a.plane == b.plane && !ordered && legality::meet(a.footprint, b.footprint)
         };
         let in_sets = order.iter().copied().filter(|&a| claimants.iter().any(|b| meet(&claimants[a], b)));
         let chosen: Vec<usize> = in_sets.collect();

@@ -2,22 +2,27 @@
 //!
 //! | field | meaning |
 //! |---|---|
-//! | `current` | the call under way: its operation, its number in the plan, the core's job |
+//! | `current` | the call under way: its operation, its number in the plan |
+//! | `jobs` | where the core keeps jobs of the line: those that claim are told of after they end, so that the next one takes another place |
 //! | `answer` | what an engine beside the core's has answered, until the rank looks |
 //! | `over` | calls of the line that are over: the turn of the next one |
 //! | `held` | operations that wait for their turn, by that |
 //!
-//! Line 0 is the core's, each job of an engine beside it has one of its own.
+//! `ready` are calls that have become ready to [claim](crate::claim): the driver takes them to its wires.
 
 use std::collections::BTreeMap;
 
 use super::plan::{Call, Engine, Outcome, Plan, Rounds, digest};
 use crate::core::Core;
+use crate::job::Job;
+use crate::processor::Ready;
+use watershed_kernel::Cycle;
 
 /// Calls of one line.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct Line {
     current: Option<Current>,
+    jobs: [Option<usize>; 2],
     answer: Option<u64>,
     over: u32,
     held: BTreeMap<u32, u32>,
@@ -28,6 +33,16 @@ struct Line {
 struct Current {
     operation: u32,
     call: Call,
+}
+
+impl Call {
+    /// The place of its job among those of its line.
+    fn place(&self) -> usize {
+        match self.engine {
+            Engine::Core { claims: true, .. } => self.turn as usize % 2,
+            _ => 0,
+        }
+    }
 }
 
 /// A call that is over.
@@ -43,8 +58,7 @@ pub(super) struct Over {
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub(super) struct Lines {
     list: Vec<Line>,
-    /// Where the core keeps the job.
-    slot: Option<usize>,
+    ready: Vec<Ready>,
     /// Calls that were begun.
     begun: u32,
 }
@@ -53,7 +67,7 @@ impl Lines {
     /// Before the first call of a plan.
     pub fn new(plan: &Plan) -> Lines {
         let count = plan.calls.iter().map(|call| usize::from(call.line) + 1).max().unwrap_or(1);
-        Lines { list: vec![Line::default(); count], slot: None, begun: 0 }
+        Lines { list: vec![Line::default(); count], ready: Vec::new(), begun: 0 }
     }
 
     /// How many lines there are.
@@ -66,11 +80,6 @@ impl Lines {
         self.begun
     }
 
-    /// Where the core keeps the job of a call.
-    pub fn slot(&self) -> Option<usize> {
-        self.slot
-    }
-
     /// Whether it is the turn of a call; if not, its operation waits.
     pub fn is_turn(&mut self, call: &Call, operation: u32) -> bool {
         let line = &mut self.list[usize::from(call.line)];
@@ -81,11 +90,32 @@ impl Lines {
         is_turn
     }
 
-    /// A call begins; one of the core's engine with this job.
-    pub fn begin(&mut self, call: &Call, operation: u32, job: Option<usize>) {
-        self.list[usize::from(call.line)].current = Some(Current { operation, call: *call });
-        self.slot = job.or(self.slot);
+    /// A call begins; one of the core's engine with these words, from the next cycle on.
+    pub fn begin(&mut self, call: &Call, operation: u32, (core, words): (&mut Core, Vec<u64>), now: Cycle) {
+        let line = &mut self.list[usize::from(call.line)];
+        line.current = Some(Current { operation, call: *call });
         self.begun += 1;
+        let Engine::Core { id, claims } = call.engine else { return };
+        let mut job = Job::new(id, call.kind, if call.kind.data { call.words } else { 1 }, words.into(), 0, now + 1);
+        if claims {
+            job.claim(now + 1);
+        }
+        let place = &mut line.jobs[call.place()];
+        let at = core.call_in(*place, job);
+        *place = Some(at);
+        if claims {
+            self.ready.push(Ready { id, job: at, cycle: now + 1 });
+        }
+    }
+
+    /// Calls that have become ready to claim since the last time.
+    pub fn take_ready(&mut self) -> Vec<Ready> {
+        std::mem::take(&mut self.ready)
+    }
+
+    /// Whether there are such.
+    pub fn is_ready(&self) -> bool {
+        !self.ready.is_empty()
     }
 
     /// The call of a line that an engine beside the core's has not answered.
@@ -93,7 +123,7 @@ impl Lines {
         let line = &self.list[line];
         match line.current.filter(|_| line.answer.is_none())?.call.engine {
             Engine::Beside(rounds) => Some(rounds),
-            Engine::Core(_) => None,
+            Engine::Core { .. } => None,
         }
     }
 
@@ -108,12 +138,11 @@ impl Lines {
 
     /// The next call that is over.
     pub fn over(&mut self, core: &Core) -> Option<Over> {
-        let slot = self.slot;
         self.list.iter_mut().find_map(|line| {
             let Current { operation, call } = line.current?;
             let (digest, flags) = match call.engine {
-                Engine::Core(_) => {
-                    let job = &core.jobs()[slot?];
+                Engine::Core { .. } => {
+                    let job = &core.jobs()[line.jobs[call.place()]?];
                     job.end()?;
                     (digest(job.output()), job.flags())
                 }

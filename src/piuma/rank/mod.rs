@@ -25,9 +25,10 @@
 //! called in the cycle in which the operation starts, and its first word read in the next one.
 //!
 //! *Chosen*: messages of a rank leave one packet at a time, in turn; a packet keeps the port until its tail has left. A
-//! message is accepted whether a receive waits for it or not: there is always room for it. Collectives of the core's engine are
-//! called one after the other, in the order in which they are written, which is the same at all members. So are those of one job of
-//! an engine beside it; those of different jobs go beside each other. An engine beside the core's takes a call in the cycle
+//! message is accepted whether a receive waits for it or not: there is always room for it. Collectives that a group has the core's engine
+//! compute are called one after the other, in the order in which they are written, which is the same at all members. So are those of one
+//! job of an engine beside it; others go beside each other. Where the trees of groups overlap, their calls [claim](crate::claim).
+//! An engine beside the core's takes a call in the cycle
 //! after the one in which the operation starts; the operation ends in the cycle after the one in which its answer is there.
 //!
 //! ```
@@ -83,7 +84,7 @@ use std::sync::Arc;
 
 use super::core::Core;
 use super::host::Host;
-use super::job::Job;
+use super::processor::Ready;
 use watershed_fabric::{Flit, Io, Tag};
 use watershed_kernel::{Cycle, Wake};
 use watershed_probe::Scope;
@@ -308,6 +309,10 @@ impl Rank {
             self.end = Some(now);
             io.complete();
         }
+        if self.calls.is_ready() {
+            // The driver takes it to the wires of claims.
+            io.complete();
+        }
         let wake = self.wake(core, io, short);
         // The core reads the first word of a call in the next cycle, and an engine beside it takes one then.
         if self.calls.begun() == called { wake } else { wake.or(Wake::Next) }
@@ -376,16 +381,10 @@ impl Rank {
             }
             Kind::Call(index) => {
                 let call = self.plan.calls[index as usize];
-                let Engine::Core(id) = call.engine else { return self.calls.begin(&call, operation, None) };
-                let input = if call.kind.sends && call.kind.data {
-                    (self.plan.data.0)(call.collective, call.member, call.words)
-                } else {
-                    Vec::new()
-                };
-                let words = if call.kind.data { call.words } else { 1 };
-                let job = Job::new(id, call.kind, words, input.into(), 0, now + 1);
-                let at = core.call_in(self.calls.slot(), job);
-                self.calls.begin(&call, operation, Some(at));
+                let gives = call.kind.sends && call.kind.data && matches!(call.engine, Engine::Core { .. });
+                let words =
+                    if gives { (self.plan.data.0)(call.collective, call.member, call.words) } else { Vec::new() };
+                self.calls.begin(&call, operation, (core, words), now);
             }
         }
     }
@@ -395,7 +394,7 @@ impl Rank {
         if cycles == 0 {
             self.timer(operation, now);
         } else {
-            self.timers.push(Reverse((now + cycles, operation)));
+            self.timers.push(Reverse((now.saturating_add(cycles), operation)));
         }
     }
 
@@ -482,7 +481,12 @@ impl Rank {
         }
     }
 
-    /// Lines of calls: the core's is number 0, those of jobs of engines beside it follow.
+    /// Calls that have become ready to claim since the last time.
+    pub(super) fn take_ready(&mut self) -> Vec<Ready> {
+        self.calls.take_ready()
+    }
+
+    /// Lines of calls.
     pub fn lines(&self) -> usize {
         self.calls.count()
     }
@@ -780,10 +784,8 @@ impl Rank {
             scope.bits("messages", 16, self.port.sends.len() as u64);
             scope.valid("sending", 32, self.port.sends.front().map(|message| u64::from(message.number)));
             scope.bits("software", 16, self.hosts.len() as u64);
-            let mut calls = self.calls.operations().map(|operation| operation.map(u64::from));
-            scope.valid("call", 32, calls.next().flatten());
-            for (job, call) in calls.enumerate() {
-                scope.indexed("beside", job, |scope| scope.valid("call", 32, call));
+            for (line, call) in self.calls.operations().enumerate() {
+                scope.indexed("line", line, |scope| scope.valid("call", 32, call.map(u64::from)));
             }
             for (number, stream) in self.streams.iter().enumerate() {
                 scope.indexed("stream", number, |scope| {

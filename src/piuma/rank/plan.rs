@@ -132,7 +132,7 @@ impl Software {
 pub struct Call {
     /// The engine that computes it.
     pub engine: Engine,
-    /// Calls of one line wait for each other: 0 is the core's, each job of an engine beside it has one of its own.
+    /// Calls of one line wait for each other. All ranks that make the calls of a line make them in one order.
     pub line: u16,
     /// Its number among the calls of its line.
     pub turn: u32,
@@ -149,8 +149,13 @@ pub struct Call {
 /// The engine of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Engine {
-    /// The switches' own, which the core reaches by a collective id.
-    Core(u16),
+    /// The switches' own.
+    Core {
+        /// The collective id by which the core reaches them.
+        id: u16,
+        /// Its tree overlaps others: calls [claim](crate::claim) before they start.
+        claims: bool,
+    },
     /// One that other blocks of the end point talk to: they take the call and answer it.
     Beside(Rounds),
 }

@@ -57,7 +57,7 @@ pub(super) struct Claims {
     trees: Vec<State>,
     /// Pulses under way, by the cycle in which they come to their register.
     due: BTreeSet<(Cycle, Signal)>,
-    /// End points with processors that claim.
+    /// End points with processors or ranks that claim.
     processors: BTreeSet<usize>,
     /// Completions of the system that have been looked at.
     seen: u64,
@@ -347,8 +347,9 @@ impl Claims {
             }
         }
         for end in self.processors.clone() {
-            let Some(processor) = system.end_asleep(end).processor_mut() else { continue };
-            let (ready, told) = (processor.take_ready(), processor.cce_mut().take_told());
+            let point = system.end_asleep(end);
+            let ready = point.take_ready();
+            let told = point.processor_mut().map_or_else(Vec::new, |processor| processor.cce_mut().take_told());
             for call in ready {
                 match &mut self.pending {
                     Some(pending) if pending.ids.contains(&call.id) => pending.held.push((end, call)),

@@ -379,11 +379,12 @@ pub(crate) fn overlaps(
             Owner::Segment(index, segment) => {
                 let of = &scenario.collectives[index];
                 let (id, plane) = (of.id as u16 + segment as u16, (of.plane + segment as u32) as u8);
-                Claimant { id, plane, footprint, senders, reduces: footprint.tree.is_some(), multicast: false }
+                let order = scenario.workload.as_ref().and_then(|workload| workload.orders.get(index).copied());
+                Claimant { id, plane, footprint, senders, reduces: footprint.tree.is_some(), multicast: false, order }
             }
             Owner::Multicast(index) => {
                 let id = multicasts[index].id as u16;
-                Claimant { id, plane: 0, footprint, senders, reduces: false, multicast: true }
+                Claimant { id, plane: 0, footprint, senders, reduces: false, multicast: true, order: None }
             }
         })
         .collect();

@@ -82,6 +82,7 @@ pub(crate) fn read(
     let engines = used.map(|what| (what, engine(&file, family, what))).collect();
     let mut traced = Traced { trace, matched, engines, network: BTreeMap::new(), rounds: BTreeMap::new() };
     network::add(scenario, &file, &mut traced)?;
+    network::ordered(&traced)?;
     // What end points do is PIUMA's; engines of others beside it make it a network of several families.
     let engine = |job: &Network| job.engine != Engine::Piuma || family == Family::Fabric;
     if matches!(family, Family::Armed | Family::Pbv) || traced.network.values().any(engine) {
@@ -204,6 +205,8 @@ pub(crate) fn resolve(
     }
     ranks.truncate(count);
     let engines = traced.engines.iter().map(|(what, engine)| (what.name(), engine.name())).collect();
+    let piuma = traced.network.iter().filter(|(_, job)| job.engine == Engine::Piuma);
+    let orders: BTreeMap<usize, u32> = piuma.map(|(key, job)| (job.place, key.1)).collect();
     let framed = traced.network.values().any(|job| job.rounds > 0);
     Some(Workload {
         trace: file.trace.clone(),
@@ -223,5 +226,6 @@ pub(crate) fn resolve(
         remote_bandwidth_gbps: file.remote_bandwidth_gbps,
         remote_latency_ns: file.remote_latency_ns,
         engines,
+        orders: orders.into_values().collect(),
     })
 }

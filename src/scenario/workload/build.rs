@@ -11,13 +11,16 @@ use super::config::{Network, Traced, Workload};
 use super::file::Engine;
 use crate::build::Built;
 use crate::names::{Layout, layout};
+use crate::piuma::overlaps::{Owner, Plan};
 use crate::random::Stream;
 use crate::{Loaded, Problem, Scenario};
 use watershed_arith::{self as arith, Mode};
 use watershed_fabric::topology::EndPlace;
 use watershed_piuma::host::schedule::{Algorithm, Schedule};
 use watershed_piuma::host::{Job, Numbers};
-use watershed_piuma::rank::plan::{self, Call, Data, Kind as Do, Operation, Outgoing, Plan, Rounds, Software};
+use watershed_piuma::rank::plan::{
+    self, Call, Data, Kind as Do, Operation, Outgoing, Plan as RankPlan, Rounds, Software,
+};
 use watershed_piuma::rank::{Rank, tag::KEY_BITS};
 use watershed_piuma::{Core, End, JobKind, MemoryCfg, OpSelect};
 use watershed_workload::check::{Instance, NONE};
@@ -56,8 +59,13 @@ pub fn contributions(scenario: &Scenario, traced: &Traced, (engine, place): (Eng
     let row = |member: u32| {
         let mut row = Vec::new();
         for &collective in job.instances.iter().filter(|_| what != What::Barrier) {
-            let words = workload.words(traced.matched.collectives[collective as usize].collective, members as u64);
-            row.extend(vector(scenario, collective, member, words));
+            let of = traced.matched.collectives[collective as usize].collective;
+            let words = workload.words(of, members as u64);
+            if what == What::Broadcast && member != of.root {
+                row.resize(row.len() + words as usize, 0);
+            } else {
+                row.extend(vector(scenario, collective, member, words));
+            }
             let (first, count) = traced.rounds.get(&collective).copied().unwrap_or((0, 0));
             row.resize((u64::from(first + count) * round) as usize, 0);
         }
@@ -82,22 +90,26 @@ pub fn vector(scenario: &Scenario, collective: u32, member: u32, words: u64) -> 
     (0..words).map(|_| word()).collect()
 }
 
-/// Says what is wrong with two collectives of groups that share a link or an engine: nothing says which of them goes first. Whether it is.
+/// Says what is wrong with two collectives of groups that share a link or an engine, if trees do not claim. Whether it is.
 pub fn stand_apart(
     scenario: &Scenario,
-    (first, second): (&crate::config::Collective, &crate::config::Collective),
+    (first, second): (usize, usize),
     meet: impl FnOnce() -> bool,
     problems: &mut Vec<Problem>,
 ) -> bool {
+    let Some(workload) = scenario.workload.as_ref().filter(|_| !scenario.checks.claims) else { return false };
     // Those of one group are called in one order by all of its members.
-    if scenario.workload.is_none() || first.participants == second.participants || !meet() {
+    if workload.orders.get(first) == workload.orders.get(second) || !meet() {
         return false;
     }
-    let (one, two) = (&second.name, &first.name);
-    let message =
-        format!("\"{one}\" and \"{two}\" share a link or an engine, and nothing says which of them goes first");
-    let problem =
-        Problem::at("workload.trace", message).expected("groups whose trees have no link and no engine in common");
+    let name = |of: usize| &scenario.collectives[of].name;
+    let message = format!(
+        "\"{}\" and \"{}\" share a link or an engine, and nothing says which of them goes first",
+        name(second),
+        name(first)
+    );
+    let problem = Problem::at("checks.claims", message)
+        .expected("true, or groups whose trees have no link and no engine in common");
     problems.push(problem.help(
         "[workload.engine] can give kinds of collectives to software, or to \"armed\" or \"pbv\", whose trees may meet",
     ));
@@ -127,7 +139,7 @@ struct Common<'a> {
 /// Puts ranks at their end points.
 pub fn ranks(
     loaded: &Loaded,
-    built: &[Built],
+    (built, claims): (&[Built], &Plan),
     places: &[EndPlace],
     memory: &Arc<MemoryCfg>,
     ends: &mut [End],
@@ -137,13 +149,18 @@ pub fn ranks(
         Ok(common) => common,
         Err(problem) => return vec![problem],
     };
-    let ids: Vec<u16> = loaded.scenario.collectives.iter().map(|collective| collective.id as u16).collect();
+    let claim = |index: usize| claims.tree(Owner::Segment(index, 0)).is_some();
+    let calls = loaded.scenario.collectives.iter().enumerate().map(|(index, of)| (of.id as u16, claim(index)));
+    let calls: Vec<(u16, bool)> = calls.collect();
     for (rank, &end) in (0..).zip(&workload.ranks) {
         let point = &mut ends[end as usize];
-        let plan = common.plan(rank, built, places[end as usize]);
+        let plan = common.plan(rank, (built, &calls), places[end as usize]);
         let core = point.core.get_or_insert_with(|| Box::new(Core::new(Arc::clone(memory))));
-        for &id in &ids {
+        for &(id, claims) in &calls {
             core.wait_for(id, false);
+            if claims {
+                core.claims(id);
+            }
         }
         point.beside.get_or_insert_default().rank = Some(Box::new(Rank::new(Arc::new(plan), rank)));
     }
@@ -218,7 +235,7 @@ impl<'a> Common<'a> {
     }
 
     /// What one rank is to do.
-    fn plan(&self, rank: u32, built: &[Built], place: EndPlace) -> Plan {
+    fn plan(&self, rank: u32, engine: (&[Built], &[(u16, bool)]), place: EndPlace) -> RankPlan {
         let (trace, matched) = (&self.traced.trace, &self.traced.matched);
         let nodes = &trace.ranks[rank as usize].nodes;
         let channels: Vec<u32> =
@@ -229,7 +246,7 @@ impl<'a> Common<'a> {
             let to = matched.channels[at as usize].to;
             Outgoing { end: self.workload.ranks[to as usize], rank: to, first: self.firsts[at as usize] }
         });
-        let (software, calls) = self.collectives(rank, built, place);
+        let (software, calls) = self.collectives(rank, engine, place);
         let mut done: BTreeMap<u32, Do> = BTreeMap::new();
         done.extend((0..).zip(&software).map(|(index, software)| (software.operation, Do::Software(index))));
         done.extend((0..).zip(&calls).map(|(index, (operation, _))| (*operation, Do::Call(index))));
@@ -261,7 +278,7 @@ impl<'a> Common<'a> {
         });
         let operations: Vec<Operation> = operations.collect();
         let (first, followers) = followers(trace, rank);
-        Plan {
+        RankPlan {
             operations,
             first,
             followers,
@@ -282,28 +299,36 @@ impl<'a> Common<'a> {
         }
     }
 
-    /// The engine of a call, and the line of the rank's calls in which it waits: of engines beside the core's each job has its own.
+    /// The engine of a call, and the line of the rank's calls in which it waits: those that a group makes of the core's engine have one,
+    /// and each job of an engine beside it.
     fn at_engine(
         &self,
-        job: &Network,
+        (group, job): (u32, &Network),
         (first, count): (u32, u32),
-        lines: &mut Vec<(Engine, usize)>,
+        (calls, lines): (&[(u16, bool)], &mut Vec<(Engine, usize)>),
     ) -> (plan::Engine, u16) {
-        if job.engine == Engine::Piuma {
-            return (plan::Engine::Core(self.loaded.scenario.collectives[job.place].id as u16), 0);
-        }
-        let mine = (job.engine, job.place);
+        let piuma = job.engine == Engine::Piuma;
+        let mine = (job.engine, if piuma { group as usize } else { job.place });
         let line = lines.iter().position(|line| *line == mine).unwrap_or_else(|| {
             lines.push(mine);
             lines.len() - 1
         });
+        if piuma {
+            let (id, claims) = calls[job.place];
+            return (plan::Engine::Core { id, claims }, line as u16);
+        }
         let engine = if job.engine == Engine::Armed { watershed_mixed::ARMED } else { watershed_mixed::PBV };
         let rounds = Rounds { engine, job: job.place as u16, spread: job.spread as u16, first, count };
-        (plan::Engine::Beside(rounds), line as u16 + 1)
+        (plan::Engine::Beside(rounds), line as u16)
     }
 
     /// The rank's collectives, in software and in the network, in the order in which they are written.
-    fn collectives(&self, rank: u32, built: &[Built], place: EndPlace) -> (Vec<Software>, Vec<(u32, Call)>) {
+    fn collectives(
+        &self,
+        rank: u32,
+        (built, of_core): (&[Built], &[(u16, bool)]),
+        place: EndPlace,
+    ) -> (Vec<Software>, Vec<(u32, Call)>) {
         let (trace, matched) = (&self.traced.trace, &self.traced.matched);
         let mut software = Vec::new();
         let mut calls: Vec<(u32, Call)> = Vec::new();
@@ -321,17 +346,21 @@ impl<'a> Common<'a> {
                     sends: of.what != What::Broadcast || member == of.root as usize,
                     receives: match job.engine {
                         Engine::Piuma => built[job.place].footprint().reached.contains(&place),
-                        _ => of.what != What::Reduce || member == of.root as usize,
+                        _ => match of.what {
+                            What::Reduce => member == of.root as usize,
+                            What::Broadcast => member != of.root as usize,
+                            _ => true,
+                        },
                     },
                     data: of.what != What::Barrier,
                 };
                 let words = self.workload.words(*of, ranks.len() as u64).max(1);
-                let (engine, line) = self.at_engine(job, rounds, &mut lines);
+                let (engine, line) = self.at_engine((of.group, job), rounds, (of_core, &mut lines));
                 calls.push((operation, Call { engine, line, turn: 0, kind, words, collective, member: member as u32 }));
             }
         }
         calls.sort_by_key(|(operation, _)| *operation);
-        let mut turns = vec![0; 1 + lines.len()];
+        let mut turns = vec![0; lines.len()];
         for (_, call) in &mut calls {
             let next = &mut turns[usize::from(call.line)];
             (call.turn, *next) = (*next, *next + 1);

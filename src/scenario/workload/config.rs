@@ -103,6 +103,9 @@ pub struct Workload {
     pub remote_latency_ns: f64,
     /// Who computes each kind of collective that the trace has.
     pub engines: BTreeMap<&'static str, &'static str>,
+    /// Of each collective of the scenario: the group of the trace whose members call it. They call those of a group in one order.
+    #[serde(skip)]
+    pub orders: Vec<u32>,
 }
 
 fn named<T: Named, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {

@@ -99,7 +99,8 @@ pub struct EngineFile {
     /// keeps it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reduce: Option<Engine>,
-    /// "network", "piuma", "software" or "binomial".
+    /// "network", "piuma", "armed", "pbv", "software" or "binomial". Armed and packet engines reduce the root's words with zeros of all others,
+    /// by a bitwise "or".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub broadcast: Option<Engine>,
     /// "network", "piuma", "armed", "pbv", "software" or "dissemination".
@@ -197,7 +198,7 @@ impl Engine {
                 Self::BinaryTree,
             ],
             What::Reduce => &[Self::Piuma, Self::Armed, Self::Pbv, Self::Binomial],
-            What::Broadcast => &[Self::Piuma, Self::Binomial],
+            What::Broadcast => &[Self::Piuma, Self::Armed, Self::Pbv, Self::Binomial],
             What::Barrier => &[Self::Piuma, Self::Armed, Self::Pbv, Self::Dissemination],
             What::AllGather | What::ReduceScatter => &[Self::Ring],
             What::AllToAll => &[Self::Pairwise],

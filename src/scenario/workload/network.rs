@@ -8,6 +8,7 @@
 //! | armed | `[[armed.reduction]]` | as many rounds of four words as it has |
 //! | packet engines | `[[pbv.collective]]` | as many rounds as it has frames; its words are divided evenly *\[chosen\]* |
 //!
+//! A broadcast is to engines of frames a reduction of the root's words with zeros of all other members, by a bitwise "or".
 //! A job of packet engines has frames of one length: collectives with others are jobs of their own. Rounds of armed engines are
 //! spread over reduction ids, those of packet engines over contexts, one after the other in turn.
 
@@ -18,12 +19,14 @@ use super::file::{Engine, WorkloadFile};
 use crate::armed::file::{ReductionFile, op_name};
 use crate::file::{AutoOr, CollectiveFile, CollectiveKind, ParticipantsFile, ScenarioFile};
 use crate::jobs;
+use crate::limits;
 use crate::names::{self, DType, Named};
 use crate::pbv::file::{CollectiveFile as PacketFile, KindFile};
 use crate::problem::Problem;
 use watershed_arith::Op;
 use watershed_pbv::packet::MAX_PAYLOAD_BYTES;
-use watershed_workload::{Collective, What};
+use watershed_workload::check::Instance;
+use watershed_workload::{Collective, Trace, Wait, What};
 
 /// Words of a round of armed engines.
 const QUAD: u64 = 4;
@@ -61,9 +64,16 @@ pub(crate) fn add(scenario: &mut ScenarioFile, file: &WorkloadFile, traced: &mut
     for (collective, instance) in (0..).zip(&traced.matched.collectives) {
         let of = instance.collective;
         let ranks = &traced.trace.groups[of.group as usize].ranks;
+        let words = words(dtype, file.element_bytes, of, ranks.len() as u64);
+        if words.saturating_mul(ranks.len() as u64) > limits::WORKLOAD_WORDS {
+            let rank = ranks[0] as usize;
+            let title = traced.trace.ranks[rank].nodes[instance.nodes[0] as usize].title(traced.trace.format);
+            let message = format!("rank {rank}, {title}: {} vectors of {words} words are too many", ranks.len());
+            let expected = format!("up to {} words of all members of a collective", limits::WORKLOAD_WORDS);
+            return Err(vec![Problem::at("workload.trace", message).expected(expected)]);
+        }
         let engine = traced.engines.get(&of.what).copied().filter(|engine| engine.is_in_network());
         let Some(engine) = engine.filter(|_| ranks.len() > 1) else { continue };
-        let words = words(dtype, file.element_bytes, of, ranks.len() as u64);
         let (frame, rounds) = match engine {
             Engine::Armed => (QUAD, words.div_ceil(QUAD).max(1)),
             Engine::Pbv => {
@@ -94,17 +104,53 @@ pub(crate) fn add(scenario: &mut ScenarioFile, file: &WorkloadFile, traced: &mut
     let mut order: Vec<(Key, (Network, Asked))> = jobs.into_iter().collect();
     // As the trace has them.
     order.sort_by_key(|(_, (job, _))| job.instances[0]);
+    let needed = order.iter().filter(|(_, (job, _))| job.engine == Engine::Piuma).count();
     for (key, (mut job, asked)) in order {
         job.spread = spread(&job, asked.rounds, file);
         let problem = match job.engine {
             Engine::Armed => armed(scenario, file, (&mut job, &asked), &traced.trace.groups[key.1 as usize].name),
             Engine::Pbv => packets(scenario, file, (&mut job, &asked), &traced.trace.groups[key.1 as usize].name),
-            _ => piuma(scenario, file, (&mut job, &asked), &traced.trace.groups[key.1 as usize].name),
+            _ => piuma(scenario, file, (&mut job, &asked), &traced.trace.groups[key.1 as usize].name, needed),
         };
         problem.map_err(|problem| vec![problem])?;
         traced.network.insert(key, job);
     }
     Ok(())
+}
+
+/// Calls of a line are made in the order in which they are written: what ranks wait for besides must fit that.
+///
+/// # Errors
+/// A rank, or several in a circle, would wait for ever.
+pub(crate) fn ordered(traced: &Traced) -> Result<(), Vec<Problem>> {
+    let mut lines: BTreeMap<(Option<Key>, u32), Vec<&Instance>> = BTreeMap::new();
+    for (key, job) in &traced.network {
+        let line = ((job.engine != Engine::Piuma).then_some(*key), key.1);
+        let instances = job.instances.iter().map(|&of| &traced.matched.collectives[of as usize]);
+        lines.entry(line).or_default().extend(instances);
+    }
+    if lines.values().all(|line| line.len() < 2) {
+        return Ok(());
+    }
+    let mut trace = traced.trace.clone();
+    for ((_, group), line) in &lines {
+        for (member, &rank) in traced.trace.groups[*group as usize].ranks.iter().enumerate() {
+            let mut nodes: Vec<u32> = line.iter().map(|of| of.nodes[member]).collect();
+            nodes.sort_unstable();
+            for pair in nodes.windows(2) {
+                let waits = &mut trace.ranks[rank as usize].nodes[pair[1] as usize].waits;
+                *waits = waits.iter().copied().chain([Wait { node: pair[0], start: false }]).collect();
+            }
+        }
+    }
+    Trace::checked(trace).map(drop).map_err(|error| {
+        let problem = Problem::at("workload.trace", error.message()).help(format!("in {}", error.place()));
+        vec![
+            problem
+                .expected("collectives of a group whose order is that in which they are written")
+                .help("[workload.engine] can give kinds of collectives to software, which takes them in any order"),
+        ]
+    })
 }
 
 /// Over how many reduction ids or contexts the rounds of a job are spread.
@@ -130,13 +176,18 @@ fn piuma(
     file: &WorkloadFile,
     (job, asked): (&mut Network, &Asked),
     group: &str,
+    needed: usize,
 ) -> Result<(), Problem> {
     let taken: Vec<u32> = scenario.collective.iter().flat_map(crate::segments::ids).collect();
     let ids = scenario.switch.collective_ids;
     let Some(id) = (0..ids).find(|id| !taken.contains(id)) else {
-        let message = format!("the workload's collectives need more than {ids} ids");
-        let problem = Problem::at("workload.trace", message).expected("`switch.collective_ids` as large as needed");
-        return Err(problem.help("[workload.engine] can give kinds of collectives to software"));
+        let message = format!(
+            "the workload's collectives need {needed} collective ids, and there are {ids}: one for each kind, group and root"
+        );
+        let problem = Problem::at("workload.trace", message);
+        return Err(problem
+            .expected(format!("`switch.collective_ids` of at least {needed}"))
+            .help("[workload.engine] can give kinds of collectives to software"));
     };
     let of = asked.of;
     let (kind, op) = match of.what {
@@ -169,12 +220,16 @@ fn armed(
 ) -> Result<(), Problem> {
     let of = asked.of;
     let given = (file.op.as_deref().unwrap_or("sum"), file.dtype.as_deref().unwrap_or("f32"));
-    let (op, dtype) = if of.what == What::Barrier { (Named::name(Op::Barrier), "u64") } else { given };
-    let all = watershed_arith::quad::OPCODES.iter();
-    let barrier = || all.clone().find(|opcode| opcode.op == Op::Barrier);
+    let (op, dtype) = given;
+    let by_op = |op: Op| watershed_arith::quad::OPCODES.iter().find(|opcode| opcode.op == op);
     let nearest = Named::name(names::Round::NearestEven);
-    let plain = || jobs::opcode(op, dtype, nearest, false).filter(|opcode| jobs::lanes(opcode) == QUAD);
-    let Some(opcode) = (if of.what == What::Barrier { barrier() } else { plain() }) else {
+    let found = match of.what {
+        What::Barrier => by_op(Op::Barrier),
+        // The root's words, and zeros of all others.
+        What::Broadcast => by_op(Op::Or),
+        _ => jobs::opcode(op, dtype, nearest, false).filter(|opcode| jobs::lanes(opcode) == QUAD),
+    };
+    let Some(opcode) = found else {
         let problem = Problem::at("workload.dtype", format!("armed engines have no {op} of {dtype}"));
         let help =
             "`workload.element_bytes` says how many bytes an element has in the trace, if it is computed in 64 bits";
@@ -188,7 +243,7 @@ fn armed(
         rounds: job.rounds,
         reduction_ids: job.spread,
         participants: ParticipantsFile::List(asked.members.clone()),
-        root: (of.what == What::Reduce).then(|| asked.members[of.root as usize] as u32),
+        root: matches!(of.what, What::Reduce | What::Broadcast).then(|| asked.members[of.root as usize] as u32),
         // Who computes for long is no frame that was lost.
         retry_after_cycles: AutoOr::Fixed(0),
         patience_cycles: AutoOr::Fixed(0),
@@ -206,6 +261,11 @@ fn packets(
     let of = asked.of;
     let barrier = of.what == What::Barrier;
     let dtype = file.dtype.as_deref().and_then(DType::from_name).unwrap_or(DType::F32);
+    // The root's words, and zeros of all others.
+    let (op, dtype) = match of.what {
+        What::Broadcast => (Some(Named::name(Op::Or).to_owned()), DType::U64),
+        _ => (file.op.clone(), dtype),
+    };
     let table = scenario.pbv.get_or_insert_default();
     // A job takes as many contexts as its rounds are spread over.
     job.place = table.collective.iter().map(|of| of.contexts.min(of.rounds) as usize).sum();
@@ -219,7 +279,7 @@ fn packets(
     table.collective.push(PacketFile {
         name: Some(name(of, group, if barrier { 0 } else { asked.frame })),
         kind: if barrier { KindFile::Barrier } else { KindFile::Allreduce },
-        op: file.op.clone().filter(|_| !barrier),
+        op: op.filter(|_| !barrier),
         dtype: (!barrier).then(|| Named::name(dtype).to_owned()),
         elements: (!barrier).then_some(asked.frame.max(1) as u32 * dtype.lanes()),
         participants: ParticipantsFile::List(asked.members.clone()),

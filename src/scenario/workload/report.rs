@@ -293,6 +293,9 @@ impl Run<'_> {
     /// The result of engines that reduce in the order of arrival. Where the order cannot matter it is that of any order. Else it is what the
     /// job's root or source has: the check of the job itself compares that with the oracle's evaluation, merge by merge.
     fn by_frames(&self, job: &Network, (first, count): (u32, u32), rows: &[Vec<u64>]) -> Vec<u64> {
+        if let [row] = rows {
+            return row.clone();
+        }
         let Workload { op, dtype, .. } = *self.workload;
         let length = rows.first().map_or(0, Vec::len);
         if matches!(layout(dtype), Layout::Integer { .. }) || !matches!(op, Op::Sum | Op::Prod) {
