@@ -422,7 +422,7 @@ fn end_of_last(trace: &Trace) -> u64 {
 #[test]
 fn calls_that_cannot_keep_their_order_are_refused() {
     let groups = [vec![0, 1, 2, 3]];
-    let steps = [Step { ns: 5, of: all(What::AllReduce, 0, 64) }, Step { ns: 5, of: all(What::AllReduce, 0, 80) }];
+    let steps = [Step { ns: 5, of: all(What::AllReduce, 0, 64) }, Step { ns: 9, of: all(What::AllReduce, 0, 64) }];
     let mut turned = trace(4, &groups, &steps, false);
     for rank in &mut turned.ranks {
         // What is written first waits for what is written second.

@@ -53,7 +53,11 @@ const KINDS: [&str; 4] = ["all_reduce", "all_gather", "reduce_scatter", "all_to_
 
 /// A sample in software, and in a PIUMA system by its engines where they can.
 fn samples(ranks: u32, kinds: &[&str]) {
-    let side = if ranks == 16 { "[4, 4]" } else { "[2, 4]" };
+    let side = match ranks {
+        4 => "[2, 2]",
+        8 => "[2, 4]",
+        _ => "[4, 4]",
+    };
     for kind in kinds {
         let keys = sample(kind, ranks);
         let ring = mesh(&format!("[{ranks}]"), &keys).replace("\"mesh\"", "\"torus\"");
@@ -71,13 +75,14 @@ fn samples(ranks: u32, kinds: &[&str]) {
 }
 
 #[test]
-fn eight_ranks_on_ring_mesh_and_piuma_move_exact_bytes() {
-    samples(8, &["all_reduce", "reduce_scatter", "all_to_all"]);
+fn four_and_eight_ranks_on_ring_mesh_and_piuma_move_exact_bytes() {
+    samples(4, &KINDS);
+    samples(8, &KINDS);
 }
 
 #[test]
 fn sixteen_ranks_on_ring_mesh_and_piuma_move_exact_bytes() {
-    samples(16, &["all_reduce", "all_to_all"]);
+    samples(16, &["all_reduce", "reduce_scatter", "all_to_all"]);
 }
 
 #[test]

@@ -56,10 +56,14 @@ impl Goal {
         Goal { folder }
     }
 
+    /// Keys of `[workload]` that name it, and more of them.
+    pub fn keys(&self, more: &str) -> String {
+        format!("trace = {:?}\n{more}", self.folder.path().join("t.goal").display().to_string())
+    }
+
     /// A scenario that runs it: a mesh of eight end points whose memory is never short, and more keys of `[workload]`.
     pub fn on_mesh(&self, more: &str) -> String {
-        let path = self.folder.path().join("t.goal");
-        mesh("[8]", &format!("trace = {:?}\n{more}", path.display().to_string()))
+        mesh("[8]", &self.keys(more))
     }
 }
 

@@ -299,29 +299,6 @@ impl<'a> Common<'a> {
         }
     }
 
-    /// The engine of a call, and the line of the rank's calls in which it waits: those that a group makes of the core's engine have one,
-    /// and each job of an engine beside it.
-    fn at_engine(
-        &self,
-        (group, job): (u32, &Network),
-        (first, count): (u32, u32),
-        (calls, lines): (&[(u16, bool)], &mut Vec<(Engine, usize)>),
-    ) -> (plan::Engine, u16) {
-        let piuma = job.engine == Engine::Piuma;
-        let mine = (job.engine, if piuma { group as usize } else { job.place });
-        let line = lines.iter().position(|line| *line == mine).unwrap_or_else(|| {
-            lines.push(mine);
-            lines.len() - 1
-        });
-        if piuma {
-            let (id, claims) = calls[job.place];
-            return (plan::Engine::Core { id, claims }, line as u16);
-        }
-        let engine = if job.engine == Engine::Armed { watershed_mixed::ARMED } else { watershed_mixed::PBV };
-        let rounds = Rounds { engine, job: job.place as u16, spread: job.spread as u16, first, count };
-        (plan::Engine::Beside(rounds), line as u16)
-    }
-
     /// The rank's collectives, in software and in the network, in the order in which they are written.
     fn collectives(
         &self,
@@ -355,7 +332,7 @@ impl<'a> Common<'a> {
                     data: of.what != What::Barrier,
                 };
                 let words = self.workload.words(*of, ranks.len() as u64).max(1);
-                let (engine, line) = self.at_engine((of.group, job), rounds, (of_core, &mut lines));
+                let (engine, line) = at_engine((of.group, job), rounds, of_core, &mut lines);
                 calls.push((operation, Call { engine, line, turn: 0, kind, words, collective, member: member as u32 }));
             }
         }
@@ -367,6 +344,29 @@ impl<'a> Common<'a> {
         }
         (software, calls)
     }
+}
+
+/// The engine of a call, and the line of the rank's calls in which it waits: those that a group makes of the core's engine have one,
+/// and each job of an engine beside it. `calls`: the core's ids, and whether they claim.
+fn at_engine(
+    (group, job): (u32, &Network),
+    (first, count): (u32, u32),
+    calls: &[(u16, bool)],
+    lines: &mut Vec<(Engine, usize)>,
+) -> (plan::Engine, u16) {
+    let piuma = job.engine == Engine::Piuma;
+    let mine = (job.engine, if piuma { group as usize } else { job.place });
+    let line = lines.iter().position(|line| *line == mine).unwrap_or_else(|| {
+        lines.push(mine);
+        lines.len() - 1
+    });
+    if piuma {
+        let (id, claims) = calls[job.place];
+        return (plan::Engine::Core { id, claims }, line as u16);
+    }
+    let engine = if job.engine == Engine::Armed { watershed_mixed::ARMED } else { watershed_mixed::PBV };
+    let rounds = Rounds { engine, job: job.place as u16, spread: job.spread as u16, first, count };
+    (plan::Engine::Beside(rounds), line as u16)
 }
 
 /// Who waits for each node of a rank.
