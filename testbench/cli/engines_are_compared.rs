@@ -246,6 +246,42 @@ fn the_shipped_study_compares_the_same_job_everywhere() {
 }
 
 #[test]
+fn any_length_is_the_same_job_for_every_engine() {
+    // Neither 7 nor 1009 fills frames of four, and 1009 doubles do not fill two frames of packets evenly.
+    let lengths = [1u64, 7, 1009];
+    let found =
+        compared(&["--engines", "piuma,armed,pbv,software", "--elements", "1,7,1009", "--orders=0", "--no-dead"]);
+    let cells = found["cells"].as_array().unwrap();
+    assert_eq!(cells.len(), lengths.len());
+    for (cell, elements) in cells.iter().zip(lengths) {
+        assert_eq!(cell["elements"], elements);
+        for entry in cell["entries"].as_array().unwrap() {
+            assert_eq!(entry["task"]["elements"], elements, "{entry}");
+            assert_eq!(entry["run"]["bit_exact"], true, "{entry}");
+            // What fills up a frame is not counted as throughput.
+            let (rate, ns) = (&entry["run"]["elements_per_ns"], entry["run"]["latency_ns"].as_f64().unwrap());
+            assert!((rate.as_f64().unwrap() * ns / elements as f64 - 1.0).abs() < 1e-6, "{entry}");
+        }
+    }
+}
+
+#[test]
+fn a_million_elements_on_every_network_are_accepted() {
+    let networks = "dragonfly,torus,fat-tree,hyperx,mesh,traces/k5.topology.toml";
+    let arguments = ["compare", "--topology", networks, "--engines", "piuma,armed,pbv,software", "--elements", "1..1M"];
+    let printed = watershed(arguments.iter().chain(&["--end-points", "5", "--print-study"]));
+    assert_eq!(printed.status, 0, "{}", printed.stderr);
+    let study = Study::parse("x.toml", &printed.stdout, root()).unwrap_or_else(|problems| panic!("{problems}"));
+    let cells = study.cells().unwrap_or_else(|error| panic!("{error}"));
+    let lengths: Vec<u64> = cells.iter().take(cells.len() / 6).map(|(_, elements, _)| *elements).collect();
+    assert_eq!((lengths.first(), lengths.last(), lengths.len() * 6), (Some(&1), Some(&(1 << 20)), cells.len()));
+    for contestant in cells.iter().flat_map(|(.., contestants)| contestants) {
+        // The slowest engine needs some ten cycles an element: the usual limit would end the longest runs.
+        assert!(contestant.loaded.scenario.limits.max_cycles >= 50 << 20, "{}", contestant.name);
+    }
+}
+
+#[test]
 fn what_cannot_be_compared_is_said() {
     for (arguments, words) in [
         (&["--engines", "piuma,gpu"][..], "there is no engine \"gpu\""),

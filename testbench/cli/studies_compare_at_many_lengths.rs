@@ -108,11 +108,6 @@ fn wrong_studies_are_explained() {
     let folder = tempfile::tempdir().unwrap();
     let cases = [
         (SMALL.replace("elements = [4, 8]", "elements = [8, 4]"), "not in ascending order", "study.toml:3:"),
-        (
-            SMALL.replace("elements = [4, 8]", "elements = [6, 8]"),
-            "6 elements do not fill frames of 4",
-            "study.toml:3:",
-        ),
         (SMALL.replace("elements = [8]", "elements = [16]"), "16 is not among the lengths", "study.toml:6:"),
         (SMALL.replace("elements = [4, 8]", "element = [4]"), "did you mean `elements`?", "study.toml:3:"),
         (SMALL.replace("\narmed = [", "\narmd = ["), "there is no contestant `armd`", "did you mean `armed`?"),

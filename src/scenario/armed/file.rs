@@ -212,7 +212,7 @@ pub struct ReductionFile {
     /// How it is done.
     pub method: Method,
     /// Rounds, besides the opening barrier.
-    #[schemars(range(min = 0, max = 100_000))]
+    #[schemars(range(min = 0, max = 16_777_216))]
     pub rounds: u32,
     /// Whether the tree is armed by a barrier that all leaves answer, as the source has it; without it the first data
     /// round is armed at once.

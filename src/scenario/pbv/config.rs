@@ -276,7 +276,7 @@ impl Collective {
 }
 
 /// Words of data of a scenario, at most.
-const MAX_WORDS: u64 = 1 << 24;
+const MAX_WORDS: u64 = 1 << 25;
 
 /// Checks the PBV table and fills in what follows.
 pub(crate) fn resolve(file: &PbvFile, topology: &Topology, replays: bool, problems: &mut Vec<Problem>) -> Pbv {

@@ -13,6 +13,7 @@
 
 use std::fmt::Write;
 
+use watershed_scenario::file::LimitsFile;
 use watershed_scenario::file::job::Engine;
 use watershed_scenario::names::one_of;
 
@@ -20,6 +21,9 @@ use super::Disturb;
 
 /// The most end points.
 const END_POINTS: u64 = 65_536;
+
+/// Cycles that an element may take before a run is given up: several times what the slowest engine needs *\[chosen\]*.
+const CYCLES_PER_ELEMENT: u64 = 100;
 
 /// What is asked.
 #[derive(Debug, Clone, PartialEq)]
@@ -142,12 +146,6 @@ impl Question {
             return Err(format!("{} end points: from 2 to {END_POINTS} take part", self.end_points));
         }
         let mut elements = self.elements.clone();
-        if self.engines.iter().any(|engine| engine == "armed") {
-            // Armed engines fill frames of four.
-            for elements in &mut elements {
-                *elements = elements.next_multiple_of(4);
-            }
-        }
         elements.sort_unstable();
         elements.dedup();
         let middle = elements.get(elements.len() / 2).copied().ok_or("no vector length is asked for")?;
@@ -168,6 +166,13 @@ impl Question {
         let who: Vec<u64> = (0..*end_points).collect();
         let mut all =
             vec![format!("job.0.op='{op}'"), format!("job.0.dtype='{dtype}'"), format!("job.0.participants={who:?}")];
+        // Longer vectors than usual may need longer than a run may take.
+        let longest = elements.last().copied().unwrap_or(0);
+        if let Some(cycles) =
+            (longest * CYCLES_PER_ELEMENT > LimitsFile::default().max_cycles).then_some(longest * CYCLES_PER_ELEMENT)
+        {
+            all.push(format!("limits.max_cycles={cycles}"));
+        }
         all.extend(self.set.iter().cloned());
         for topology in &self.topologies {
             let (name, table) = network(topology, *end_points)?;

@@ -11,7 +11,7 @@
 //! | armed | `[[armed.reduction]]` | operands of a frame x `rounds` | `late`, in the first round | `effect = "dead"` from the first contribution on |
 //! | pbv | `[[pbv.collective]]` | its `elements` x `rounds` | `late`, in the first round | `effect = "dead"` from the first contribution on |
 //!
-//! A vector that is longer than a frame is cut into frames, a round each *\[chosen\]*. In the armed family retries and
+//! A vector that is longer than a frame is cut into frames, a round each, of which the last is filled up *\[chosen\]*. In the armed family retries and
 //! patience keep the values of the run in which all participants are in time, because a real system does not know who
 //! will be late.
 
@@ -532,30 +532,39 @@ impl Contestant {
         }
     }
 
+    /// The same job with a vector of this many elements. Where they do not fill the last frame, it is filled up with further ones,
+    /// which are not counted.
+    ///
+    /// # Errors
+    /// The job has no vector, or what is wrong with its length.
+    pub fn of_length(&self, elements: u64) -> Result<Contestant, String> {
+        let mut changed = self.changed(&self.elements(elements)?)?;
+        changed.task.elements = elements;
+        Ok(changed)
+    }
+
     /// What is set so that the vector has this many elements.
     ///
     /// # Errors
-    /// They cannot be cut into frames.
-    pub fn elements(&self, elements: u64) -> Result<Vec<String>, String> {
+    /// The job has no vector.
+    fn elements(&self, elements: u64) -> Result<Vec<String>, String> {
         let path = self.path();
         match self.part {
             Part::Collective | Part::Host => Ok(vec![format!("{path}.elements={elements}")]),
             Part::Reduction => {
                 let of = &self.loaded.scenario.armed.as_ref().expect("it has a reduction").reductions[0];
                 let row = of.row_length() as u64;
-                if row == 0 || !elements.is_multiple_of(row) {
-                    return Err(format!("{elements} elements do not fill frames of {row}"));
+                if row == 0 {
+                    return Err("a barrier has no elements".into());
                 }
-                Ok(vec![format!("{path}.rounds={}", elements / row)])
+                Ok(vec![format!("{path}.rounds={}", elements.div_ceil(row))])
             }
             Part::Packets => {
                 let of = &self.loaded.scenario.pbv.as_ref().expect("it has a collective").collectives[0];
                 let most = u64::from(watershed_pbv::packet::MAX_PAYLOAD_BYTES as u32 / 8 * of.dtype.lanes());
-                // The fewest frames of one length.
-                let frames =
-                    (elements.div_ceil(most).max(1)..=elements).find(|frames| elements.is_multiple_of(*frames));
-                let frames = frames.ok_or("a vector has elements")?;
-                Ok(vec![format!("{path}.elements={}", elements / frames), format!("{path}.rounds={frames}")])
+                // The fewest frames of one length, as a job has them.
+                let frames = elements.div_ceil(most).max(1);
+                Ok(vec![format!("{path}.elements={}", elements.div_ceil(frames)), format!("{path}.rounds={frames}")])
             }
         }
     }

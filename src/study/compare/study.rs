@@ -331,8 +331,7 @@ impl Study {
             for &elements in &self.file.elements {
                 let mut cell = Vec::new();
                 for (index, contestant) in contestants.iter().enumerate() {
-                    let changed = contestant.elements(elements).and_then(|sets| contestant.changed(&sets));
-                    cell.push(changed.map_err(|why| {
+                    cell.push(contestant.of_length(elements).map_err(|why| {
                         let what = format!("`{}` cannot have {elements} elements: {why}", contestant.name);
                         self.problem(
                             Problem::at("elements", what).related(format!("contestant[{index}].file"), "this one"),
