@@ -70,7 +70,7 @@ pub fn apply(source: &mut Source, arguments: &[String]) -> Vec<Problem> {
     let all = source.number(arguments);
     let first = all.start;
     let (of_engines, own): (Vec<usize>, Vec<usize>) =
-        all.partition(|&origin| jobs && is_of_engine(&arguments[origin - first]));
+        all.partition(|&origin| jobs && table_of_engine(&arguments[origin - first]).is_some());
     let mut problems: Vec<Problem> = own.into_iter().filter_map(|origin| source.put(origin).err()).collect();
     if source.has("job") {
         // What is wrong with jobs as they are written; everything else is checked when they are translated.
@@ -79,9 +79,16 @@ pub fn apply(source: &mut Source, arguments: &[String]) -> Vec<Problem> {
         }));
     }
     if problems.is_empty() {
+        if source.has("job") {
+            source.keep_jobs();
+        }
         problems.extend(translate(source).err().into_iter().flatten());
     }
-    problems.extend(of_engines.into_iter().filter_map(|origin| source.put(origin).err()));
+    for origin in of_engines {
+        problems.extend(source.put(origin).err());
+        let table = table_of_engine(&arguments[origin - first]).expect("it was sorted by that");
+        source.put_beside_jobs(origin, table);
+    }
     problems
 }
 
@@ -100,13 +107,13 @@ fn is_unknown_to_all(path: &str) -> bool {
     key.split_once('.').is_some_and(|(table, key)| Engine::read(table).is_some() && !COMMON.contains(&key))
 }
 
-/// Whether a `--set` argument is about the table of an engine rather than about a job.
-fn is_of_engine(argument: &str) -> bool {
+/// The table of an engine that a `--set` argument is about, if it is not about a job.
+fn table_of_engine(argument: &str) -> Option<&'static str> {
     let path = argument.split('=').next().unwrap_or_default().replace(['[', ']'], ".");
     let path = path.trim();
-    Engine::ALL
-        .iter()
-        .any(|engine| path.strip_prefix(engine.table()).is_some_and(|rest| rest.starts_with('.') || rest.is_empty()))
+    let is_below =
+        |table: &&str| path.strip_prefix(*table).is_some_and(|rest| rest.starts_with('.') || rest.is_empty());
+    Engine::ALL.iter().map(|engine| engine.table()).find(is_below)
 }
 
 /// Translates the jobs of a scenario into the tables of their engines.

@@ -76,6 +76,8 @@ pub struct Source {
     places: Vec<(String, String)>,
     /// Jobs are written as tables of engines.
     older: bool,
+    /// The tree before its jobs were translated into tables of engines.
+    with_jobs: Option<Node>,
 }
 
 /// Origin of the first file that a scenario extends; those of overrides are far below.
@@ -96,8 +98,16 @@ impl Source {
         });
         let span = table.span();
         let root = build(&DeValue::Table(table.into_inner()), span, None, 0, 0);
-        let source =
-            Self { name, text, overrides: Vec::new(), parents: Vec::new(), root, places: Vec::new(), older: false };
+        let source = Self {
+            name,
+            text,
+            overrides: Vec::new(),
+            parents: Vec::new(),
+            root,
+            places: Vec::new(),
+            older: false,
+            with_jobs: None,
+        };
         (source, problem)
     }
 
@@ -131,6 +141,12 @@ impl Source {
         self.older = true;
     }
 
+    /// The number of the job that was translated into this table.
+    pub(super) fn job(&self, table: &str) -> Option<usize> {
+        let (_, written) = self.places.iter().find(|(place, _)| place == table)?;
+        written.strip_prefix("job[")?.strip_suffix(']')?.parse().ok()
+    }
+
     /// Words about places of the tree, as places of the text.
     pub(super) fn said(&self, words: &str) -> String {
         self.places.iter().fold(words.to_owned(), |words, (table, written)| words.replace(table.as_str(), written))
@@ -140,15 +156,41 @@ impl Source {
         &mut self.root
     }
 
+    /// Keeps the tree as it is, before its jobs are translated.
+    pub(super) fn keep_jobs(&mut self) {
+        self.with_jobs = Some(self.root.clone());
+    }
+
+    /// Says of the jobs, too, what an override has set in the table of an engine: by number, as a file does that extends another.
+    /// What is no value of one job, a whole table for example, cannot be said so: then there is only the translation.
+    pub(super) fn put_beside_jobs(&mut self, origin: usize, table: &str) {
+        let Some(jobs) = self.with_jobs.take() else { return };
+        let argument = &self.overrides[origin - 1];
+        let steps = find_equals(argument).and_then(|equals| parse_path(&argument[..equals]).ok()).unwrap_or_default();
+        let place = table.split('.').count();
+        let of_one = steps.len() > place + 1 && steps[place].text.bytes().all(|byte| byte.is_ascii_digit());
+        let translated = std::mem::replace(&mut self.root, jobs);
+        let done = of_one && self.put(origin).is_ok();
+        let jobs = std::mem::replace(&mut self.root, translated);
+        self.with_jobs = done.then_some(jobs);
+    }
+
+    /// The tree as people write it, with `[[job]]` if it has jobs; every override is in it.
+    pub fn written(&self) -> &Node {
+        self.with_jobs.as_ref().unwrap_or(&self.root)
+    }
+
     /// Makes a path in this table absolute if an override set it: such a path is relative to the working folder, one of a file to the file.
     pub(super) fn set_absolute(&mut self, table: &str, key: &str) {
-        let Value::Table(entries) = &mut self.root.value else { return };
-        let Some(Value::Table(entries)) = entries.get_mut(table).map(|node| &mut node.value) else { return };
-        let Some(Node { value: Value::String(text), span, .. }) = entries.get_mut(key) else { return };
-        if (1..PARENT).contains(&span.origin)
-            && let Ok(path) = std::path::absolute(Path::new(text.as_str()))
-        {
-            *text = path.to_string_lossy().into_owned();
+        for root in std::iter::once(&mut self.root).chain(&mut self.with_jobs) {
+            let Value::Table(entries) = &mut root.value else { continue };
+            let Some(Value::Table(entries)) = entries.get_mut(table).map(|node| &mut node.value) else { continue };
+            let Some(Node { value: Value::String(text), span, .. }) = entries.get_mut(key) else { continue };
+            if (1..PARENT).contains(&span.origin)
+                && let Ok(path) = std::path::absolute(Path::new(text.as_str()))
+            {
+                *text = path.to_string_lossy().into_owned();
+            }
         }
     }
 

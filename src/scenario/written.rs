@@ -1,7 +1,8 @@
 //! A checked scenario as text: result documents carry it so that the run can be repeated.
 //!
-//! The text is the tree of values that was read, with the values of bases and of `--set` in place. Numbers keep the
-//! text they were written with, tables are in the order of their keys: equal scenarios have equal texts.
+//! The text is the tree of values that was read, with the values of bases and of `--set` in place; jobs stand in it as
+//! `[[job]]`. Numbers keep the text they were written with, tables are in the order of their keys: equal scenarios have
+//! equal texts.
 
 use std::fmt::Write;
 
@@ -48,8 +49,9 @@ impl Written {
     /// The text of a scenario that was read.
     pub fn new(loaded: &Loaded) -> Self {
         let mut text = String::new();
-        if let Value::Table(_) = &loaded.source.root().value {
-            table(loaded.source.root(), "", &mut text);
+        let root = loaded.source.written();
+        if let Value::Table(_) = &root.value {
+            table(root, "", &mut text);
         }
         let lines = text.lines().map(str::to_owned).collect();
         Self { base: loaded.base.to_string_lossy().replace('\\', "/"), lines, options: Vec::new() }

@@ -1,7 +1,9 @@
 //! One table for all jobs: any engine does it, older scenarios become it, and what is wrong with one is said at its place
 //! (X-JOB-1).
 
+use watershed::scenario::result::Document;
 use watershed::scenario::run::{RunOptions, run};
+use watershed::scenario::written::Written;
 use watershed::scenario::{Loaded, load_text, migrate, shipped};
 
 use crate::support::{load, root, watershed};
@@ -118,7 +120,12 @@ fn older_scenarios_become_jobs_that_run_the_same() {
         let read = |text: &str| {
             load_text("x.toml", text, root(), "x", &[]).unwrap_or_else(|problems| panic!("{problems}\n{text}"))
         };
-        assert_eq!(document(&read(older)), document(&read(&new)), "{new}");
+        // Each document has the text that it was made from.
+        let [mut before, mut after] =
+            [older, &new].map(|text| serde_json::from_str::<Document>(&document(&read(text))).unwrap());
+        let written = before.scenario.take() != after.scenario.take();
+        assert!(written, "{new}");
+        assert_eq!(before, after, "{new}");
     }
 }
 
@@ -243,4 +250,48 @@ fn the_command_prints_replaces_and_says_what_is_older() {
     let several = watershed(["migrate", name, name]);
     assert_eq!(several.status, 2);
     assert!(several.stderr.contains("--in-place"), "{}", several.stderr);
+}
+
+#[test]
+fn jobs_are_written_with_what_is_set_in_tables_of_engines() {
+    let text = "family = \"FAMILY\"\ntopology = { kind = \"mesh\", size = [2, 2] }\n[[job]]\nname = \"a\"\nelements = 4\n\
+                armed.max_retries = 2\n[[job]]\nname = \"b\"\nelements = 1100\n";
+    let cases = [
+        ("piuma", &["collective.1.id=3", "collective[0].elements=7", "collective.0.root=\"s0_1\""][..]),
+        ("armed", &["armed.reduction.1.op=\"int-max\"", "armed.reduction.1.rounds=3", "job.0.op=\"min\""]),
+        ("pbv", &["pbv.collective.1.rounds=5", "pbv.collective.1.start_cycle=77", "pbv.engine.contexts=4"]),
+        ("fabric", &["host.0.algorithm=\"ring\""]),
+    ];
+    for (family, sets) in cases {
+        let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
+        let text = text.replace("FAMILY", family);
+        let loaded = load_text("x", &text, root(), "x", &sets).unwrap_or_else(|p| panic!("{p}"));
+        let written = Written::new(&loaded);
+        assert_eq!(written.lines.iter().filter(|line| *line == "[[job]]").count(), 2, "{:?}", written.lines);
+        let again = written.load("again", "x", &[]).unwrap_or_else(|problems| panic!("{problems}"));
+        let config = |loaded: &Loaded| serde_json::to_string(&loaded.scenario).unwrap();
+        assert_eq!(config(&again), config(&loaded), "{family}");
+        assert!(!again.source.is_older(), "{family}");
+    }
+    // A whole table is no value of a job: only the translation says it.
+    let text = text.replace("FAMILY", "piuma");
+    let sets = ["host=[{ participants = \"all\", elements = 2 }]".to_owned()];
+    let loaded = load_text("x", &text, root(), "x", &sets).unwrap_or_else(|p| panic!("{p}"));
+    let written = Written::new(&loaded);
+    assert!(written.lines.contains(&"[[collective]]".to_owned()) && written.lines.contains(&"[[host]]".to_owned()));
+    assert!(written.load("again", "x", &[]).is_ok());
+}
+
+#[test]
+fn documents_of_shipped_scenarios_hold_jobs() {
+    for (path, text) in shipped::SHIPPED {
+        let base = root().join(path);
+        let loaded = load_text(path, text, base.parent().unwrap(), shipped::stem(path), &[]);
+        let written = Written::new(&loaded.unwrap_or_else(|problems| panic!("{problems}")));
+        let has = |table: &str| written.lines.iter().any(|line| line == table);
+        for table in ["[[collective]]", "[[host]]", "[[armed.reduction]]", "[[pbv.collective]]"] {
+            assert!(!has(table), "{path}: {table}");
+        }
+        assert!(has("[[job]]") || !text.contains("[[job]]"), "{path}");
+    }
 }
