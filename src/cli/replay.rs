@@ -94,7 +94,7 @@ impl Recorded {
         let no_document = |why: &dyn std::fmt::Display| format!("error: {name} is no result document: {why}");
         let json: Json = serde_json::from_str(&text).map_err(|error| no_document(&error))?;
         let json = upgraded(json).map_err(|error| format!("error: cannot read {name}: {error}"))?;
-        let document: Document = serde_json::from_value(json.clone()).map_err(|error| no_document(&error))?;
+        let mut document: Document = serde_json::from_value(json.clone()).map_err(|error| no_document(&error))?;
         let written = document
             .scenario
             .as_ref()
@@ -102,6 +102,9 @@ impl Recorded {
         let loaded = written
             .load(&format!("the scenario in {name}"), &document.stamp.scenario, &[])
             .map_err(|problems| problems.to_string())?;
+        if document.jobs.is_empty() {
+            document.jobs = run::jobs::all(&loaded, &document);
+        }
         Ok(Self { json, document, loaded })
     }
 

@@ -82,6 +82,7 @@ pub mod golden;
 pub mod graph;
 pub mod hosts;
 pub mod inherit;
+pub mod job_result;
 pub mod jobs;
 pub mod kind;
 pub mod ladder;

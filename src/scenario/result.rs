@@ -60,7 +60,10 @@ pub struct Document {
     pub outcome: Outcome,
     /// Cycles simulated.
     pub cycles: u64,
-    /// The collectives, in the order of the scenario.
+    /// Every job under the same names, whoever did it, in the order of the scenario. Missing in documents of older programs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub jobs: Vec<super::job_result::JobResult>,
+    /// What PIUMA's engines have to say of theirs, in the order of the scenario.
     pub collectives: Vec<CollectiveResult>,
     /// The links.
     pub links: Links,
@@ -334,6 +337,7 @@ impl Document {
             },
             outcome: Outcome::Finished,
             cycles: 0,
+            jobs: Vec::new(),
             collectives: Vec::new(),
             links: Links::default(),
             traffic: Vec::new(),

@@ -1,6 +1,9 @@
 //! C-RUN-1: the result document is what its schema version promises: these keys, with these types.
 
 use serde_json::Value as Json;
+use watershed::scenario::armed::result::Outcomes;
+use watershed::scenario::file::job::Engine;
+use watershed::scenario::job_result::{JobResult, Spread};
 use watershed::scenario::result::{
     Check, CollectiveResult, Difference, Document, LinkLevel, LinkResult, SCHEMA_VERSION, TrafficResult, Waits, hex,
 };
@@ -32,6 +35,25 @@ fn full() -> (watershed::scenario::Loaded, Document) {
         node: "sw4".into(),
     });
     document.collectives.push(collective);
+    document.jobs.push(JobResult {
+        name: "sum".into(),
+        engine: Engine::Piuma,
+        kind: "allreduce".into(),
+        op: Some("sum".into()),
+        dtype: Some("f64".into()),
+        participants: 8,
+        elements: 1024,
+        rounds: 1,
+        outcomes: Outcomes { silent: 1, ..Outcomes::default() },
+        start_cycle: Some(20),
+        end_cycle: Some(2620),
+        latency_cycles: Some(2600),
+        latency_ns: Some(3058.824),
+        elements_per_cycle: Some(0.394),
+        round_latency_cycles: Some(Spread::of_one(2600)),
+        bit_exact: Some(false),
+        details: "collectives.0".into(),
+    });
     let link = LinkResult {
         name: "core0.P5 -> sw0.P6".into(),
         level: "inter-tile".into(),
@@ -164,6 +186,33 @@ fn keys_and_types_are_those_of_the_version() {
     stamp.seed: integer
     outcome: string
     cycles: integer
+    jobs: array
+    jobs[]: object
+    jobs[].name: string
+    jobs[].engine: string
+    jobs[].kind: string
+    jobs[].op: string
+    jobs[].dtype: string
+    jobs[].participants: integer
+    jobs[].elements: integer
+    jobs[].rounds: integer
+    jobs[].outcomes: object
+    jobs[].outcomes.complete: integer
+    jobs[].outcomes.after_retry: integer
+    jobs[].outcomes.incomplete: integer
+    jobs[].outcomes.silent: integer
+    jobs[].outcomes.open: integer
+    jobs[].start_cycle: integer
+    jobs[].end_cycle: integer
+    jobs[].latency_cycles: integer
+    jobs[].latency_ns: number
+    jobs[].elements_per_cycle: number
+    jobs[].round_latency_cycles: object
+    jobs[].round_latency_cycles.min: integer
+    jobs[].round_latency_cycles.mean: number
+    jobs[].round_latency_cycles.max: integer
+    jobs[].bit_exact: boolean
+    jobs[].details: string
     collectives: array
     collectives[]: object
     collectives[].name: string

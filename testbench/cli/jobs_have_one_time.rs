@@ -1,10 +1,14 @@
-//! Issue 8: `job_ns` is the time of the whole job in every family: in result documents, in points.csv and in comparisons.
+//! `job_ns` is the time of the whole job in every family: in result documents, in points.csv and in comparisons. `jobs` of a document
+//! says the same of every engine under the same names.
 
 use std::fs;
 
 use serde_json::Value as Json;
 
-use crate::support::watershed;
+use watershed::scenario::load_text;
+use watershed::scenario::run::{RunOptions, run};
+
+use crate::support::{root, watershed};
 
 fn result(scenario: &str) -> Json {
     let output = watershed(["run", scenario, "--json"]);
@@ -79,4 +83,118 @@ fn opening_rounds_are_not_counted_as_rounds_that_were_asked_for() {
     let document = result("fig2-tree");
     assert_eq!(document.pointer("/armed/reductions/0/opening_rounds").unwrap(), 1);
     assert!(watershed(["run", "fig2-tree"]).stdout.contains("2 rounds and an opening one"));
+}
+
+/// The jobs of a scenario's document, after a look that every check passed.
+fn told(text: &str) -> Vec<Json> {
+    let loaded = load_text("x.toml", text, root(), "x", &[]).unwrap_or_else(|problems| panic!("{problems}\n{text}"));
+    let result = run(&loaded, &RunOptions::default()).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    assert!(result.document.passed(), "{:#?}\n{text}", result.document.checks);
+    let document = serde_json::to_value(&result.document).unwrap();
+    let jobs = document["jobs"].as_array().unwrap().clone();
+    for job in &jobs {
+        let path = format!("/{}", job["details"].as_str().unwrap().replace('.', "/"));
+        let name = document.pointer(&path).expect("the engine says more of it")["name"].as_str().unwrap();
+        assert!(name == job["name"] || name.strip_suffix(".0") == job["name"].as_str(), "{path}: {name}");
+    }
+    jobs
+}
+
+const SAME: &str = "topology = { kind = 'torus', size = [3, 3] }\n[[job]]\nname = 'sum'\n\
+                    engine = 'ENGINE'\ndtype = 'i64'\nelements = 64\nparticipants = [0, 4, 7]\narmed.opening_barrier = false\n";
+
+#[test]
+fn outcomes_have_the_same_keys_and_words_on_every_engine() {
+    let outcomes = ["piuma", "armed", "pbv", "software"].map(|engine| told(&SAME.replace("ENGINE", engine)).remove(0));
+    let keys = |job: &Json| job.as_object().unwrap().keys().cloned().collect::<Vec<String>>();
+    for (job, engine) in outcomes.iter().zip(["piuma", "armed", "pbv", "software"]) {
+        assert_eq!(keys(job), keys(&outcomes[0]), "{engine}");
+        assert_eq!(job["engine"], engine);
+        let same = [
+            ("name", Json::from("sum")),
+            ("kind", "allreduce".into()),
+            ("op", "sum".into()),
+            ("dtype", "i64".into()),
+            ("participants", 3.into()),
+            ("elements", 64.into()),
+            ("bit_exact", true.into()),
+        ];
+        for (key, value) in same {
+            assert_eq!(job[key], value, "{engine}: {key}");
+        }
+        // Sixteen frames of four elements; a frame takes the whole vector; the others have no frames.
+        let rounds = if engine == "armed" { 16 } else { 1 };
+        assert_eq!((&job["rounds"], &job["outcomes"]["complete"]), (&rounds.into(), &rounds.into()), "{engine}");
+        let cycle = |key: &str| job[key].as_u64().unwrap();
+        assert_eq!(cycle("latency_cycles"), cycle("end_cycle") - cycle("start_cycle"), "{engine}");
+        assert_eq!(job["latency_ns"].as_f64(), Some(cycle("latency_cycles") as f64), "{engine}: a clock of 1 GHz");
+        let rate = job["elements_per_cycle"].as_f64().unwrap();
+        assert!((rate - 64.0 / cycle("latency_cycles") as f64).abs() < 1e-12, "{engine}");
+        let round = job["round_latency_cycles"]["max"].as_u64().unwrap();
+        assert!(round <= cycle("latency_cycles") && (engine == "armed") == (round < cycle("latency_cycles")), "{job}");
+    }
+}
+
+#[test]
+fn a_late_participant_lengthens_the_job_and_not_its_last_round() {
+    for (engine, late) in [
+        ("piuma", "piuma.delay_cycles = [0, 0, 500]"),
+        ("software", "software.delay_cycles = [0, 0, 500]"),
+        ("pbv", "pbv.late = [{ end_point = 7, cycles = 500 }]"),
+    ] {
+        let text = SAME.replace("ENGINE", engine);
+        let (quick, slow) = (told(&text).remove(0), told(&format!("{text}{late}\n")).remove(0));
+        let cycles = |job: &Json, path: &str| job.pointer(path).unwrap().as_u64().unwrap();
+        let of = |path: &str| (cycles(&quick, path), cycles(&slow, path));
+        let (before, after) = of("/latency_cycles");
+        assert!((before + 300..=before + 500).contains(&after), "{engine}: {before}, {after}");
+        let (before, after) = of("/round_latency_cycles/max");
+        assert!(after <= before, "{engine}: {before}, {after}");
+        assert_eq!(after + 500, cycles(&slow, "/latency_cycles"), "{engine}");
+    }
+}
+
+#[test]
+fn rounds_in_several_contexts_are_one_outcome() {
+    let text = SAME.replace("ENGINE", "pbv") + "repeat = 8\npbv.contexts = 4\npbv.blocks = false\npbv.rearm = true\n";
+    let jobs = told(&text);
+    assert_eq!(jobs.len(), 1);
+    let job = &jobs[0];
+    assert_eq!((&job["name"], &job["rounds"], &job["elements"]), (&"sum".into(), &8.into(), &512.into()));
+    assert_eq!(job["outcomes"]["complete"], 8);
+    let spread = &job["round_latency_cycles"];
+    let (least, mean, most) = (&spread["min"], spread["mean"].as_f64().unwrap(), &spread["max"]);
+    assert!(least.as_f64().unwrap() <= mean && mean <= most.as_f64().unwrap(), "{spread}");
+}
+
+#[test]
+fn outcomes_stand_in_the_order_of_the_jobs() {
+    let one = |name: &str, engine: &str, at: usize| {
+        format!("[[job]]\nname = '{name}'\nengine = '{engine}'\nelements = 4\nparticipants = [{at}, {}]\n", at + 1)
+    };
+    let text = "topology = { kind = 'mesh', size = [3, 3] }\n".to_owned()
+        + &one("d", "pbv", 0)
+        + &one("b", "software", 2)
+        + &one("c", "piuma", 4)
+        + &one("a", "armed", 6)
+        + "[[job]]\nname = 'e'\nengine = 'armed'\nkind = 'barrier'\nparticipants = [0, 8]\n";
+    let jobs = told(&text);
+    let names: Vec<&str> = jobs.iter().map(|job| job["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["d", "b", "c", "a", "e"]);
+    let barrier = &jobs[4];
+    assert_eq!((&barrier["kind"], &barrier["op"], &barrier["dtype"]), (&"barrier".into(), &Json::Null, &Json::Null));
+}
+
+#[test]
+fn what_did_not_end_whole_has_no_latency_on_any_engine() {
+    let job = result("fig5-dead-leaf")["jobs"][0].clone();
+    assert!(job["outcomes"]["incomplete"].as_u64() > Some(0), "{job}");
+    assert!(job["latency_cycles"].is_null() && job["elements_per_cycle"].is_null(), "{job}");
+    let output = watershed(["run", "any-engine", "--json", "--set", "limits.max_cycles=20"]);
+    let document: Json = serde_json::from_str(&output.stdout).unwrap();
+    let job = &document["jobs"][0];
+    assert_eq!(
+        (&job["outcomes"]["open"], &job["end_cycle"], &job["latency_ns"]),
+        (&1.into(), &Json::Null, &Json::Null)
+    );
 }

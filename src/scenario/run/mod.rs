@@ -7,6 +7,7 @@
 //! | `family` | what a family is to the runner |
 //! | `several` | the families of a run together |
 //! | `runner` | the loop over cycles, how a run ends, checks that all families have |
+//! | `jobs` | the outcome of every job under the same names |
 //! | `system` | the system of a run, as each family sees it |
 //! | `links` | what the links did |
 //! | `watchdog` | who stands although work is left, in every family |
@@ -17,6 +18,7 @@ use crate::checkpoint::Checkpoint;
 use runner::Runner;
 
 pub(super) mod family;
+pub mod jobs;
 pub(super) mod links;
 pub(super) mod options;
 pub(super) mod outcome;

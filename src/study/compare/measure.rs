@@ -234,11 +234,7 @@ struct Told {
 }
 
 fn told(contestant: &Contestant, document: &Document) -> Option<Told> {
-    let plain = |first, end: Option<u64>, exact| {
-        let open = u64::from(end.is_none());
-        let outcomes = Outcomes { complete: 1 - open, open, ..Outcomes::default() };
-        Told { first, end, exact, outcomes, openings: 0, round_mean: None, named: Vec::new(), named_at: None }
-    };
+    let of = document.jobs.first()?;
     let mut named: Vec<String> = Vec::new();
     let mut named_at = None;
     let mut missing = |list: &[String], end: Option<u64>| {
@@ -251,46 +247,30 @@ fn told(contestant: &Contestant, document: &Document) -> Option<Told> {
             named_at = end;
         }
     };
-    Some(match contestant.part {
-        Part::Collective => {
-            let of = document.collectives.first()?;
-            plain(of.start_cycle, of.end_cycle, of.bit_exact)
-        }
-        Part::Host => {
-            let of = document.hosts.first()?;
-            plain(of.start_cycle, of.end_cycle, of.bit_exact)
-        }
+    let mut openings = 0;
+    match contestant.part {
+        Part::Collective | Part::Host => {}
         Part::Reduction => {
             let of = document.armed.as_ref()?.reductions.first()?;
             of.rounds.iter().for_each(|round| missing(&round.missing, round.end_cycle));
-            let (first, outcomes) = (of.first_contribution_cycle.or(of.start_cycle), of.outcomes);
-            let (openings, round_mean) = (of.opening_rounds, of.latency_mean_cycles);
-            Told { first, end: of.end_cycle, exact: of.bit_exact, outcomes, openings, round_mean, named, named_at }
+            openings = of.opening_rounds;
         }
         Part::Packets => {
             let all = document.pbv.as_ref()?.collectives.get(..contexts(&contestant.loaded.scenario).len())?;
             all.iter().flat_map(|of| &of.rounds).for_each(|round| missing(&round.missing, round.end_cycle));
-            let mut outcomes = Outcomes::default();
-            for of in all {
-                outcomes.add(&of.outcomes);
-            }
-            // Of contexts that rounds are spread over, the last to end is the end of the job.
-            let ends: Option<Vec<u64>> = all.iter().map(|of| of.end_cycle).collect();
-            let exact: Option<Vec<bool>> = all.iter().map(|of| of.bit_exact).collect();
-            let means = all.iter().filter_map(|of| Some((of.latency_mean_cycles?, of.outcomes.rounds() as f64)));
-            let (sum, rounds) =
-                means.fold((0.0, 0.0), |(sum, all), (mean, rounds)| (sum + mean * rounds, all + rounds));
-            Told {
-                first: all.iter().filter_map(|of| of.start_cycle).min(),
-                end: ends.and_then(|ends| ends.into_iter().max()),
-                exact: exact.map(|exact| exact.into_iter().all(|exact| exact)),
-                outcomes,
-                openings: 0,
-                round_mean: (rounds > 0.0).then(|| sum / rounds),
-                named,
-                named_at,
-            }
         }
+    }
+    // What is done as a whole has no rounds to tell of.
+    let rounds = of.round_latency_cycles.filter(|_| matches!(contestant.part, Part::Reduction | Part::Packets));
+    Some(Told {
+        first: of.start_cycle,
+        end: of.end_cycle,
+        exact: of.bit_exact,
+        outcomes: of.outcomes,
+        openings,
+        round_mean: rounds.map(|latency| latency.mean),
+        named,
+        named_at,
     })
 }
 

@@ -159,13 +159,9 @@ fn together(subjects: &[Subject], out: &mut String) {
     out.push_str("</table></div></section>\n");
 }
 
-/// The longest latency of what ran: of a collective, or the mean over the rounds of one.
+/// The longest latency of the jobs that ran.
 fn latency(document: &Document) -> Option<f64> {
-    let collectives = document.collectives.iter().filter_map(|found| Some(found.latency_cycles? as f64));
-    let hosts = document.hosts.iter().filter_map(|found| Some(found.latency_cycles? as f64));
-    let armed = document.armed.iter().flat_map(|armed| &armed.reductions).filter_map(|found| found.latency_mean_cycles);
-    let pbv = document.pbv.iter().flat_map(|pbv| &pbv.collectives).filter_map(|found| found.latency_mean_cycles);
-    collectives.chain(hosts).chain(armed).chain(pbv).reduce(f64::max)
+    document.jobs.iter().filter_map(|job| Some(job.latency_cycles? as f64)).reduce(f64::max)
 }
 
 fn run_section(number: usize, run: &RunSubject, out: &mut String) {

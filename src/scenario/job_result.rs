@@ -1,0 +1,99 @@
+//! The outcome of a job under the same names for every engine (requirement X-JOB-1): what a [`[[job]]`](super::jobs) came
+//! to, whoever did it.
+//!
+//! | | |
+//! |---|---|
+//! | times | a job begins with the first contribution and ends when the last participant has the last result |
+//! | latency | from the one to the other, of all rounds; null unless every round ended whole |
+//! | latency of a round | from its last contribution to its last result; PIUMA's engines and software do a job in one round |
+//!
+//! What only one engine has stands in its own part of the document, at [`JobResult::details`].
+
+use serde::{Deserialize, Serialize};
+
+use super::armed::result::Outcomes;
+use super::file::job::Engine;
+
+/// The outcome of one job.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct JobResult {
+    /// Its name.
+    pub name: String,
+    /// Who did it.
+    pub engine: Engine,
+    /// What it does, in the words of `[[job]]`.
+    pub kind: String,
+    /// The operation, in the words of `[[job]]`; null if nothing is reduced.
+    pub op: Option<String>,
+    /// Type of an element; null of a barrier.
+    pub dtype: Option<String>,
+    /// How many took part.
+    pub participants: u64,
+    /// Elements of all rounds together, with those that fill up a last frame.
+    pub elements: u64,
+    /// Rounds that it took or was to take, without opening barriers.
+    pub rounds: u64,
+    /// How they ended, opening barriers included.
+    pub outcomes: Outcomes,
+    /// Cycle of the first contribution; null if there was none.
+    pub start_cycle: Option<u64>,
+    /// Cycle in which the last participant had the last result; null if it did not.
+    pub end_cycle: Option<u64>,
+    /// From start to end; null unless every round ended whole.
+    pub latency_cycles: Option<u64>,
+    /// The same in ns.
+    pub latency_ns: Option<f64>,
+    /// Elements over latency.
+    pub elements_per_cycle: Option<f64>,
+    /// From a round's last contribution to its last result, over whole rounds; null without any.
+    pub round_latency_cycles: Option<Spread>,
+    /// Every result has the oracle's bits; null if it was switched off or there is none.
+    pub bit_exact: Option<bool>,
+    /// Where the document has what only this engine knows: a path of names and numbers, as sweeps have it.
+    pub details: String,
+}
+
+/// Least, mean and largest.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
+    /// The least.
+    pub min: u64,
+    /// Over all of them.
+    pub mean: f64,
+    /// The largest.
+    pub max: u64,
+}
+
+impl Spread {
+    /// Of one value.
+    pub fn of_one(value: u64) -> Self {
+        Self { min: value, mean: value as f64, max: value }
+    }
+
+    /// Of the three, if there are any.
+    pub fn of(min: Option<u64>, mean: Option<f64>, max: Option<u64>) -> Option<Self> {
+        Some(Self { min: min?, mean: mean?, max: max? })
+    }
+
+    /// Of several, each of so many values.
+    pub fn over(parts: impl IntoIterator<Item = (Self, u64)>) -> Option<Self> {
+        let weighed = |(all, count): (Self, u64), (one, of): (Self, u64)| {
+            let values = (count + of).max(1) as f64;
+            let mean = (all.mean * count as f64 + one.mean * of as f64) / values;
+            (Self { min: all.min.min(one.min), mean, max: all.max.max(one.max) }, count + of)
+        };
+        parts.into_iter().reduce(weighed).map(|(all, _)| all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn means_count_as_often_as_there_are_values() {
+        let parts = [(Spread { min: 4, mean: 6.0, max: 8 }, 3), (Spread { min: 2, mean: 10.0, max: 18 }, 1)];
+        assert_eq!(Spread::over(parts), Some(Spread { min: 2, mean: 7.0, max: 18 }));
+        assert_eq!(Spread::over([]), None);
+    }
+}

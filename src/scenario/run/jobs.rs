@@ -1,0 +1,194 @@
+//! The outcome of every job under the same names, from what the families say of theirs.
+
+use crate::Loaded;
+use crate::armed::config::Reduction;
+use crate::armed::file::{DETERMINISTIC, MEAN};
+use crate::armed::result::{Outcomes, ReductionResult};
+use crate::config::Collective;
+use crate::file::job::{Engine, operation};
+use crate::hosts::config::Host;
+use crate::hosts::result::HostResult;
+use crate::job_result::{JobResult, Spread};
+use crate::names::Named;
+use crate::pbv;
+use crate::result::{CollectiveResult, Document};
+use watershed_arith::Op;
+
+/// The jobs of a run, in the order of the scenario.
+pub fn all(loaded: &Loaded, document: &Document) -> Vec<JobResult> {
+    let scenario = &loaded.scenario;
+    let mut list: Vec<(String, JobResult)> = Vec::new();
+    // Programs call some collectives themselves, as often as they like.
+    let collectives = scenario.collectives.iter().enumerate().filter(|(_, of)| !of.called);
+    for ((at, of), (number, result)) in collectives.zip(document.collectives.iter().enumerate()) {
+        list.push((format!("collective[{at}]"), collective(of, result, number)));
+    }
+    for (at, (of, result)) in scenario.hosts.iter().zip(&document.hosts).enumerate() {
+        list.push((format!("host[{at}]"), host(of, result, at)));
+    }
+    if let (Some(armed), Some(told)) = (&scenario.armed, &document.armed) {
+        for (at, (of, result)) in armed.reductions.iter().zip(&told.reductions).enumerate() {
+            list.push((format!("armed.reduction[{at}]"), reduction(of, result, at)));
+        }
+    }
+    if let (Some(pbv), Some(told)) = (&scenario.pbv, &document.pbv) {
+        let (mut at, mut first) = (0, 0);
+        while let Some(of) = pbv.collectives.get(first) {
+            let count = of.share.map_or(1, |share| share.count as usize).min(pbv.collectives.len() - first);
+            let range = first..first + count;
+            if let Some(results) = told.collectives.get(range.clone()) {
+                list.push((format!("pbv.collective[{at}]"), packets(&pbv.collectives[range], results, first)));
+            }
+            (at, first) = (at + 1, first + count);
+        }
+    }
+    // Jobs of several engines stand as they are written; tables of engines, one engine after the other.
+    list.sort_by_key(|(table, _)| loaded.source.job(table));
+    let mut jobs: Vec<JobResult> = list.into_iter().map(|(_, job)| job).collect();
+    for job in &mut jobs {
+        settle(job, loaded);
+    }
+    jobs
+}
+
+/// Fills in what follows from the rest.
+fn settle(job: &mut JobResult, loaded: &Loaded) {
+    let end = job.end_cycle.filter(|_| job.outcomes.all_whole());
+    job.latency_cycles = end.zip(job.start_cycle).map(|(end, start)| end.saturating_sub(start));
+    job.latency_ns = job.latency_cycles.map(|cycles| loaded.scenario.clock.nanoseconds(cycles));
+    let cycles = job.latency_cycles.filter(|&cycles| cycles > 0 && job.elements > 0);
+    job.elements_per_cycle = cycles.map(|cycles| job.elements as f64 / cycles as f64);
+}
+
+/// How the one round of a job ended that is done as a whole.
+fn whole(start: Option<u64>, end: Option<u64>, exact: Option<bool>) -> Outcomes {
+    let mut outcomes = Outcomes::default();
+    let slot = match (start, end) {
+        (_, Some(_)) if exact == Some(false) => &mut outcomes.silent,
+        (_, Some(_)) => &mut outcomes.complete,
+        (Some(_), None) => &mut outcomes.open,
+        (None, None) => &mut outcomes.unstarted,
+    };
+    *slot = 1;
+    outcomes
+}
+
+/// The latency of that round: participants that are late begin so much after the first one.
+fn from_last(start: Option<u64>, end: Option<u64>, delays: &[u64]) -> Option<Spread> {
+    let (least, most) = (delays.iter().min().copied().unwrap_or(0), delays.iter().max().copied().unwrap_or(0));
+    Some(Spread::of_one(end?.saturating_sub(start? + most - least)))
+}
+
+fn collective(of: &Collective, result: &CollectiveResult, at: usize) -> JobResult {
+    let (start, end) = (result.start_cycle, result.end_cycle.filter(|_| result.latency_cycles.is_some()));
+    JobResult {
+        name: result.name.clone(),
+        engine: Engine::Piuma,
+        kind: result.kind.clone(),
+        op: result.op.clone(),
+        dtype: (result.elements > 0).then(|| result.dtype.clone()),
+        participants: result.participants,
+        elements: result.elements,
+        rounds: 1,
+        outcomes: whole(start, end, result.bit_exact),
+        start_cycle: start,
+        end_cycle: end,
+        latency_cycles: None,
+        latency_ns: None,
+        elements_per_cycle: None,
+        round_latency_cycles: from_last(start, end, &of.delays),
+        bit_exact: result.bit_exact,
+        details: format!("collectives.{at}"),
+    }
+}
+
+fn host(of: &Host, result: &HostResult, at: usize) -> JobResult {
+    let (start, end) = (result.start_cycle, result.end_cycle);
+    let reduces = of.algorithm.name() != "send-loop";
+    JobResult {
+        name: result.name.clone(),
+        engine: Engine::Software,
+        kind: if reduces { "allreduce" } else { "broadcast" }.into(),
+        op: reduces.then(|| result.op.clone()),
+        dtype: Some(result.dtype.clone()),
+        participants: result.ranks,
+        elements: result.elements,
+        rounds: 1,
+        outcomes: whole(start, end, result.bit_exact),
+        start_cycle: start,
+        end_cycle: end,
+        latency_cycles: None,
+        latency_ns: None,
+        elements_per_cycle: None,
+        round_latency_cycles: from_last(start, end, &of.delays),
+        bit_exact: result.bit_exact,
+        details: format!("hosts.{at}"),
+    }
+}
+
+fn reduction(of: &Reduction, result: &ReductionResult, at: usize) -> JobResult {
+    let opcode = of.opcode();
+    let barrier = opcode.op == Op::Barrier;
+    let op = match of.op.as_str() {
+        MEAN => "mean".to_owned(),
+        DETERMINISTIC => "sum-deterministic".to_owned(),
+        _ => operation(opcode),
+    };
+    JobResult {
+        name: result.name.clone(),
+        engine: Engine::Armed,
+        kind: if barrier { "barrier" } else { "allreduce" }.into(),
+        op: (!barrier).then_some(op),
+        dtype: (!barrier).then(|| Named::name(opcode.dtype).to_owned()),
+        participants: result.participants,
+        elements: u64::from(of.rounds) * of.row_length() as u64,
+        rounds: u64::from(of.rounds),
+        outcomes: result.outcomes,
+        start_cycle: result.first_contribution_cycle.or(result.start_cycle),
+        end_cycle: result.end_cycle,
+        latency_cycles: None,
+        latency_ns: None,
+        elements_per_cycle: None,
+        round_latency_cycles: Spread::of(
+            result.latency_min_cycles,
+            result.latency_mean_cycles,
+            result.latency_max_cycles,
+        ),
+        bit_exact: result.bit_exact,
+        details: format!("armed.reductions.{at}"),
+    }
+}
+
+/// A job whose rounds are spread over one context or more.
+fn packets(of: &[pbv::config::Collective], results: &[pbv::result::CollectiveResult], at: usize) -> JobResult {
+    let (first, head) = (&results[0], &of[0]);
+    let reduces = first.kind == "allreduce";
+    let mut outcomes = Outcomes::default();
+    results.iter().for_each(|one| outcomes.add(&one.outcomes));
+    let spread = |one: &pbv::result::CollectiveResult| {
+        let latency = Spread::of(one.latency_min_cycles, one.latency_mean_cycles, one.latency_max_cycles)?;
+        Some((latency, one.outcomes.complete + one.outcomes.after_retry))
+    };
+    let rounds = of.iter().map(|one| u64::from(one.rounds)).sum();
+    let exact: Option<Vec<bool>> = results.iter().map(|one| one.bit_exact).collect();
+    let ends: Option<Vec<u64>> = results.iter().map(|one| one.end_cycle).collect();
+    JobResult {
+        name: head.share.and_then(|_| first.name.strip_suffix(".0")).unwrap_or(&first.name).to_owned(),
+        engine: Engine::Pbv,
+        kind: first.kind.clone(),
+        op: reduces.then(|| first.op.clone()),
+        dtype: (first.elements > 0).then(|| first.dtype.clone()),
+        participants: first.participants,
+        elements: first.elements * rounds,
+        rounds,
+        outcomes,
+        start_cycle: results.iter().filter_map(|one| one.start_cycle).min(),
+        end_cycle: ends.and_then(|ends| ends.into_iter().max()),
+        latency_cycles: None,
+        latency_ns: None,
+        elements_per_cycle: None,
+        round_latency_cycles: Spread::over(results.iter().filter_map(spread)),
+        bit_exact: exact.map(|all| all.into_iter().all(|exact| exact)),
+        details: format!("pbv.collectives.{at}"),
+    }
+}
