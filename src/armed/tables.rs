@@ -499,6 +499,17 @@ impl fabric::Tables<WORDS> for Tables {
         }
     }
 
+    fn staged(&self, to: &mut Saver) {
+        to.value(&*self.staged.list.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    fn stage(&mut self, from: &mut Loader<'_>) -> Result<(), Mismatch> {
+        let list: Vec<(u32, Change)> = from.value()?;
+        *self.staged.any.get_mut() |= !list.is_empty();
+        self.staged.list.get_mut().unwrap_or_else(PoisonError::into_inner).extend(list);
+        Ok(())
+    }
+
     fn no_route(&self, switch: u32, port: u16, _: &Flit) -> String {
         format!(
             "a frame came in by port {port} of {} and found neither an entry nor the discard port",

@@ -46,21 +46,29 @@ where
     /// The head of a queue that has waited longest for its way on: its place, and for how many cycles it could have left. Every
     /// queue is looked at.
     pub fn longest_head(&self) -> Option<(String, u64)> {
+        let here = self.home().filter_map(|part| self.longest_of(part));
+        let all = self.ask_all(here.collect::<Vec<_>>()).concat();
+        // Of several the first one, whatever the parts of the system are.
+        let (waited, (node, port, vc)) = all.into_iter().max_by_key(|&(waited, at)| (waited, std::cmp::Reverse(at)))?;
+        Some((self.queue_name(node, port, vc), waited))
+    }
+
+    /// The same of a part: the cycles, and the queue as node, port and channel.
+    fn longest_of(&self, part: usize) -> Option<(u64, (u32, u16, u8))> {
+        let wires = &self.part(part).wires;
         let mut longest = None;
-        for node in 0..self.plan.nodes.len() as u32 {
-            let wires = self.wires_of(node);
+        for node in self.division.nodes(part) {
             let info = wires.nodes[node as usize];
             for port in 0..info.ports {
                 for vc in 0..self.plan.vcs.total() {
                     let waited = wires.head_waited(wires.queue(info.port_base + u32::from(port), vc));
-                    // Of several the first one, whatever the parts of the system are.
                     if waited > longest.map_or(0, |(most, _)| most) {
                         longest = Some((waited, (node, port, vc)));
                     }
                 }
             }
         }
-        longest.map(|(waited, (node, port, vc))| (self.queue_name(node, port, vc), waited))
+        longest
     }
 
     /// Whether the causes of every port add up to the cycles that flits waited there, which are counted apart from them: from

@@ -27,6 +27,8 @@
 //! | [`network`](Network) | the loop that clocks it all, waves, the watchdog's view |
 //! | [`simulation`](Simulation) | the interface of a run to a system of any family |
 //! | [`division`](Parts) | a system in parts: for threads, and for the cache |
+//! | [`exchange`] | what passes between processes that evaluate a system together |
+//! | `ranks` | steps of a system in parts, within a process and among several |
 //! | `windows` | parts that run ahead of each other within the latency of the links between them |
 //! | [`traffic`] | point-to-point sources and sinks |
 //! | [`bench`](Bench) | a block alone, clocked by hand |
@@ -39,6 +41,7 @@ mod between_steps;
 mod class;
 mod crc;
 mod division;
+pub mod exchange;
 pub mod fault;
 mod flit;
 mod forward;
@@ -53,6 +56,7 @@ mod part;
 mod plan;
 mod ports;
 mod portset;
+mod ranks;
 pub mod replay;
 mod router;
 pub mod routing;
@@ -75,6 +79,7 @@ pub use arena::{Across, Bumps};
 pub use bench::Bench;
 pub use crc::crc32;
 pub use division::Parts;
+pub use exchange::Exchange;
 pub use flit::{Flit, MAX_ENDS, MAX_IDS, Tag};
 pub use frames::{ShortBuffer, check_buffers};
 pub use join::{Block, Join, JoinCx, JoinOut, NoBump, NoJoin, Queued, pass_through};

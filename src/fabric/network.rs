@@ -13,6 +13,7 @@
 use super::arena::{Across, Arena, Bumps};
 use super::class::ClassRegisters;
 use super::division::{Division, Parts};
+use super::exchange::{Fresh, Peers};
 use super::frames::check_buffers;
 use super::node::{Masks, NodeInfo};
 use super::ports::{LinkCount, NONE, Port, channel, stride_shift};
@@ -20,7 +21,7 @@ use super::switch::{Arbiters, Cx, Forks, Pipeline, Scratch};
 use super::tables::{At, Tables};
 use super::unicast::route_entry;
 use super::waves::Waves;
-use super::wires::{Depths, FAR_AWAY, Flow, Input, Io, Phase, Wires};
+use super::wires::{Depths, FAR_AWAY, Input, Io, Phase, Wires};
 use super::{Block, Flit, Join, NodeKind, Plan, PortSet, RouterCfg, arbiter::Policy};
 use crate::topology::Shape;
 use std::borrow::Cow;
@@ -133,16 +134,18 @@ pub struct Network<T, J, B, E, const W: usize> {
     pub(super) threads: usize,
     /// Knows the names of nodes that have none in the plan.
     shape: Option<Shape>,
+    /// Other processes that evaluate parts of it.
+    pub(super) peers: Option<Box<Peers>>,
+    /// How what these evaluate is brought here.
+    pub(super) bring: Option<fn(&mut Self, Fresh)>,
 }
 
 state!([T: State, J: State, B: State, E: State, const W: usize] Network<T, J, B, E, W> {
     saved: first, order, tables, alive_until;
     each: others;
-    built: waves, plan, cfg, evaluation, switches, all_bumps, vc_names, division, window, threads, shape
+    built: waves, plan, cfg, evaluation, switches, all_bumps, vc_names, division, window, threads, shape,
+        peers, bring
 });
-
-/// Nodes awake in the other parts from which on a cycle is given to threads: below, starting them takes longer than the work.
-const WORTH_A_THREAD: usize = 256;
 
 /// What one thread evaluates: wires, switches with their engines, end points.
 pub(super) struct Part<J, B, E, const W: usize> {
@@ -154,19 +157,21 @@ pub(super) struct Part<J, B, E, const W: usize> {
     idle_join: J,
     /// Its engines in the wire, in the order of their numbers, and where the first of them stands among its nodes.
     pub(super) bumps: Vec<B>,
-    first_bump: usize,
+    pub(super) first_bump: usize,
     pub(super) ends: Arena<E>,
     pub(super) awake: Vec<u32>,
     /// The next cycle in which something happens here; kept between windows.
     pub(super) due: Cycle,
     /// The cycle after the last one in which something happened here; kept in windows.
     pub(super) alive_until: Cycle,
+    /// Nodes that were evaluated since other processes have seen them, if there are some; may repeat.
+    pub(super) changed: Option<Vec<u32>>,
 }
 
 state!([J: State, B: State, E: State, const W: usize] Part<J, B, E, W> {
     saved: wires, arbiters, forks, joins, ends, awake, due, alive_until;
     each: bumps;
-    built: scratch, idle_join, first_bump
+    built: scratch, idle_join, first_bump, changed
 });
 
 /// What all parts look at while a cycle runs.
@@ -278,6 +283,7 @@ where
                 awake: Vec::new(),
                 due: 0,
                 alive_until: 0,
+                changed: None,
                 wires,
             });
         }
@@ -297,6 +303,8 @@ where
             threads,
             division,
             shape: None,
+            peers: None,
+            bring: None,
             plan,
         };
         // Every block but the switches is asked once at the start; switches wait for their first flit.
@@ -339,11 +347,6 @@ where
         self.others.partition_point(|part| part.wires.flow.home.start <= port)
     }
 
-    /// The wires of the part to which a node belongs.
-    pub(super) fn wires_of(&self, node: u32) -> &Wires {
-        &self.part(self.division.part_of(node)).wires
-    }
-
     /// The engine of a switch.
     fn join_of(&self, switch: u32) -> Option<&J> {
         self.part(self.division.part_of(switch)).joins.get(switch as usize)
@@ -381,45 +384,9 @@ where
         self.first.wires.flow.now
     }
 
-    /// The cycle of the last completion that an end point has reported.
-    pub fn completed(&self) -> Cycle {
-        self.each_part().map(|part| part.wires.completed).max().unwrap_or(0)
-    }
-
     /// Whether a step is a window of cycles: see [`Parts`].
     pub fn runs_in_windows(&self) -> bool {
         self.window.is_some()
-    }
-
-    /// Completions that end points have reported.
-    pub fn completions(&self) -> u64 {
-        self.each_part().map(|part| part.wires.completions).sum()
-    }
-
-    /// Flits moved so far, by anybody.
-    pub fn moves(&self) -> u64 {
-        self.each_part().map(|part| part.wires.flow.moves).sum()
-    }
-
-    /// Set-routed and point-to-point flits that end points and bumps took or sent so far.
-    pub fn served(&self) -> [u64; 2] {
-        self.each_part()
-            .fold([0; 2], |[set, unicast], part| [set + part.wires.served[0], unicast + part.wires.served[1]])
-    }
-
-    /// The first breach of a rule that showed while running.
-    pub fn fault(&self) -> Option<&str> {
-        self.each_part().find_map(|part| part.wires.fault.as_deref())
-    }
-
-    /// Flits that are queued or under way.
-    pub fn live_flits(&self) -> usize {
-        self.each_part().map(|part| part.wires.live_flits()).sum()
-    }
-
-    /// Flits on links, at most as many as are anywhere; costs nothing to ask.
-    pub fn flits_on_links(&self) -> usize {
-        self.each_part().map(|part| part.wires.flow.arrivals.under_way()).sum()
     }
 
     /// The plan the system was built from.
@@ -429,7 +396,12 @@ where
 
     /// The end points.
     pub fn ends(&self) -> Across<'_, E> {
+        self.must_be(Fresh::Blocks);
         Across::new(self.each_part().map(|part| &part.ends))
+    }
+
+    pub(super) fn end_total(&self) -> usize {
+        self.each_part().map(|part| part.ends.len()).sum()
     }
 
     pub(super) fn end_node(&self, end: usize) -> u32 {
@@ -441,17 +413,20 @@ where
     /// # Panics
     /// If there is none with this number.
     pub fn end(&self, end: usize) -> &E {
+        self.must_be(Fresh::Blocks);
         let part = self.division.part_of(self.end_node(end));
         self.part(part).ends.get(end).expect("the system has that many end points")
     }
 
     /// The engines in the wire.
     pub fn bumps(&self) -> Bumps<'_, B> {
+        self.must_be(Fresh::Blocks);
         Bumps::new(self.each_part().map(|part| &part.bumps[..]), self.division.places())
     }
 
     /// The engines behind internal ports.
     pub fn joins(&self) -> Across<'_, J> {
+        self.must_be(Fresh::Blocks);
         Across::new(self.each_part().map(|part| &part.joins))
     }
 
@@ -459,7 +434,7 @@ where
     /// ones count. Looks at every node.
     pub fn has_flits(&self, set_only: bool) -> bool {
         let last = if set_only { self.plan.vcs.set } else { self.plan.vcs.total() };
-        self.each_part().any(|part| {
+        let here = self.home_parts().any(|part| {
             let flow = &part.wires.flow;
             let mut arrivals = flow.arrivals.iter(flow.now);
             arrivals.any(|(_, arrival)| flow.pool[arrival.entry as usize].flit.tag.vc() < last)
@@ -470,31 +445,39 @@ where
                     .items()
                     .chunks(1 << flow.vc_shift)
                     .any(|port| port[..usize::from(last)].iter().any(|q| q.len > 0))
-        })
+        });
+        self.ask_all(here).contains(&true)
     }
 
     /// Shows every set-routed flit that is on its way to a node or stands in a queue there: the node and the flit.
     pub fn each_set_flit(&self, mut see: impl FnMut(u32, &Flit)) {
-        let set = self.plan.vcs.set;
-        for (number, part) in self.each_part().enumerate() {
-            let flow = &part.wires.flow;
-            for (_, arrival) in flow.arrivals.iter(flow.now) {
-                let flit = &flow.pool[arrival.entry as usize].flit;
-                if flit.tag.vc() < set {
-                    see(arrival.to.node(), flit);
-                }
+        if self.peers.is_some() {
+            self.set_flits_of_all().iter().for_each(|(node, flit)| see(*node, flit));
+        } else {
+            (0..self.parts()).for_each(|part| self.set_flits_of(part, &mut see));
+        }
+    }
+
+    /// The same of a part.
+    pub(super) fn set_flits_of(&self, number: usize, see: &mut dyn FnMut(u32, &Flit)) {
+        let (set, part) = (self.plan.vcs.set, self.part(number));
+        let flow = &part.wires.flow;
+        for (_, arrival) in flow.arrivals.iter(flow.now) {
+            let flit = &flow.pool[arrival.entry as usize].flit;
+            if flit.tag.vc() < set {
+                see(arrival.to.node(), flit);
             }
-            for node in self.division.nodes(number) {
-                let info = &part.wires.nodes[node as usize];
-                let ports = info.port_base..info.port_base + u32::from(info.ports);
-                for queue in ports.flat_map(|port| (0..set).map(move |vc| part.wires.queue(port, vc))) {
-                    let channel = &part.wires.inputs[queue];
-                    let mut entry = channel.head;
-                    for _ in 0..channel.len {
-                        let slot = &flow.pool[entry as usize];
-                        see(node, &slot.flit);
-                        entry = slot.next;
-                    }
+        }
+        for node in self.division.nodes(number) {
+            let info = &part.wires.nodes[node as usize];
+            let ports = info.port_base..info.port_base + u32::from(info.ports);
+            for queue in ports.flat_map(|port| (0..set).map(move |vc| part.wires.queue(port, vc))) {
+                let channel = &part.wires.inputs[queue];
+                let mut entry = channel.head;
+                for _ in 0..channel.len {
+                    let slot = &flow.pool[entry as usize];
+                    see(node, &slot.flit);
+                    entry = slot.next;
                 }
             }
         }
@@ -502,11 +485,12 @@ where
 
     /// Whether every credit is back where it began and nothing is under way (checked runs; true otherwise).
     pub fn at_rest(&self) -> bool {
-        self.each_part().all(|part| {
+        let here = self.home_parts().all(|part| {
             let flow = &part.wires.flow;
             let nothing_moves = flow.arrivals.under_way() + flow.returns.under_way() == 0;
             !flow.monitored || nothing_moves && super::monitor::at_rest(&part.wires.ports)
-        })
+        });
+        !self.ask_all(here).contains(&false)
     }
 
     /// Simulates one cycle, or jumps to the next one in which something happens and simulates that.
@@ -567,67 +551,6 @@ where
         } else {
             Step::Ran
         }
-    }
-
-    /// A cycle of a divided system: each part on a thread of its own where that is worth a thread, then what crosses.
-    fn step_parts(&mut self, end: Cycle) -> Step {
-        let mut next = self.first.wires.flow.now;
-        if self.each_part().all(|part| part.wires.wake.is_empty()) {
-            match self.each_part().filter_map(|part| part.wires.next_event()).min() {
-                Some(cycle) => next = cycle.max(next),
-                None => return self.quiet(),
-            }
-        }
-        if next >= end {
-            let now = self.first.wires.flow.now.max(end);
-            self.each_part_mut().for_each(|part| part.wires.flow.now = now);
-            return Step::End;
-        }
-        self.each_part_mut().for_each(|part| part.wires.flow.now = next);
-        let pulse = |network: &Self| -> [usize; 3] {
-            let sum = |count: fn(&Flow) -> usize| network.each_part().map(|part| count(&part.wires.flow)).sum();
-            [
-                sum(|flow| flow.arrivals.under_way()),
-                sum(|flow| flow.returns.under_way()),
-                sum(|flow| flow.moves as usize),
-            ]
-        };
-        let before = pulse(self);
-        let first_end = self.switches + self.all_bumps;
-        let common = Common { tables: &self.tables, cfg: self.cfg, switches: self.switches, first_end };
-        let (first, others) = (&mut self.first, &mut self.others);
-        // How much there was to do a cycle ago says how much there is now.
-        if others.iter().map(|part| part.awake.len()).sum::<usize>() < WORTH_A_THREAD {
-            first.cycle(&common);
-            for part in others.iter_mut() {
-                part.cycle(&common);
-            }
-        } else {
-            std::thread::scope(|scope| {
-                for part in others {
-                    scope.spawn(|| part.cycle(&common));
-                }
-                first.cycle(&common);
-            });
-        }
-        for from in 0..self.parts() {
-            let mut crossings = std::mem::take(&mut self.part_mut(from).wires.flow.crossings);
-            for crossing in crossings.drain(..) {
-                let port = crossing.queue() >> self.first.wires.flow.vc_shift;
-                let to = self.part_with_port(port);
-                self.part_mut(to).wires.flow.cross(crossing);
-            }
-            self.part_mut(from).wires.flow.crossings = crossings;
-        }
-        self.tables.commit();
-        self.each_part_mut().for_each(|part| part.wires.flow.now += 1);
-        let any_awake = self.each_part().any(|part| !part.awake.is_empty());
-        let alive =
-            any_awake || before != [0, 0, pulse(self)[2]] || self.each_part().any(|part| !part.wires.wake.is_empty());
-        if alive {
-            self.alive_until = self.first.wires.flow.now;
-        }
-        Step::Ran
     }
 
     /// However the cycles were walked, with waves or without, a system that fell silent stands at the same one.
@@ -908,6 +831,9 @@ impl<J, B, E, const W: usize> Part<J, B, E, W> {
         awake.clear();
         self.wires.commit(&mut awake, None);
         self.clock(common, &awake);
+        if let Some(changed) = &mut self.changed {
+            changed.extend_from_slice(&awake);
+        }
         self.awake = awake;
     }
 

@@ -3,10 +3,12 @@
 //! [`Network`] is the one implementation, for every family's tables, engines and end points. Dispatch is per step, never per
 //! tick.
 
+use super::exchange::{Exchange, Fresh};
 use super::{Block, Evaluation, Flit, HeadWaits, Join, Journal, LinkCount, Network, Plan, Step, Tables, WaitCycles};
 use crate::traffic::{MayHaveTraffic, Traffic};
 use std::any::Any;
 use std::borrow::Cow;
+use std::sync::Arc;
 use watershed_kernel::{Autopsy, Cycle};
 use watershed_probe::{TraceError, Tracer};
 use watershed_state::{Loader, Mismatch, Saver, State};
@@ -61,6 +63,17 @@ pub trait Simulation: Any {
     fn parts(&self) -> usize;
     /// Whether its parts run ahead of each other.
     fn runs_in_windows(&self) -> bool;
+    /// Ranks evaluate the system together from now on; see [`Network::share_with`].
+    fn share_with(&mut self, exchange: Arc<dyn Exchange>);
+    /// Brings engines and end points that other ranks evaluate up to date, before they are looked at. All ranks do so at once;
+    /// a process alone has nothing to do.
+    fn refresh(&mut self);
+    /// The same of everything: queues, links and their counters, too.
+    fn gather(&mut self);
+    /// Whether one of the ranks wants to look how far the run is; see [`Network::agree_to_look`].
+    fn agree_to_look(&mut self, want: bool) -> bool;
+    /// Whether one of the ranks says yes. All ranks ask at once.
+    fn any_rank(&self, here: bool) -> bool;
     /// Chooses how blocks are evaluated; before the first cycle.
     fn evaluate(&mut self, how: Evaluation);
     /// Keeps a journal of what flits do, of all of them or only of set-routed ones; before the first cycle.
@@ -166,7 +179,7 @@ where
     }
 
     fn end_count(&self) -> usize {
-        Network::ends(self).len()
+        Network::end_total(self)
     }
 
     fn traffic(&self, end: usize) -> Option<&Traffic> {
@@ -203,6 +216,26 @@ where
 
     fn runs_in_windows(&self) -> bool {
         Network::runs_in_windows(self)
+    }
+
+    fn share_with(&mut self, exchange: Arc<dyn Exchange>) {
+        Network::share_with(self, exchange);
+    }
+
+    fn refresh(&mut self) {
+        self.bring(Fresh::Blocks);
+    }
+
+    fn gather(&mut self) {
+        self.bring(Fresh::Whole);
+    }
+
+    fn agree_to_look(&mut self, want: bool) -> bool {
+        Network::agree_to_look(self, want)
+    }
+
+    fn any_rank(&self, here: bool) -> bool {
+        self.ask_all(here).contains(&true)
     }
 
     fn evaluate(&mut self, how: Evaluation) {
@@ -255,6 +288,7 @@ where
 
     fn load(&mut self, from: &mut Loader<'_>) -> Result<(), Mismatch> {
         State::load(self, from)?;
+        self.all_loaded();
         self.look_at_all();
         Ok(())
     }

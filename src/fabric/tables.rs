@@ -4,6 +4,7 @@ use super::PortSet;
 use super::flit::Flit;
 use super::plan::Vcs;
 use super::ports::{Output, Port};
+use watershed_state::{Loader, Mismatch, Saver};
 
 /// What the switches of a family look up: configuration registers, multicast tables, routes.
 pub trait Tables<const W: usize> {
@@ -52,6 +53,20 @@ pub trait Tables<const W: usize> {
 
     /// Takes over what blocks have staged in the cycle that ended; blocks see it from the next one on.
     fn commit(&mut self) {}
+
+    /// Appends what blocks of this process have staged in the cycle that ended, for the other ranks.
+    fn staged(&self, to: &mut Saver) {
+        let _ = to;
+    }
+
+    /// Adds what blocks of another rank have staged.
+    ///
+    /// # Errors
+    /// The bytes are of something else.
+    fn stage(&mut self, from: &mut Loader<'_>) -> Result<(), Mismatch> {
+        let _ = from;
+        Ok(())
+    }
 
     /// The number that users know a port of a switch by: its own, unless switches were built without ports they do not use.
     fn port_number(&self, switch: u32, port: u16) -> u16 {

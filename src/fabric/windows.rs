@@ -47,8 +47,7 @@ where
 {
     /// Simulates the next window in which anything happens; no cycle from `end` on.
     pub(super) fn step_window(&mut self, window: Cycle, end: Cycle) -> Step {
-        let now = self.first.wires.flow.now;
-        let due = self.each_part().map(|part| part.due).min().unwrap_or(Cycle::MAX);
+        let (now, due) = (self.now(), self.next_due());
         if due == Cycle::MAX {
             return self.quiet();
         }
@@ -60,11 +59,12 @@ where
         }
         let until = from.saturating_add(window).min(end);
         let first_end = self.switches + self.all_bumps;
+        let home = self.home();
         let common = Common { tables: &self.tables, cfg: self.cfg, switches: self.switches, first_end };
-        let (first, others) = (&mut self.first, &mut self.others);
+        let (first, others) = Self::home_parts_mut(home, &mut self.first, &mut self.others);
         if self.threads > 1 {
             // A free thread takes the next part; which thread runs a part does not change the result.
-            first.run(&common, from, until);
+            first.into_iter().for_each(|part| part.run(&common, from, until));
             let batches = Mutex::new(others.chunks_mut(BATCH));
             let work = || {
                 loop {
@@ -82,23 +82,16 @@ where
                 work();
             });
         } else {
-            first.run(&common, from, until);
-            for part in others {
-                part.run(&common, from, until);
-            }
+            first.into_iter().chain(others).for_each(|part| part.run(&common, from, until));
         }
-        for from in 0..self.parts() {
-            let mut crossings = std::mem::take(&mut self.part_mut(from).wires.flow.crossings);
-            for crossing in crossings.drain(..) {
-                let to = self.part_with_port(crossing.queue() >> self.first.wires.flow.vc_shift);
-                let to = self.part_mut(to);
-                to.due = to.due.min(crossing.at());
-                to.wires.flow.cross(crossing);
-            }
-            self.part_mut(from).wires.flow.crossings = crossings;
-        }
+        // Where nothing is evaluated here, the clock stands at the end of the window, too.
+        self.each_part_mut().for_each(|part| part.wires.flow.now = until - 1);
+        self.hand_over();
         self.each_part_mut().for_each(|part| part.wires.flow.now = until);
-        self.alive_until = self.each_part().map(|part| part.alive_until).max().unwrap_or(0);
+        self.alive_until = match &self.peers {
+            Some(peers) => peers.total.alive_until,
+            None => self.each_part().map(|part| part.alive_until).max().unwrap_or(0),
+        };
         Step::Ran
     }
 }

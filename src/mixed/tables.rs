@@ -7,7 +7,7 @@ use watershed_fabric::routing::Routes;
 use watershed_fabric::{self as fabric, At, Flit, PortSet, Route};
 use watershed_pbv::routes::{Directory, FRAMES, ROUTE_FLITS};
 use watershed_piuma::Registers;
-use watershed_state::state;
+use watershed_state::{Loader, Mismatch, Saver, state};
 
 /// The tables of all families of a system.
 #[derive(Clone, Debug)]
@@ -90,6 +90,16 @@ impl fabric::Tables<WORDS> for Tables {
         if let Some(armed) = &mut self.armed {
             armed.commit();
         }
+    }
+
+    fn staged(&self, to: &mut Saver) {
+        if let Some(armed) = &self.armed {
+            armed.staged(to);
+        }
+    }
+
+    fn stage(&mut self, from: &mut Loader<'_>) -> Result<(), Mismatch> {
+        self.armed.as_mut().map_or(Ok(()), |armed| armed.stage(from))
     }
 
     fn no_route(&self, switch: u32, port: u16, flit: &Flit) -> String {

@@ -41,7 +41,7 @@ mod queue;
 pub(crate) use flow::Flow;
 pub use io::{Channels, Io};
 pub use queue::Phase;
-pub(crate) use queue::{AGAIN, Arrival, Input, Return, Slot, State};
+pub(crate) use queue::{AGAIN, Arrival, Crossing, Input, Return, Slot, State};
 
 /// Cycles from granting a flit to being able to spend its credit again, when the receiver takes it at once.
 ///
