@@ -210,6 +210,11 @@ impl<'a> Writer<'a> {
         Ok(Saver::to(Box::new(Packing(lz4_flex::frame::FrameEncoder::new(Hashed::new(to))))))
     }
 
+    /// Another process writes the one of this cycle.
+    pub fn passed(&mut self, now: u64) {
+        self.next = now.saturating_add(self.to.every);
+    }
+
     /// How writing it ended. A file that cannot be written is noted; the run goes on, and the last one that was written stays.
     pub fn close(&mut self, outcome: io::Result<()>) {
         match outcome {

@@ -19,6 +19,7 @@ mod nodes_reduce_as_the_paper_says;
 mod nothing_is_lost_under_back_pressure;
 mod order_of_arrival_changes_no_bit;
 mod overlapping_embeddings_take_turns;
+mod ranks_change_nothing;
 mod registers_are_all_there_is;
 mod runs_go_on_from_checkpoints;
 mod scans_are_serial_scans;

@@ -226,6 +226,7 @@ impl Claims {
         (system, ready): (&mut System, &mut Ready<()>),
     ) -> Result<(), String> {
         let Some(pending) = self.pending.take() else { return Ok(()) };
+        system.refresh();
         let ids = |plan: &Plan| plan.wiring.trees.iter().map(|tree| tree.id).collect::<BTreeSet<u16>>();
         let claiming = ids(&pending.plan);
         let mut changed = ids(&self.plan);

@@ -356,13 +356,17 @@ impl Family for Run<'_> {
     fn after(&mut self, system: &mut System, step: Step) -> After {
         let system = system.piuma_mut();
         self.silent = None;
+        let written = self.rules.as_ref().is_some_and(Rules::is_written);
+        if written || system.completions() != self.seen || self.programs_left && step == Step::Quiet {
+            system.refresh();
+        }
         if let Some(claims) = &mut self.claims {
             claims.listen(system);
             if let Err(why) = claims.settle(&self.loaded.scenario, (system, &mut self.ready)) {
                 self.refused.get_or_insert(why);
             }
         }
-        if self.rules.as_ref().is_some_and(Rules::is_written) {
+        if written {
             self.program_uses(system);
         }
         if system.completions() != self.seen {

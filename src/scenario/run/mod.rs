@@ -5,6 +5,7 @@
 //! | `options` | how to run, and why there may be no result |
 //! | `outcome` | what a run leaves behind |
 //! | `family` | what a family is to the runner |
+//! | `ranks` | processes that run it together begin alike |
 //! | `several` | the families of a run together |
 //! | `runner` | the loop over cycles, how a run ends, checks that all families have |
 //! | `jobs` | the outcome of every job under the same names |
@@ -22,6 +23,7 @@ pub mod jobs;
 pub(super) mod links;
 pub(super) mod options;
 pub(super) mod outcome;
+mod ranks;
 pub(super) mod runner;
 mod several;
 pub(crate) mod system;
@@ -85,9 +87,12 @@ fn run_family(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, Ru
     let watcher: Option<&dyn Fn(Progress) -> Control> = options::is_watched().then_some(&watched as _);
     let options = &RunOptions { hook: options.hook.or(watcher), ..*options };
     let begin = |windows| -> Result<_, RunError> {
-        let mut runner = Runner::build(loaded, options, windows)?;
-        runner.prepare(options)?;
-        runner.begin(options)?;
+        let begun = Runner::build(loaded, options, windows).and_then(|mut runner| {
+            runner.prepare(options)?;
+            runner.begin(options)?;
+            Ok(runner)
+        });
+        let mut runner = ranks::all_begin(options, begun)?;
         runner.drive(options);
         Ok(runner)
     };

@@ -1,11 +1,13 @@
 //! How to run, and why there may be no result at all.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::Problems;
 use crate::checkpoint::{Checkpoint, Checkpoints, Refused};
 use crate::expr::Expr;
 use crate::why;
+use watershed_fabric::Exchange;
 
 /// What to write into a waveform.
 #[derive(Debug, Clone, PartialEq)]
@@ -138,6 +140,9 @@ pub struct RunOptions<'a> {
     /// Threads that evaluate the system, each a part of it; 0 is one. Results do not change. With a waveform, `why`, a
     /// ladder, a record, a shuffled order or idle cycles not skipped, one thread does all.
     pub threads: usize,
+    /// Processes that evaluate the system together, this one among them; each has as many threads, and results do not change. They are given
+    /// the same scenario and options. What needs the system in one piece is evaluated by the first of them alone.
+    pub ranks: Option<&'a Arc<dyn Exchange>>,
     /// End in this cycle as if the caller had stopped the run there: what an interrupted run came to comes out again.
     pub stop_cycle: Option<u64>,
     /// Write checkpoints. The system is then evaluated cycle by cycle, even by several threads.
@@ -181,9 +186,15 @@ impl RunOptions<'_> {
         kept
     }
 
-    /// Threads that a system may be divided between.
+    /// Threads that a system may be divided between, in all processes together.
     pub(crate) fn divided(&self) -> usize {
-        if self.watches() { 1 } else { self.threads }
+        let ranks = self.ranks.map_or(1, |ranks| ranks.ranks());
+        if self.watches() { 1 } else { self.threads.max(1) * ranks }
+    }
+
+    /// Whether this process is the one that keeps what the run leaves behind.
+    pub(crate) fn keeps(&self) -> bool {
+        self.ranks.is_none_or(|ranks| ranks.rank() == 0)
     }
 }
 
@@ -216,7 +227,17 @@ pub enum RunError {
     /// There is no going on from a checkpoint.
     #[error("error: {0}")]
     Resume(#[from] Refused),
+    /// The first of several processes evaluates the system alone, and this is another one.
+    #[error("another process evaluates the system: it is in one piece")]
+    Elsewhere,
     /// An option of the run is wrong, for example a glob that selects nothing.
     #[error("error: {0}")]
     Usage(String),
+}
+
+impl RunError {
+    /// What another rank says of why it cannot begin.
+    pub fn of_rank(rank: usize, error: &str) -> RunError {
+        RunError::Usage(format!("rank {rank} cannot begin: {}", error.strip_prefix("error: ").unwrap_or(error)))
+    }
 }

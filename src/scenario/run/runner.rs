@@ -1,5 +1,6 @@
 //! The runner: one loop over cycles, one way to stop, one list of common checks, for every [family](super::family).
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::family::{After, Report};
@@ -42,6 +43,8 @@ pub(crate) struct Runner<'a> {
     timeline: Option<Timeline>,
     watchdogs: Vec<Watchdog>,
     checkpoints: Option<checkpoint::Writer<'a>>,
+    /// Whether this process writes them, and not another one that evaluates the system, too.
+    keeps: bool,
 }
 
 impl<'a> Runner<'a> {
@@ -51,6 +54,13 @@ impl<'a> Runner<'a> {
     /// The scenario is wrong in a way that only shows when the system is built, or a trace of traffic cannot be read.
     pub fn build(loaded: &'a Loaded, options: &RunOptions<'_>, windows: bool) -> Result<Runner<'a>, RunError> {
         let (mut system, list) = families::build(loaded, options, windows)?;
+        if let Some(ranks) = options.ranks {
+            if system.parts() > 1 {
+                system.share_with(Arc::clone(ranks));
+            } else if !options.keeps() {
+                return Err(RunError::Elsewhere);
+            }
+        }
         let mut families = Families::new(list);
         let mut document = Document::new(loaded);
         for (key, value) in families.take_derived() {
@@ -70,6 +80,7 @@ impl<'a> Runner<'a> {
             timeline: None,
             watchdogs: Vec::new(),
             checkpoints: None,
+            keeps: true,
         })
     }
 
@@ -94,7 +105,7 @@ impl<'a> Runner<'a> {
         if let Some(wave) = options.wave {
             system.record(open_wave(self.loaded, wave)?).map_err(|error| trace_error(wave, error))?;
         }
-        if options.threads > 1 && self.system.parts() == 1 {
+        if self.system.parts() == 1 && (options.threads > 1 || options.ranks.is_some_and(|ranks| ranks.ranks() > 1)) {
             self.notes.push(format!("one thread evaluates all: {}", undivided(options)));
         }
         Ok(())
@@ -129,8 +140,7 @@ impl<'a> Runner<'a> {
         if options.resume.is_none() && options.checkpoints.is_none() {
             return Ok(());
         }
-        let document = serde_json::to_vec(&self.document).unwrap_or_default();
-        let identity = Identity::new(self.loaded, &document, options.kept());
+        let identity = self.identity(options);
         if let Some(checkpoint) = options.resume {
             let mut loader = Loader::new(checkpoint.state(&identity, self.system.parts())?);
             let loaded = self.load(&mut loader).and_then(|()| loader.finish());
@@ -138,12 +148,25 @@ impl<'a> Runner<'a> {
         }
         let now = self.system.now();
         self.checkpoints = options.checkpoints.map(|to| checkpoint::Writer::new(to, identity, now));
+        self.keeps = options.keeps();
         Ok(())
+    }
+
+    /// Which run it is.
+    pub fn identity(&self, options: &RunOptions<'_>) -> Identity {
+        let document = serde_json::to_vec(&self.document).unwrap_or_default();
+        Identity::new(self.loaded, &document, options.kept())
     }
 
     /// Writes a checkpoint, if the caller wants some.
     fn checkpoint(&mut self) {
         let Some(mut checkpoints) = self.checkpoints.take() else { return };
+        self.system.gather();
+        if !self.keeps {
+            checkpoints.passed(self.system.now());
+            self.checkpoints = Some(checkpoints);
+            return;
+        }
         let opened = checkpoints.open(self.system.now(), self.system.parts());
         checkpoints.close(opened.and_then(|mut saver| {
             self.save(&mut saver);
@@ -155,6 +178,7 @@ impl<'a> Runner<'a> {
     /// Runs until all is done, or the limit, the watchdog or the caller ends it.
     pub fn drive(&mut self, options: &RunOptions<'_>) {
         self.document.outcome = self.cycles(options);
+        self.system.refresh();
         self.document.cycles = self.families.cycles(&*self.system, self.document.outcome);
     }
 
@@ -189,6 +213,7 @@ impl<'a> Runner<'a> {
                     () if now < limit => continue,
                     () => {}
                 }
+                self.system.refresh();
                 self.stuck = self.families.at_limit(&*self.system);
                 return if self.stuck.is_some() { Outcome::MaxCycles } else { Outcome::Finished };
             }
@@ -201,7 +226,7 @@ impl<'a> Runner<'a> {
                 After::Again => continue,
                 After::Quiet if self.traffic_is_quiet() => continue,
                 // Nothing will ever happen again: if work is left, the watchdog need not wait.
-                After::Quiet if self.families.is_over(&*self.system) => return Outcome::Finished,
+                After::Quiet if self.is_over() => return Outcome::Finished,
                 After::Quiet => {
                     let since = self.system.alive_until();
                     return self.stands(&format!("cycle {since}: nothing moves any more"));
@@ -210,18 +235,20 @@ impl<'a> Runner<'a> {
             if self.system.fault().is_some() || self.families.refused().is_some() {
                 return Outcome::Broken;
             }
-            if let Some(what) = self.families.standing(&*self.system, &mut self.watchdogs) {
+            if let Some(what) = self.families.standing(&mut *self.system, &mut self.watchdogs) {
                 return self.stands(&what);
             }
             look += 1;
             if look == LOOK || self.system.runs_in_windows() {
                 look = 0;
                 if let Some(hook) = options.hook
-                    && looked.elapsed() >= pause
+                    && self.system.agree_to_look(looked.elapsed() >= pause)
                 {
                     let begin = Instant::now();
+                    self.system.refresh();
                     let mut progress = self.families.progress(&*self.system);
-                    if inside.is_none_or(|last: Instant| last.elapsed() >= INSIDE) {
+                    let is_due = inside.is_none_or(|last: Instant| last.elapsed() >= INSIDE);
+                    if self.system.any_rank(is_due) {
                         progress.inside = Some(self.inside());
                         inside = Some(Instant::now());
                     }
@@ -230,7 +257,7 @@ impl<'a> Runner<'a> {
                     // Collecting the results of two million cores takes a while; a user who stops the run waits for
                     // this, too.
                     pause = PAUSE.max(20 * (looked - begin));
-                    if answer == Control::Stop {
+                    if self.system.any_rank(answer == Control::Stop) {
                         self.checkpoint();
                         return Outcome::Interrupted;
                     }
@@ -249,7 +276,11 @@ impl<'a> Runner<'a> {
     }
 
     /// Whether all work is over, and all traffic that ends.
-    fn is_done(&self) -> bool {
+    fn is_done(&mut self) -> bool {
+        // Sources are asked only when nothing is on a link.
+        if self.background.is_some() && self.families.is_done() && self.system.flits_on_links() == 0 {
+            self.system.refresh();
+        }
         let over = |background: &Background<'_>| background.is_over(&*self.system, self.families.has_work());
         self.families.is_done() && self.background.as_ref().is_none_or(over)
     }
@@ -258,9 +289,18 @@ impl<'a> Runner<'a> {
     fn traffic_went_on(&mut self) {
         let Some(background) = &mut self.background else { return };
         background.stepped(&mut *self.system);
-        if background.waits_for_work() && self.families.is_over(&*self.system) {
-            background.stop(&mut *self.system);
+        if background.waits_for_work() {
+            self.system.refresh();
+            if self.families.is_over(&*self.system) {
+                background.stop(&mut *self.system);
+            }
         }
+    }
+
+    /// Nothing moves any more: whether that is the end of all work.
+    fn is_over(&mut self) -> bool {
+        self.system.refresh();
+        self.families.is_over(&*self.system)
     }
 
     /// Nothing moves any more: whether traffic has something to do about it.
@@ -285,6 +325,7 @@ impl<'a> Runner<'a> {
 
     /// The run is deadlocked: the wait-for graph, and the participants that are not done.
     fn stands(&mut self, what: &str) -> Outcome {
+        self.system.gather();
         let (autopsy, left) = (self.system.autopsy(), self.families.left(&*self.system));
         self.stuck = Some(format!("{what}\n{autopsy}\n{left}").trim_end().to_owned());
         Outcome::Deadlock
@@ -307,6 +348,7 @@ impl<'a> Runner<'a> {
 
     /// What the run leaves behind.
     pub fn result(mut self, options: &RunOptions<'_>) -> RunResult {
+        self.system.gather();
         let wanted = &self.loaded.scenario.checks;
         let (oracle, monitors) = (wanted.oracle && !options.no_checks, wanted.monitors && !options.no_checks);
         let mut report = self.families.report(&*self.system, &mut self.document, oracle);
@@ -379,10 +421,17 @@ impl<'a> Runner<'a> {
         }
         let drains = self.background.as_ref().is_none_or(Background::drains);
         let emptied = drains && self.document.outcome == Outcome::Finished;
+        let mut causes = if monitors { self.system.head_waits_add_up() } else { Ok(()) };
         if emptied {
-            // Whatever is still on its way now are credits.
+            // Whatever is still on its way now are mostly credits.
             let system = &mut *self.system;
+            let moves = system.moves();
             while system.fault().is_none() && system.step_before(Cycle::MAX) != Step::Quiet {}
+            system.refresh();
+            if monitors && system.moves() != moves {
+                system.gather();
+                causes = system.head_waits_add_up();
+            }
         }
         let system = &*self.system;
         if emptied {
@@ -394,7 +443,7 @@ impl<'a> Runner<'a> {
         if monitors {
             let rest = !emptied || system.at_rest();
             let detail = if rest { "order and credits held on every link" } else { "credits are missing at the end" };
-            let (passed, detail) = match system.head_waits_add_up() {
+            let (passed, detail) = match causes {
                 Ok(()) => (rest, detail.into()),
                 Err(wrong) => (false, wrong),
             };

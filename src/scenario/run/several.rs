@@ -121,11 +121,12 @@ impl<'a> Families<'a> {
     }
 
     /// A watchdog that is due looks: what stands, in words. Who has nothing left to do is not watched.
-    pub fn standing(&self, system: &System, watchdogs: &mut [Watchdog]) -> Option<String> {
+    pub fn standing(&self, system: &mut System, watchdogs: &mut [Watchdog]) -> Option<String> {
         let alone = self.list.len() == 1;
         let mut found = None;
         for (family, watchdog) in self.all().zip(watchdogs) {
             if watchdog.is_due(system) && found.is_none() && (alone || !family.is_done()) {
+                system.refresh();
                 found = family.standing(system, watchdog);
             }
         }

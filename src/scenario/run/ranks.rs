@@ -1,0 +1,52 @@
+//! Ranks of a run: all of them begin, and with the same run, or none does.
+
+use super::options::{RunError, RunOptions};
+use super::runner::Runner;
+use crate::checkpoint::Identity;
+
+/// How far a rank is before the first cycle.
+#[derive(serde::Serialize, serde::Deserialize)]
+enum Ready {
+    /// It evaluates one of so many parts.
+    Runs(Identity, usize),
+    /// It leaves the run to the first rank.
+    Leaves,
+    Failed(String),
+}
+
+/// The run that has begun here, if all ranks have begun it.
+///
+/// # Errors
+/// One of them could not, or was given another scenario or other options.
+pub(super) fn all_begin<'a>(
+    options: &RunOptions<'_>,
+    begun: Result<Runner<'a>, RunError>,
+) -> Result<Runner<'a>, RunError> {
+    let Some(ranks) = options.ranks else { return begun };
+    let own = match &begun {
+        Ok(runner) => Ready::Runs(runner.identity(options), runner.system.parts()),
+        Err(RunError::Elsewhere) => Ready::Leaves,
+        Err(error) => Ready::Failed(error.to_string()),
+    };
+    let all = ranks.share(serde_json::to_vec(&own).unwrap_or_default());
+    let begun = begun?;
+    let other = |rank: usize| {
+        let what = "other data files, other options, or another version or build of the program";
+        RunError::Usage(format!("rank {rank} was given another scenario than rank 0, {what}"))
+    };
+    let mut first = None;
+    for (rank, ready) in all.iter().enumerate() {
+        match serde_json::from_slice(ready) {
+            Ok(Ready::Failed(error)) => return Err(RunError::of_rank(rank, &error)),
+            Ok(Ready::Runs(identity, parts)) => {
+                let own = (identity, parts);
+                if *first.get_or_insert_with(|| own.clone()) != own {
+                    return Err(other(rank));
+                }
+            }
+            Ok(Ready::Leaves) if first.as_ref().is_some_and(|(_, parts)| *parts == 1) => {}
+            _ => return Err(other(rank)),
+        }
+    }
+    Ok(begun)
+}
