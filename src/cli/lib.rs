@@ -38,6 +38,7 @@ mod numerics;
 mod output;
 mod packet;
 mod progress;
+mod ranks;
 mod reduce;
 mod replay;
 mod report;

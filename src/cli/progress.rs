@@ -73,6 +73,11 @@ pub(super) fn tell() {
     signals::tell();
 }
 
+/// Tells no more: another process of the same run does.
+pub(super) fn hush() {
+    *status() = None;
+}
+
 /// Tells it now and then without being asked.
 pub(super) fn tell_every(period: Duration) {
     let tell = move || {

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::progress::Meter;
+use super::output::Claims;
+use super::progress::{self, Meter};
+use super::ranks::Crew;
 use super::talk::{self, Took, note, step};
 use super::{Exit, complain, output, print, print_painted, shown};
 use watershed_files::{self as files, Draft};
@@ -15,7 +17,7 @@ use watershed_probe::ladder::{COLUMNS, Ladder};
 use watershed_scenario::checkpoint::{Checkpoint, Checkpoints};
 use watershed_scenario::expr::Expr;
 use watershed_scenario::result::Document;
-use watershed_scenario::run::{RunError, RunOptions, TriggerOptions, WaveOptions};
+use watershed_scenario::run::{Control, RunError, RunOptions, TriggerOptions, WaveOptions};
 use watershed_scenario::summary::{self, Written};
 use watershed_scenario::workload::perfetto;
 use watershed_scenario::{Loaded, Problem, Problems, data, estimate, load_named, run};
@@ -33,6 +35,7 @@ Examples:
   watershed run allreduce-die --wave die.vcd --signals '**.ceng.**' --wave-window 0..200
   watershed run uniform-mesh --checkpoint-every 1000 --out out
   watershed run uniform-mesh --resume out/uniform-mesh.checkpoint --out out
+  mpirun -n 4 watershed run allreduce-torus --out out    (of a build with --features mpi)
   watershed run allreduce-die --set 'job.0.elements=64' --set link.latency_ns=25 --json
 
 Exit status:
@@ -315,12 +318,58 @@ pub(super) fn window(text: &str) -> Result<Window, String> {
 }
 
 pub(super) fn main(arguments: &Arguments) -> Exit {
-    match execute(arguments) {
-        Ok(exit) => exit,
+    let crew = match Crew::join() {
+        Ok(crew) => crew,
         Err(error) => {
+            complain(&error);
+            return Exit::Bad;
+        }
+    };
+    if crew.as_ref().is_some_and(Crew::follows) {
+        progress::hush();
+    }
+    match (execute(arguments, crew.as_ref()), &crew) {
+        (Ok(exit), _) => exit,
+        // The first rank says it, if it has the same error or was told of this one.
+        (Err(_), Some(crew)) if crew.follows() => Exit::Bad,
+        (Err(error), _) => {
             complain(&error);
             Exit::Bad
         }
+    }
+}
+
+/// What is made ready before a run.
+struct Ready {
+    loaded: Loaded,
+    wave: Option<WaveOptions>,
+    checkpoints: Option<Checkpoints>,
+    resume: Option<Checkpoint>,
+    /// Held until all is written.
+    _claims: Option<Claims>,
+}
+
+impl Ready {
+    /// Reads what the run needs, and claims the files that it will write; only one of several ranks does.
+    fn new(arguments: &Arguments, writes: bool) -> Result<Ready, RunError> {
+        let loaded = arguments.scenario.load()?;
+        asked_in_vain(arguments, &loaded)?;
+        let wave = wave_options(arguments, &loaded);
+        let checkpoints = arguments.checkpoints.written(&arguments.scenario.stem(), arguments.out.as_deref());
+        let claims = || output::claim(&outputs(arguments, &loaded, wave.as_ref()), &loaded.inputs());
+        let said = |error: String| RunError::Usage(error.trim_start_matches("error: ").to_owned());
+        let claims = writes.then(claims).transpose().map_err(said)?;
+        let resume = arguments.checkpoints.resume.as_deref().map(Checkpoint::read).transpose()?;
+        Ok(Ready { loaded, wave, checkpoints, resume, _claims: claims })
+    }
+}
+
+/// A rank that is not the first evaluates its share of the system, and keeps nothing.
+fn follow(options: &RunOptions<'_>, loaded: &Loaded) -> Result<Exit, RunError> {
+    let hook = |_| if progress::stopped() { Control::Stop } else { Control::Continue };
+    match run::run(loaded, &RunOptions { hook: Some(&hook), ..*options }) {
+        Ok(_) | Err(RunError::Elsewhere) => Ok(Exit::Fine),
+        Err(error) => Err(error),
     }
 }
 
@@ -378,27 +427,25 @@ fn asked_in_vain(arguments: &Arguments, loaded: &Loaded) -> Result<(), Problems>
 }
 
 /// An error says that nothing was run.
-fn execute(arguments: &Arguments) -> Result<Exit, RunError> {
-    let loaded = arguments.scenario.load()?;
-    asked_in_vain(arguments, &loaded)?;
-    let stem = arguments.scenario.stem();
-    let wave = wave_options(arguments, &loaded);
-    let checkpoints = arguments.checkpoints.written(&stem, arguments.out.as_deref());
-    let _claims = match output::claim(&outputs(arguments, &loaded, wave.as_ref()), &loaded.inputs()) {
-        Ok(claims) => claims,
-        Err(clash) => {
-            complain(&clash);
-            return Ok(Exit::Bad);
-        }
+fn execute(arguments: &Arguments, crew: Option<&Crew>) -> Result<Exit, RunError> {
+    let follows = crew.is_some_and(Crew::follows);
+    let ready = Ready::new(arguments, !follows);
+    let ready = match crew {
+        Some(crew) => crew.begin(ready),
+        None => ready,
     };
+    let Ready { loaded, wave, checkpoints, resume, _claims } = ready?;
+    let stem = arguments.scenario.stem();
     let had_wave = wave.as_ref().is_some_and(|wave| wave.path.exists());
     if let (Some(cycles), Some(wave)) = (arguments.estimate_wave, &wave) {
+        if follows {
+            return Ok(Exit::Fine);
+        }
         print(&estimate::wave(&loaded, wave, cycles)?.to_string());
         return Ok(Exit::Fine);
     }
     let meter = Meter::new();
     let hook = |progress| meter.update(&progress);
-    let resume = arguments.checkpoints.resume.as_deref().map(Checkpoint::read).transpose()?;
     let options = RunOptions {
         wave: wave.as_ref(),
         order_seed: arguments.order_seed,
@@ -408,18 +455,20 @@ fn execute(arguments: &Arguments) -> Result<Exit, RunError> {
         flip: arguments.flip.as_ref().map(Fault::flip),
         ladder: arguments.ladder.file.is_some(),
         record: arguments.record.as_deref(),
-        why: None,
-        timeline: false,
         threads: arguments.threads,
-        stop_cycle: None,
+        ranks: crew.map(Crew::exchange),
         checkpoints: checkpoints.as_ref(),
         resume: resume.as_ref(),
         hook: Some(&hook),
+        ..RunOptions::default()
     };
+    if follows {
+        return follow(&options, &loaded);
+    }
     let outcome = run::run(&loaded, &options);
     meter.finish();
     let result = outcome?;
-    let took = Took::now(result.document.cycles);
+    let took = Took { exchanged: crew.map(Crew::exchanged), ..Took::now(result.document.cycles) };
     step(&format_args!("ran {} cycles", result.document.cycles));
     tell(&loaded, &result.notes);
 

@@ -9,6 +9,7 @@ use anstyle::{AnsiColor, Style};
 use clap::{Args, ColorChoice};
 
 use super::progress;
+use super::ranks::{self, Exchanged};
 
 /// Options that every command takes.
 #[derive(Debug, Clone, Args)]
@@ -62,6 +63,8 @@ impl Talk {
     /// Holds from now on, for the whole process.
     pub fn settle(self) {
         let choice = match self.color {
+            // `mpirun` gives its processes terminals, whatever its own output is.
+            ColorChoice::Auto if ranks::started() > 1 => anstream::ColorChoice::Never,
             ColorChoice::Auto => anstream::ColorChoice::Auto,
             ColorChoice::Always => anstream::ColorChoice::Always,
             ColorChoice::Never => anstream::ColorChoice::Never,
@@ -108,6 +111,9 @@ pub(super) struct Took {
     pub cycles_per_second: f64,
     /// The most memory it had, where the system tells.
     pub peak_memory_bytes: Option<u64>,
+    /// Of one of several ranks.
+    #[serde(flatten)]
+    pub exchanged: Option<Exchanged>,
 }
 
 impl Took {
@@ -117,20 +123,30 @@ impl Took {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
         let peak = peak.and_then(|kib| kib.trim().parse::<u64>().ok()).map(|kib| kib << 10);
-        Self { wall_seconds: wall, cycles_per_second: cycles as f64 / wall.max(1e-9), peak_memory_bytes: peak }
+        Self {
+            wall_seconds: wall,
+            cycles_per_second: cycles as f64 / wall.max(1e-9),
+            peak_memory_bytes: peak,
+            exchanged: None,
+        }
     }
 }
 
 impl Display for Took {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let memory = self.peak_memory_bytes.map_or_else(String::new, |bytes| format!(", {} MiB at most", bytes >> 20));
-        write!(f, "took           {:.2} s, {:.0} cycles a second{memory}", self.wall_seconds, self.cycles_per_second)
+        write!(f, "took           {:.2} s, {:.0} cycles a second{memory}", self.wall_seconds, self.cycles_per_second)?;
+        let Some(Exchanged { ranks, exchanges, exchanged_bytes: bytes, exchange_seconds: seconds }) = self.exchanged
+        else {
+            return Ok(());
+        };
+        write!(f, "\n               {ranks} ranks met {exchanges} times, rank 0 gave {bytes} bytes in {seconds:.2} s")
     }
 }
 
 /// Whether the standard output is a terminal.
 pub(super) fn is_watched() -> bool {
-    std::io::stdout().is_terminal()
+    ranks::started() < 2 && std::io::stdout().is_terminal()
 }
 
 const BAD: Style = AnsiColor::Red.on_default().bold();
