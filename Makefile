@@ -99,8 +99,9 @@ program: cmake ## build the program: target/release/watershed
 dist: cmake ## build the program for long runs: target/dist/watershed, faster, and minutes longer to build
 	@$(CARGO) build --profile dist
 
-synth: cmake yosys ## synthesise the twin over a grid of parameters and record gates, flip-flops and depth (half an hour)
+synth: cmake yosys ## synthesise the points of the twin's grid that are not recorded, and fit costs to all (hours for a new grid)
 	@WATERSHED_SYNTH=1 $(CARGO) test --quiet --test rtl -- --ignored --nocapture record_the_grid
+	@WATERSHED_SYNTH=fit $(CARGO) test --quiet --test rtl -- --nocapture costs_are_fitted_to_synthesis the_page_shows
 	@git status --short golden/synth
 
 # Yosys with its slang front end, from PyPI, in .tools; its first start compiles it and takes two minutes.

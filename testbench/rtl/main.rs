@@ -18,8 +18,10 @@ mod armed;
 mod bench;
 mod ceng;
 mod faults;
+mod fit;
 mod links;
 mod lint;
+mod model;
 mod pbv_ce;
 #[allow(dead_code, reason = "waveforms are played for other tests too")]
 #[path = "../probe/player.rs"]
@@ -30,6 +32,7 @@ mod random;
 mod registers;
 mod switch;
 mod synth;
+mod timing;
 mod tracker;
 mod tree;
 mod verilator;
