@@ -163,6 +163,8 @@ fn row(point: &Point, taken: &Taken) -> String {
     let Taken { gates, area, flip_flops, depth, period, stages } = taken;
     let join = |of: &dyn Fn(&(u64, f64)) -> String| stages.iter().map(of).collect::<Vec<_>>().join("/");
     let (by_gates, by_ps) = (join(&|stage| stage.0.to_string()), join(&|stage| format!("{:.0}", stage.1)));
+    // As it is written: what is read again gives the same row.
+    let area = (area * 10.0).round() / 10.0;
     let nand2 = area / NAND2_UM2;
     format!("{},{gates},{area:.1},{nand2:.1},{flip_flops},{depth},{period:.0},{by_gates},{by_ps}", point.key())
 }
