@@ -51,7 +51,9 @@ fn node(id: u64, kind: u64, data: &[u64], control: &[u64], attributes: &[Vec<u8>
     let mut fields = vec![Number(1, id), Bytes(2, b"op"), Number(3, kind)];
     fields.extend(control.iter().map(|&id| Number(4, id)));
     let mut packed = Vec::new();
-    data.iter().for_each(|&id| varint(id, &mut packed));
+    for &id in data {
+        varint(id, &mut packed);
+    }
     fields.push(Bytes(5, &packed));
     fields.push(Number(7, 3));
     fields.extend(attributes.iter().map(|bytes| Bytes(10, bytes)));
@@ -271,7 +273,9 @@ proptest! {
         ][which];
         let read = |rank: usize| fs::read(traces().join(format!("{prefix}.{rank}.et"))).unwrap();
         let mut all: Vec<Vec<u8>> = (0..ranks).map(read).collect();
-        list.iter().for_each(|damage| damaged(&mut all[rank], damage));
+        for damage in &list {
+            damaged(&mut all[rank], damage);
+        }
         let (_folder, prefix) = files(&all);
         is_read(&prefix);
     }
@@ -279,7 +283,9 @@ proptest! {
     #[test]
     fn damaged_schedules_neither_panic_nor_hang(list in proptest::collection::vec(damage(), 1..6)) {
         let mut bytes = fs::read(traces().join("loggopsim/binary_tree_32.goal")).unwrap();
-        list.iter().for_each(|damage| damaged(&mut bytes, damage));
+        for damage in &list {
+            damaged(&mut bytes, damage);
+        }
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t.goal");
         fs::write(&path, bytes).unwrap();
