@@ -4,6 +4,7 @@
 mod campaign;
 mod classes_go_first;
 mod contexts_share_an_engine;
+mod controls_go_down;
 mod engines_report_of_themselves;
 mod engines_say_how_full_they_were;
 mod every_interleaving_is_searched;

@@ -133,3 +133,31 @@ fn posted_messages_come_once_each_and_in_order_at_every_node() {
         assert_eq!(received(&system, Message::Multicast).0, 7 * 24);
     }
 }
+
+#[test]
+fn what_is_wrong_with_a_posted_message_is_counted_and_not_answered() {
+    let (spec, tree) = deep(2);
+    let of = |multicast| Collective { multicast, ..Collective::all_reduce(0, 1, tree.clone(), Op::Sum, DType::U64, 5) };
+    for posted in [true, false] {
+        let collective = of(true);
+        let mut lab = Lab::new(spec.clone(), std::slice::from_ref(&collective));
+        lab.set_up(std::slice::from_ref(&collective));
+        let cast = collective.cast(1, vec![9; 5], posted);
+        let mut stray = cast.clone();
+        stray.header.cc_id = 0x123;
+        lab.send(1, When::At(SET_UP), [cast.clone(), stray]);
+        // Once more the same one: its receivers have it.
+        lab.send(1, When::At(2 * SET_UP), [cast]);
+        let system = lab.run();
+        let errors = node(&system, 1).mail().iter().filter(|(_, frame)| frame.header.message == Message::Error).count();
+        assert_eq!(errors, usize::from(!posted), "the context that nobody knows");
+        let master = engines(&system).find(|engine| engine.cfg().device == 0).unwrap();
+        assert_eq!(master.read(0x180 + 4 * u16::from(Status::UnknownContext.number())).unwrap(), 1);
+        for device in [2, 0x41, 0x82, 0x181] {
+            let node = node(&system, device);
+            assert_eq!(node.mail().len(), 1, "{device:#x}: it comes once");
+            let again = node.refused()[usize::from(Status::Duplicate.number())];
+            assert_eq!(again, u32::from(posted), "{device:#x}: a posted one is counted when it comes again");
+        }
+    }
+}

@@ -107,3 +107,13 @@ fn a_count_that_is_zero_with_a_bit_set_is_an_error() {
     }
     assert_eq!((tracker.entry(0).p_count, tracker.disagreement()), (2, Some(0)));
 }
+
+#[test]
+fn an_empty_pbv_with_a_count_left_is_not_satisfied() {
+    let mut tracker = Tracker::new(1, Hazard::Forward);
+    let wrong = TrackOp::Load(Track { pbv: 1, p_count: 2 });
+    let ops = [Some((0, wrong)), Some((0, TrackOp::Clear(0))), Some((0, TrackOp::Clear(0))), None, None];
+    let verdicts: Vec<Verdict> = ops.into_iter().filter_map(|op| tick(&mut tracker, op).map(|step| step.3)).collect();
+    assert_eq!(verdicts, [Verdict::Accepted, Verdict::Accepted, Verdict::Duplicate]);
+    assert_eq!(tracker.entry(0), Track { pbv: 0, p_count: 1 });
+}
