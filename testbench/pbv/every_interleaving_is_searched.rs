@@ -254,7 +254,7 @@ fn one_loss_anywhere_makes_nothing_wrong_and_nobody_wait() {
 }
 
 /// The bounds of the search: two runs where the source is at the master's switch; one where it is at the other one, and hears from
-/// both engines, for nothing that comes to it commutes. One fault of every kind, in frames that follow each other; one fault and one
+/// both engines, for nothing that comes to it commutes: two take more memory than 5 GB. One fault of every kind, in frames that follow each other; one fault and one
 /// early time-out.
 #[test]
 #[ignore = "minutes: part of make soak"]

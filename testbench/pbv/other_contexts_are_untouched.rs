@@ -134,12 +134,12 @@ fn hold(seeds: std::ops::Range<u64>) {
 }
 
 #[test]
-fn thirty_runs_leave_others_as_they_are() {
-    hold(0..30);
+fn fifty_runs_leave_others_as_they_are() {
+    hold(0..50);
 }
 
 #[test]
 #[ignore = "long: make soak"]
 fn ten_thousand_runs_leave_others_as_they_are() {
-    hold(campaign::asked(30..10_030));
+    hold(campaign::asked(50..10_050));
 }

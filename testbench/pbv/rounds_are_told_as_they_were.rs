@@ -10,9 +10,13 @@ use watershed::scenario::pbv::build::{BuildOptions, build};
 use watershed::scenario::result::Document;
 use watershed::scenario::run::{RunOptions, run};
 
+/// What a run says, with and without skipping.
 fn document(text: &str) -> Document {
     let loaded = load_text("told", text, Path::new(""), "told", &[]).unwrap();
-    run(&loaded, &RunOptions::default()).unwrap().document
+    let way = |no_skip| run(&loaded, &RunOptions { no_skip, ..RunOptions::default() }).unwrap().document;
+    let usual = way(false);
+    assert!(way(true) == usual, "evaluating every block in every cycle changes the run\n{text}");
+    usual
 }
 
 /// How rounds ended, in the order of collectives, and who is missing.

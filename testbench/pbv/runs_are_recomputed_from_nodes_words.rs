@@ -420,24 +420,36 @@ fn a_stranger_that_configures_writes_no_tables() {
 }
 
 #[test]
-fn thirty_runs_with_the_least_room_are_right_and_end() {
-    hold(50..80, BuildOf::Small);
+fn fifty_runs_with_the_least_room_are_right_and_end() {
+    hold(50..100, BuildOf::Small);
 }
 
 #[test]
-fn thirty_runs_over_links_that_send_again_are_right_and_end() {
-    hold(80..110, BuildOf::Reliable);
+fn fifty_runs_over_links_that_send_again_are_right_and_end() {
+    hold(80..130, BuildOf::Reliable);
 }
 
 #[test]
-fn thirty_runs_beside_traffic_are_right_and_end() {
-    hold(110..140, BuildOf::Busy);
+fn fifty_runs_beside_traffic_are_right_and_end() {
+    hold(110..160, BuildOf::Busy);
 }
 
 #[test]
 #[ignore = "long: make soak"]
-fn thousands_of_runs_beside_traffic_are_right_and_end() {
-    hold(campaign::asked(110..3000), BuildOf::Busy);
+fn ten_thousand_runs_with_the_least_room_are_right_and_end() {
+    hold(campaign::asked(100..10_100), BuildOf::Small);
+}
+
+#[test]
+#[ignore = "long: make soak"]
+fn ten_thousand_runs_over_links_that_send_again_are_right() {
+    hold(campaign::asked(130..10_130), BuildOf::Reliable);
+}
+
+#[test]
+#[ignore = "long: make soak"]
+fn ten_thousand_runs_beside_traffic_are_right_and_end() {
+    hold(campaign::asked(160..10_160), BuildOf::Busy);
 }
 
 #[test]

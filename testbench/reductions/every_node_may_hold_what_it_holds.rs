@@ -454,35 +454,35 @@ fn case_beside_traffic(seed: u64) -> Case {
 }
 
 #[test]
-fn thirty_runs_beside_traffic_hold_what_they_may() {
-    let mut outcomes = hold(50..80, case_beside_traffic);
+fn fifty_runs_beside_traffic_hold_what_they_may() {
+    let mut outcomes = hold(50..100, case_beside_traffic);
     // A delay that outlives the link layer's attempts: it gives up on packets of traffic, too.
     outcomes.add(&hold(196..197, case_beside_traffic));
-    println!("rounds of 30 runs beside traffic: {}", outcomes.words());
+    println!("rounds of 50 runs beside traffic: {}", outcomes.words());
     assert!(outcomes.complete > 30 && outcomes.incomplete > 2, "{}", outcomes.words());
 }
 
 #[test]
 #[ignore = "minutes: part of make soak"]
-fn thousands_of_runs_beside_traffic_hold_what_they_may() {
-    let outcomes = hold(campaign::asked(80..3000), case_beside_traffic);
+fn ten_thousand_runs_beside_traffic_hold_what_they_may() {
+    let outcomes = hold(campaign::asked(100..10_100), case_beside_traffic);
     println!("rounds of the runs beside traffic: {}", outcomes.words());
     assert!(outcomes.complete > 0, "{}", outcomes.words());
 }
 
 #[test]
-fn thirty_runs_with_run_time_trees_hold_what_they_may() {
-    let mut outcomes = hold(0..30, case_at_run_time);
+fn fifty_runs_with_run_time_trees_hold_what_they_may() {
+    let mut outcomes = hold(0..50, case_at_run_time);
     // Once a stranger at the root's own end point sent frames to the very address of the tree, and so lacked nothing.
     outcomes.add(&hold(1128..1129, case_at_run_time));
-    println!("rounds of 30 runs with trees made at run time: {}", outcomes.words());
+    println!("rounds of 50 runs with trees made at run time: {}", outcomes.words());
     assert!(outcomes.complete > 50 && outcomes.incomplete > 5, "{}", outcomes.words());
 }
 
 #[test]
 #[ignore = "minutes: part of make soak"]
-fn thousands_of_run_time_trees_hold_what_they_may() {
-    let outcomes = hold(campaign::asked(1000..6000), case_at_run_time);
+fn ten_thousand_run_time_trees_hold_what_they_may() {
+    let outcomes = hold(campaign::asked(1000..11_000), case_at_run_time);
     println!("rounds of the runs with trees made at run time: {}", outcomes.words());
     assert!(outcomes.complete > 0, "{}", outcomes.words());
 }

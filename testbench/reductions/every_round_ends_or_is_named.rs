@@ -2,7 +2,13 @@
 
 use watershed::scenario::result::{Check, Document, Outcome};
 
-use crate::support::{armed, passed, reduction, round, text};
+use crate::order_of_evaluation_changes_nothing::every_way;
+use crate::support::{armed, passed, reduction, round};
+
+/// A scenario in memory, run with and without skipping.
+fn text(scenario: &str) -> Document {
+    every_way(scenario, &[])
+}
 
 fn progress(document: &Document) -> &Check {
     document.checks.iter().find(|check| check.name == "progress").expect("every run has this check")
@@ -99,7 +105,8 @@ fn a_software_reduction_without_its_root_ends() {
 
 #[test]
 fn a_right_result_is_right_after_a_station_made_half_a_million_frames() {
-    let document = text(
+    // Every cycle of it without skipping would take long.
+    let document = crate::support::text(
         "family = \"armed\"\n[topology]\nkind = \"tree\"\nbranching = [2]\n[limits]\nmax_cycles = 2000000000\n[armed.engine]\n\
          timeouts_1024_cycles = [400, 400, 400, 400]\n[[armed.reduction]]\nop = \"int-sum\"\nrounds = 12\ncompute_cycles = 280000\n\
          [[armed.stranger]]\nend_point = 0\nreduction = \"r0\"\nwrong = \"vni\"\nevery_cycles = 11\nuntil_cycle = 3300000\n",
