@@ -1,187 +1,316 @@
-//! Traffic classes at the outputs of a switch: which class may ask for a channel, and which may use the link.
+//! Traffic classes at the outputs of a switch: whose packet gets a channel first, and whose flit the link.
 //!
 //! ```text
 //!   heads that ask for channels of output o:   class 0   class 7   class 0   class 7
-//!   what channel allocation sees of them:                class 7             class 7
+//!   channel allocation sees first                        class 7             class 7
+//!   and then, of what is left,                 class 0             class 0
 //! ```
 //!
-//! Of the packets that ask for channels of one output, channel allocation sees those of the highest class only; among
-//! them its arbiters decide, as without classes. After [`RouterCfg::class_bound`](super::RouterCfg) grants in a row
-//! past a packet of a lower class it sees those of lower classes only, until one of them has its grant.
+//! Both allocators serve one class after the other, the highest first: each class gets what those before it left free, and
+//! within a class the allocator decides as if there were no classes. So a packet of a high class that has a channel of its
+//! own shares neither its crossbar input nor its link with lower ones, and whatever a high class cannot use goes to a lower
+//! one in the same cycle.
 //!
-//! Where several packets hold channels of one output, switch allocation sees the flits of the highest class among those
-//! that have a credit. After as many flits in a row past one of a lower class, it sees those of lower classes until one
-//! has left *\[chosen: the same bound, counted in flits\]*. So a packet of a high class that has a channel of its own
-//! does not share the link.
+//! Classes compete for channels of outputs in channel allocation, and for outputs and crossbar inputs in switch allocation.
+//! Each of these counts its grants in a row past a request of a lower class. After [`RouterCfg::class_bound`](super::RouterCfg)
+//! of them requests of all lower classes come first, until one is served. The count is of packets at a channel, of flits at
+//! an output or a crossbar input; the bound is the same *\[chosen\]*.
+//!
+//! Of speculative requests, which are served after all others, higher classes go first too; nothing bounds that, for a
+//! packet speculates only until it has its channel.
 //!
 //! A packet that has its channel keeps it to its tail, whatever its class, and packets of one queue leave in order. So
 //! a head of a high class always waits for the packets before it in its own queue, and, where there is one channel, for
 //! the rest of the packet under way.
 //!
 //! For families whose packets have no classes ([`Tables::CLASSES`]) this code is not compiled.
-//!
-//! Limitations: if several channels are free at once, lower classes get theirs a cycle later than they could. A flit of
-//! a high class that loses its crossbar input to another output keeps flits of lower classes from its own output in
-//! that cycle.
 
+use super::PortSet;
 use super::tables::Tables;
-use super::unicast::{Here, bits};
+use super::unicast::{Here, bits, each};
+use super::vc_alloc::{allowed, number};
 
-/// What is known of the requests for an output.
+/// Where several classes may ask for the same: an output channel, an output or a crossbar input.
 #[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
-pub(super) struct Classes {
-    /// Highest and lowest class of this cycle's requests.
+struct Point {
+    /// Highest and lowest class of this cycle's requests; once they are served, the lowest of those that were not.
     highest: u8,
     lowest: u8,
-    /// Grants in a row past a packet of a lower class.
+    /// Whether requests below the highest class come first in this cycle.
+    due: bool,
+    /// Grants in a row past a request of a lower class.
     passed_q: u8,
 }
 
-impl Classes {
-    /// Whether a request is kept back in this cycle.
-    fn keeps_back(self, class: u8, bound: u8) -> bool {
-        let lower_first = bound > 0 && self.passed_q >= bound && self.lowest < self.highest;
-        (class < self.highest) != lower_first
+impl Point {
+    /// There are no requests yet.
+    fn clear(&mut self) {
+        (self.highest, self.lowest) = (0, u8::MAX);
     }
 
-    /// A request of this class was granted.
-    fn granted(&mut self, class: u8) {
-        let past = class == self.highest && self.lowest < self.highest;
-        self.passed_q = if past { self.passed_q.saturating_add(1) } else { 0 };
+    fn ask(&mut self, class: u8) {
+        (self.highest, self.lowest) = (self.highest.max(class), self.lowest.min(class));
     }
+
+    /// All requests of the cycle are known.
+    fn judge(&mut self, bound: u8) {
+        self.due = bound > 0 && self.passed_q >= bound && self.lowest < self.highest;
+    }
+
+    fn promotes(self, class: u8) -> bool {
+        self.due && class < self.highest
+    }
+
+    /// A request of this class was served at this level, and those that were not have asked again.
+    fn served(&mut self, class: u8, level: u8) {
+        let past = class > self.lowest && self.lowest < u8::MAX;
+        let in_turn = self.due && level == PROMOTED;
+        self.passed_q = if past && !in_turn { self.passed_q.saturating_add(1) } else { 0 };
+    }
+}
+
+/// Levels are served from the highest down: those that are promoted, then each class, then those that cannot be served.
+const PROMOTED: u8 = 31;
+const CANNOT: u8 = 0;
+
+fn level_of(class: u8, promoted: bool) -> u8 {
+    debug_assert!(class + 1 < PROMOTED, "class {class}");
+    if promoted { PROMOTED } else { class + 1 }
+}
+
+/// The levels that a set has, the highest first.
+fn descending(levels: u32) -> impl Iterator<Item = u8> {
+    (0..=PROMOTED).rev().filter(move |level| levels >> level & 1 == 1)
+}
+
+/// A packet at the head of a queue.
+#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
+struct Packet {
+    class: u8,
+    /// When it is served in this cycle.
+    level: u8,
+    /// Flits in its queue at the start of the cycle.
+    flits: u16,
 }
 
 /// What the allocators of all switches know of classes; nothing where packets have none.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct ClassRegisters {
-    /// Per output port: what is known of the packets that ask for its channels.
-    asking: Vec<Classes>,
-    /// Per output port: what is known of the flits that could leave by it.
-    ports: Vec<Classes>,
-    /// Per queue: the class of the packet that holds a channel, and how many flits stood there when the cycle began.
-    queues: Vec<(u8, u16)>,
+    /// Per channel of an output port.
+    channels: Vec<Point>,
+    /// Per output port.
+    outputs: Vec<Point>,
+    /// Per crossbar input, at the number of its first queue.
+    inputs: Vec<Point>,
+    /// Per queue.
+    queues: Vec<Packet>,
 }
 
 impl ClassRegisters {
     /// For a number of ports, each with `1 << vc_shift` queues.
     pub fn new(classes: bool, ports: usize, vc_shift: u32) -> ClassRegisters {
-        let count = if classes { ports } else { 0 };
-        let ports = vec![Classes::default(); count];
-        ClassRegisters { asking: ports.clone(), ports, queues: vec![(0, 0); count << vc_shift] }
+        let (ports, queues) = if classes { (ports, ports << vc_shift) } else { (0, 0) };
+        let points = |count| vec![Point::default(); count];
+        ClassRegisters {
+            channels: points(queues),
+            outputs: points(ports),
+            inputs: points(queues),
+            queues: vec![Packet::default(); queues],
+        }
     }
+}
+
+/// The numbers of all queues whose bit is set.
+fn all(words: &[u64]) -> impl Iterator<Item = usize> + '_ {
+    (0..words.len()).flat_map(|w| bits(words, w))
 }
 
 /// The class of the packet at the head of a queue.
 fn class<T: Tables<W>, const W: usize>(here: &Here<'_, W>, tables: &T, local: usize) -> u8 {
-    let channel = (local & ((1 << here.flow.vc_shift) - 1)) as u8 - here.flow.vcs.set;
+    let channel = here.vc(local) as u8 - here.flow.vcs.set;
     tables.class(channel, &here.flow.pool[here.inputs[local].head as usize].flit)
 }
 
-fn of<'a, const W: usize>(here: &'a mut Here<'_, W>, local: usize) -> &'a mut Classes {
-    let at = here.base as usize + usize::from(here.inputs[local].out_port);
-    &mut here.arbiters.classes.asking[at]
+fn packet<'a, const W: usize>(here: &'a mut Here<'_, W>, local: usize) -> &'a mut Packet {
+    &mut here.arbiters.classes.queues[here.first_queue + local]
 }
 
-/// Moves out of `routed`, words of bits of queues that ask for a channel, to `kept` those that are kept back in this cycle.
-pub(super) fn keep_back<T: Tables<W>, const W: usize>(
+/// The channels that a queue asks for.
+fn each_channel<const W: usize>(here: &mut Here<'_, W>, local: usize, mut of: impl FnMut(&mut Point, &mut Packet)) {
+    let first = here.first_queue + number(here, here.inputs[local].out_port, 0);
+    let channels = allowed(here, local) & !(u32::MAX << here.flow.vcs.unicast);
+    let packet = here.first_queue + local;
+    let classes = &mut here.arbiters.classes;
+    for channel in each(u64::from(channels)) {
+        of(&mut classes.channels[first + channel], &mut classes.queues[packet]);
+    }
+}
+
+/// Channel allocation among `asking`, words of bits of queues: `serve` sees one level of them after the other, in `seen`.
+pub(super) fn allocate_channels<T: Tables<W>, const W: usize>(
     here: &mut Here<'_, W>,
     tables: &T,
-    routed: &mut [u64],
-    kept: &mut [u64],
+    asking: &[u64],
+    seen: &mut [u64],
+    mut serve: impl FnMut(&mut Here<'_, W>, &[u64]),
 ) {
-    kept.fill(0);
-    for w in 0..routed.len() {
-        for local in bits(routed, w) {
-            let of = of(here, local);
-            (of.highest, of.lowest) = (0, u8::MAX);
-        }
-    }
-    for w in 0..routed.len() {
-        for local in bits(routed, w) {
-            let class = class(here, tables, local);
-            let of = of(here, local);
-            (of.highest, of.lowest) = (of.highest.max(class), of.lowest.min(class));
-        }
-    }
     let bound = here.router.class_bound;
-    for w in 0..routed.len() {
-        for local in bits(routed, w) {
-            let class = class(here, tables, local);
-            if of(here, local).keeps_back(class, bound) {
-                routed[w] &= !(1 << (local & 63));
-                kept[w] |= 1 << (local & 63);
-            }
+    for local in all(asking) {
+        packet(here, local).class = class(here, tables, local);
+        each_channel(here, local, |point, _| point.clear());
+    }
+    all(asking).for_each(|local| each_channel(here, local, |point, packet| point.ask(packet.class)));
+    let mut levels = 0u32;
+    for local in all(asking) {
+        let mut promoted = false;
+        each_channel(here, local, |point, packet| {
+            point.judge(bound);
+            promoted |= point.promotes(packet.class);
+        });
+        let packet = packet(here, local);
+        packet.level = level_of(packet.class, promoted);
+        levels |= 1 << packet.level;
+    }
+    for level in descending(levels) {
+        pick(here, asking, seen, |here, local| packet(here, local).level == level);
+        serve(here, seen);
+    }
+    // What is left asks again: it is those that the others went past.
+    all(asking).for_each(|local| each_channel(here, local, |point, _| point.clear()));
+    for local in all(asking) {
+        if !has_channel(here, local) {
+            each_channel(here, local, |point, packet| point.ask(packet.class));
+        }
+    }
+    for local in all(asking) {
+        if !has_channel(here, local) {
+            continue;
+        }
+        let (out, vc) = (here.inputs[local].out_port, here.inputs[local].state.out_vc());
+        let at = here.first_queue + number(here, out, 0) - usize::from(here.flow.vcs.set) + usize::from(vc);
+        let ClassRegisters { channels, queues, .. } = &mut here.arbiters.classes;
+        let packet = queues[here.first_queue + local];
+        channels[at].served(packet.class, packet.level);
+    }
+}
+
+fn has_channel<const W: usize>(here: &Here<'_, W>, local: usize) -> bool {
+    here.masks[local >> 6].active >> (local & 63) & 1 == 1
+}
+
+/// Those of `asking` that are wanted.
+fn pick<const W: usize>(
+    here: &mut Here<'_, W>,
+    asking: &[u64],
+    seen: &mut [u64],
+    mut is_wanted: impl FnMut(&mut Here<'_, W>, usize) -> bool,
+) {
+    seen.fill(0);
+    for local in all(asking) {
+        if is_wanted(here, local) {
+            seen[local >> 6] |= 1 << (local & 63);
         }
     }
 }
 
-/// Counts what channel allocation granted of what it saw: queues of `seen` that hold a channel now.
-pub(super) fn count<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, tables: &T, seen: &[u64]) {
-    for (w, seen) in seen.iter().enumerate() {
-        let granted = [seen & here.masks[w].active];
-        for bit in bits(&granted, 0) {
-            let local = w << 6 | bit;
-            let class = class(here, tables, local);
-            of(here, local).granted(class);
-            let queue = here.first_queue + local;
-            here.arbiters.classes.queues[queue].0 = class;
-        }
-    }
-}
-
-/// Whether a queue that holds a channel has a flit and a credit.
+/// Whether the flit at the head of a queue that holds a channel could leave if nobody competed.
 fn could_leave<const W: usize>(here: &Here<'_, W>, local: usize) -> bool {
     let queue = &here.inputs[local];
-    here.gate(usize::from(queue.out_port)).credit >> queue.state.out_vc() & 1 == 1
+    let out = queue.out_port;
+    here.gate(usize::from(out)).credit >> queue.state.out_vc() & 1 == 1
+        && !here.taken_in.contains((local >> here.shift()) as u16)
+        && !here.taken_out.contains(out)
+        && here.flow.is_free(here.base + u32::from(out)).is_ok()
 }
 
-/// Moves out of `active`, words of bits of queues that hold a channel, to `kept` those whose flit is kept back in this cycle.
-pub(super) fn keep_flits_back<const W: usize>(here: &mut Here<'_, W>, active: &mut [u64], kept: &mut [u64]) {
-    kept.fill(0);
-    let (base, first, bound) = (here.base as usize, here.first_queue, here.router.class_bound);
-    for w in 0..active.len() {
-        for local in bits(active, w) {
-            let input = &here.inputs[local];
-            let out = base + usize::from(input.out_port);
-            here.arbiters.classes.queues[first + local].1 = input.len;
-            let of = &mut here.arbiters.classes.ports[out];
-            (of.highest, of.lowest) = (0, u8::MAX);
-        }
+/// Whether a flit of a queue has left in this cycle.
+fn has_left<const W: usize>(here: &Here<'_, W>, local: usize) -> bool {
+    here.inputs[local].len < here.arbiters.classes.queues[here.first_queue + local].flits
+}
+
+/// The output and the crossbar input that the flit of a queue needs.
+fn both<const W: usize>(here: &mut Here<'_, W>, local: usize, mut of: impl FnMut(&mut Point, Packet)) {
+    let output = here.base as usize + usize::from(here.inputs[local].out_port);
+    let port = local >> here.shift() << here.shift();
+    let input = here.first_queue + port + usize::from(here.vc(local)) % usize::from(here.router.input_speedup);
+    let ClassRegisters { outputs, inputs, queues, .. } = &mut here.arbiters.classes;
+    let packet = queues[here.first_queue + local];
+    of(&mut outputs[output], packet);
+    of(&mut inputs[input], packet);
+}
+
+/// Switch allocation among `asking`, queues that hold a channel: `serve` sees one level of them after the other, in `seen`,
+/// without those whose output or crossbar input is taken by then.
+pub(super) fn allocate_crossings<const W: usize>(
+    here: &mut Here<'_, W>,
+    asking: &[u64],
+    seen: &mut [u64],
+    mut serve: impl FnMut(&mut Here<'_, W>, &[u64]),
+) {
+    let bound = here.router.class_bound;
+    for local in all(asking) {
+        packet(here, local).flits = here.inputs[local].len;
+        packet(here, local).level = if could_leave(here, local) { level_of(0, false) } else { CANNOT };
+        both(here, local, |point, _| point.clear());
     }
-    for w in 0..active.len() {
-        for local in bits(active, w) {
-            if could_leave(here, local) {
-                let out = base + usize::from(here.inputs[local].out_port);
-                let ClassRegisters { ports, queues, .. } = &mut here.arbiters.classes;
-                let (of, class) = (&mut ports[out], queues[first + local].0);
-                (of.highest, of.lowest) = (of.highest.max(class), of.lowest.min(class));
+    let asks = |point: &mut Point, packet: Packet| {
+        if packet.level != CANNOT {
+            point.ask(packet.class);
+        }
+    };
+    all(asking).for_each(|local| both(here, local, asks));
+    let mut levels = 0u32;
+    for local in all(asking) {
+        let mut promoted = false;
+        both(here, local, |point, packet| {
+            point.judge(bound);
+            promoted |= point.promotes(packet.class);
+        });
+        let packet = packet(here, local);
+        if packet.level != CANNOT {
+            packet.level = level_of(packet.class, promoted);
+        }
+        levels |= 1 << packet.level;
+    }
+    let (mut inputs, mut outputs): (PortSet<W>, PortSet<W>) = (PortSet::EMPTY, PortSet::EMPTY);
+    for level in descending(levels) {
+        pick(here, asking, seen, |here, local| {
+            packet(here, local).level == level
+                && !inputs.contains(here.scratch.passages[local])
+                && !outputs.contains(here.inputs[local].out_port)
+        });
+        serve(here, seen);
+        for local in all(seen) {
+            if has_left(here, local) {
+                inputs.insert(here.scratch.passages[local]);
+                outputs.insert(here.inputs[local].out_port);
             }
         }
     }
-    for w in 0..active.len() {
-        for local in bits(active, w) {
-            let out = base + usize::from(here.inputs[local].out_port);
-            let ClassRegisters { ports, queues, .. } = &here.arbiters.classes;
-            if could_leave(here, local) && ports[out].keeps_back(queues[first + local].0, bound) {
-                active[w] &= !(1 << (local & 63));
-                kept[w] |= 1 << (local & 63);
-            }
+    all(asking).for_each(|local| both(here, local, |point, _| point.clear()));
+    for local in all(asking) {
+        if !has_left(here, local) {
+            both(here, local, asks);
+        }
+    }
+    for local in all(asking) {
+        if has_left(here, local) {
+            both(here, local, |point, packet| point.served(packet.class, packet.level));
         }
     }
 }
 
-/// Counts the flits that left, of the queues that switch allocation saw.
-pub(super) fn count_flits<const W: usize>(here: &mut Here<'_, W>, seen: &[u64]) {
-    for w in 0..seen.len() {
-        for local in bits(seen, w) {
-            let input = &here.inputs[local];
-            let out = here.base as usize + usize::from(input.out_port);
-            let ClassRegisters { ports, queues, .. } = &mut here.arbiters.classes;
-            let (class, before) = queues[here.first_queue + local];
-            if input.len < before {
-                ports[out].granted(class);
-            }
-        }
+/// The speculative requests of a cycle, the highest class first.
+pub(super) fn speculate<const W: usize>(
+    here: &mut Here<'_, W>,
+    asking: &[u64],
+    seen: &mut [u64],
+    mut serve: impl FnMut(&mut Here<'_, W>, &[u64]),
+) {
+    let levels = all(asking).fold(0u32, |levels, local| levels | 1 << packet(here, local).class);
+    for class in descending(levels) {
+        pick(here, asking, seen, |here, local| packet(here, local).class == class);
+        serve(here, seen);
     }
 }
 
@@ -191,14 +320,26 @@ mod tests {
 
     #[test]
     fn the_highest_class_goes_first_and_the_others_wait_no_longer_than_the_bound() {
-        for bound in [0u8, 1, 3, 255] {
-            let mut output = Classes { highest: 7, lowest: 2, passed_q: 0 };
+        for bound in [0u8, 1, 3, 254] {
+            let mut output = Point::default();
             let mut order = Vec::new();
             for _ in 0..600 {
-                // Classes 2, 5 and 7 ask all the time, and one of those that are seen is served.
-                let seen: Vec<u8> = [5, 2, 7].into_iter().filter(|&class| !output.keeps_back(class, bound)).collect();
-                output.granted(seen[0]);
-                order.push(seen[0]);
+                // Classes 2, 5 and 7 ask all the time, and the first of those of the highest level is served.
+                let all = [5, 2, 7];
+                output.clear();
+                for class in all {
+                    output.ask(class);
+                }
+                output.judge(bound);
+                let levels = all.map(|class| level_of(class, output.promotes(class)));
+                let first = *levels.iter().max().unwrap();
+                let served = all[levels.iter().position(|&level| level == first).unwrap()];
+                output.clear();
+                for class in all.into_iter().filter(|&class| class != served) {
+                    output.ask(class);
+                }
+                output.served(served, first);
+                order.push(served);
             }
             let first = order.iter().position(|&class| class < 7);
             assert_eq!(first, (bound > 0).then_some(usize::from(bound)), "bound {bound}");
@@ -208,10 +349,14 @@ mod tests {
     }
 
     #[test]
-    fn one_class_is_never_kept_back() {
-        let mut output = Classes { highest: 3, lowest: 3, passed_q: 9 };
-        assert!(!output.keeps_back(3, 2));
-        output.granted(3);
+    fn one_class_is_never_promoted() {
+        let mut output = Point { passed_q: 9, ..Point::default() };
+        output.clear();
+        output.ask(3);
+        output.judge(2);
+        assert!(!output.promotes(3));
+        output.clear();
+        output.served(3, level_of(3, false));
         assert_eq!(output.passed_q, 0, "it went past nobody");
     }
 }

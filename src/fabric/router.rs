@@ -87,8 +87,8 @@ pub struct RouterCfg {
     pub wait_for_tail_credit: bool,
     /// Whether packets bid for the crossbar before they hold a channel.
     pub speculative: bool,
-    /// Packets in a row that may take a channel of an output past one of a lower class, where packets have classes; 0: any
-    /// number, so that the lowest class may wait for ever.
+    /// Where packets have classes: packets in a row that may take a channel past one of a lower class. Flits in a row that may
+    /// take an output or a crossbar input are as many. 0: any number, so that the lowest class may wait for ever.
     pub class_bound: u8,
 }
 

@@ -232,8 +232,8 @@ pub(super) struct Scratch<const W: usize> {
     pub fresh: Vec<u64>,
     pub routed: Vec<u64>,
     pub active: Vec<u64>,
-    /// Those that classes keep back in this cycle, of `routed` and of `active`.
-    pub kept_back: [Vec<u64>; 2],
+    /// Those of one class, while allocators serve class by class.
+    pub seen: Vec<u64>,
     /// Per output: the words of queue bits of those that want a channel there.
     pub want: Vec<u64>,
     /// Per queue: channels that offered themselves or were picked.
@@ -359,7 +359,7 @@ impl<const W: usize> Scratch<W> {
             fresh: vec![0; words],
             routed: vec![0; words],
             active: vec![0; words],
-            kept_back: [vec![0; words], vec![0; words]],
+            seen: vec![0; words],
             want: vec![0; words * widest],
             offers: vec![0; widest << vc_shift],
             channels: vec![PortSet::EMPTY; widest * speedup],

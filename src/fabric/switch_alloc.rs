@@ -23,33 +23,34 @@ use super::wires::{CHECKED, Phase, State, WATCHED};
 use super::{PortSet, SwitchAllocator};
 use watershed_kernel::Wake;
 
-/// Serves every queue that can send.
-pub(super) fn serve_words<const W: usize>(here: &mut Here<'_, W>) {
+/// Serves those queues of `active` that can send. Their crossbar inputs are `taken` then.
+pub(super) fn serve_words<const W: usize>(here: &mut Here<'_, W>, active: &[u64], taken: &mut PortSet<W>) {
     let mut passages: PortSet<W> = PortSet::EMPTY;
     for w in 0..here.words() {
-        for local in bits(&here.scratch.active, w) {
+        for local in bits(active, w) {
             if can_send(here, local) {
                 enter(here, &mut passages, local);
             }
         }
     }
-    let mut taken: PortSet<W> = PortSet::EMPTY;
     if !passages.is_empty() {
-        allocate(here, passages, &mut taken, false);
+        allocate(here, passages, taken, false);
     }
-    if here.router.speculative {
-        let mut passages: PortSet<W> = PortSet::EMPTY;
-        for w in 0..here.words() {
-            for local in bits(&here.scratch.routed, w) {
-                let out = here.inputs[local].out_port;
-                if !taken.contains(passage(here, local)) && is_open(here, local, out) {
-                    enter(here, &mut passages, local);
-                }
+}
+
+/// Serves the speculative requests of packets that asked for a channel in this cycle, on what is not taken.
+pub(super) fn speculate<const W: usize>(here: &mut Here<'_, W>, routed: &[u64], taken: &mut PortSet<W>) {
+    let mut passages: PortSet<W> = PortSet::EMPTY;
+    for w in 0..here.words() {
+        for local in bits(routed, w) {
+            let out = here.inputs[local].out_port;
+            if !taken.contains(passage(here, local)) && is_open(here, local, out) {
+                enter(here, &mut passages, local);
             }
         }
-        if !passages.is_empty() {
-            allocate(here, passages, &mut taken, true);
-        }
+    }
+    if !passages.is_empty() {
+        allocate(here, passages, taken, true);
     }
 }
 

@@ -38,8 +38,7 @@ pub trait Tables<const W: usize> {
     /// is its head flit, or the last one of [`Tables::route_flits`].
     fn unicast(&self, at: &At<'_>, flit: &Flit) -> Route;
 
-    /// Whether point-to-point packets have classes that channel allocation looks at: of those that ask for channels of one
-    /// output, the highest class goes first.
+    /// Whether point-to-point packets have classes that channel and switch allocation look at: the highest class goes first.
     const CLASSES: bool = false;
 
     /// The class of a point-to-point packet, by its channel, counted from the first one, and its head flit; a higher one goes first.

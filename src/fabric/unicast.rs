@@ -18,7 +18,7 @@
 //! | unit | where |
 //! |---|---|
 //! | RC | [`Tables::unicast`]: one output port and the channels that may be used there |
-//! | VA | [`vc_alloc`]; where packets have classes, `class` says first which of them it sees |
+//! | VA | [`vc_alloc`]; where packets have classes, it serves one after the other (`class`) |
 //! | SA | [`switch_alloc`], with classes as in VA; outputs and inputs that set-routed packets took in this cycle are not available |
 
 use super::network::SwitchCfg;
@@ -228,44 +228,42 @@ fn serve_words<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, tables: &T)
             look_again(here, w, here.scratch.routed[w]);
         }
     }
-    if T::CLASSES && any_routed != 0 {
-        // A packet that a higher class kept from its channel counts as waiting for a channel.
-        for w in 0..here.words() {
-            here.scratch.routed[w] |= here.scratch.kept_back[0][w];
-        }
-    }
     note_waits(here);
 }
 
-/// VA, which sees what classes let it see: of `routed`, that is left.
+/// VA of the packets of `routed`, class by class where they have classes.
 fn allocate_channels<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, tables: &T) {
-    if !T::CLASSES {
-        return vc_alloc::serve_words(here);
-    }
+    let (routed, mut seen) = (take(&mut here.scratch.routed), take(&mut here.scratch.seen));
     let words = here.words();
-    let (mut seen, mut kept) = (take(&mut here.scratch.routed), take(&mut here.scratch.kept_back[0]));
-    class::keep_back(here, tables, &mut seen[..words], &mut kept[..words]);
-    here.scratch.routed = seen;
-    vc_alloc::serve_words(here);
-    let seen = take(&mut here.scratch.routed);
-    class::count(here, tables, &seen[..words]);
-    (here.scratch.routed, here.scratch.kept_back[0]) = (seen, kept);
+    if T::CLASSES {
+        class::allocate_channels(here, tables, &routed[..words], &mut seen[..words], vc_alloc::serve_words);
+    } else {
+        vc_alloc::serve_words(here, &routed[..words]);
+    }
+    (here.scratch.routed, here.scratch.seen) = (routed, seen);
 }
 
-/// SA, which sees what classes let it see; `active` is afterwards what it was.
+/// SA of the queues of `active`, and speculatively of those of `routed`, class by class where packets have classes.
 fn allocate_switch<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>) {
-    if !T::CLASSES {
-        return switch_alloc::serve_words(here);
-    }
+    let (active, routed) = (take(&mut here.scratch.active), take(&mut here.scratch.routed));
+    let mut seen = take(&mut here.scratch.seen);
     let words = here.words();
-    let (mut seen, mut kept) = (take(&mut here.scratch.active), take(&mut here.scratch.kept_back[1]));
-    class::keep_flits_back(here, &mut seen[..words], &mut kept[..words]);
-    here.scratch.active = seen;
-    switch_alloc::serve_words(here);
-    let mut seen = take(&mut here.scratch.active);
-    class::count_flits(here, &seen[..words]);
-    seen.iter_mut().zip(&kept[..words]).for_each(|(word, kept)| *word |= kept);
-    (here.scratch.active, here.scratch.kept_back[1]) = (seen, kept);
+    let speculative = here.router.speculative;
+    let mut taken = PortSet::EMPTY;
+    if T::CLASSES {
+        let serve = |here: &mut Here<'_, W>, active: &[u64]| switch_alloc::serve_words(here, active, &mut taken);
+        class::allocate_crossings(here, &active[..words], &mut seen[..words], serve);
+        if speculative {
+            let serve = |here: &mut Here<'_, W>, routed: &[u64]| switch_alloc::speculate(here, routed, &mut taken);
+            class::speculate(here, &routed[..words], &mut seen[..words], serve);
+        }
+    } else {
+        switch_alloc::serve_words(here, &active[..words], &mut taken);
+        if speculative {
+            switch_alloc::speculate(here, &routed[..words], &mut taken);
+        }
+    }
+    (here.scratch.active, here.scratch.routed, here.scratch.seen) = (active, routed, seen);
 }
 
 /// What the packets wait for that are still there, of those words of this cycle.
@@ -339,10 +337,8 @@ fn serve_word<const LOOK: u8, T: Tables<W>, const W: usize>(here: &mut Here<'_, 
     }
     if routed != 0 {
         if T::CLASSES {
-            let mut seen = [routed];
-            class::keep_back(here, tables, &mut seen, &mut [0]);
-            vc_alloc::serve_word::<LOOK, W>(here, seen[0]);
-            class::count(here, tables, &seen);
+            let serve = |here: &mut Here<'_, W>, seen: &[u64]| vc_alloc::serve_word::<LOOK, W>(here, seen[0]);
+            class::allocate_channels(here, tables, &[routed], &mut [0], serve);
         } else {
             vc_alloc::serve_word::<LOOK, W>(here, routed);
         }
@@ -352,10 +348,8 @@ fn serve_word<const LOOK: u8, T: Tables<W>, const W: usize>(here: &mut Here<'_, 
     }
     if active != 0 {
         if T::CLASSES {
-            let mut seen = [active];
-            class::keep_flits_back(here, &mut seen, &mut [0]);
-            switch_alloc::serve_word::<LOOK, W>(here, seen[0]);
-            class::count_flits(here, &seen);
+            let serve = |here: &mut Here<'_, W>, seen: &[u64]| switch_alloc::serve_word::<LOOK, W>(here, seen[0]);
+            class::allocate_crossings(here, &[active], &mut [0], serve);
         } else {
             switch_alloc::serve_word::<LOOK, W>(here, active);
         }

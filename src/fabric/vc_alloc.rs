@@ -18,12 +18,12 @@ use super::unicast::{Here, bits, each};
 use super::wires::{AGAIN, State, WATCHED};
 use super::{PortSet, VcAllocator};
 
-/// Serves every packet that has a route and no channel.
-pub(super) fn serve_words<const W: usize>(here: &mut Here<'_, W>) {
+/// Serves packets that have a route and no channel: `routed` has their bits.
+pub(super) fn serve_words<const W: usize>(here: &mut Here<'_, W>, routed: &[u64]) {
     let words = here.words();
     let mut wanted: PortSet<W> = PortSet::EMPTY;
     for w in 0..words {
-        for local in bits(&here.scratch.routed, w) {
+        for local in bits(routed, w) {
             let out = here.inputs[local].out_port;
             let row = usize::from(out) * words;
             if !wanted.contains(out) {
@@ -113,13 +113,13 @@ fn free_channels<const W: usize>(here: &Here<'_, W>, out: usize) -> u32 {
 
 /// What a requester may use.
 #[inline]
-fn allowed<const W: usize>(here: &Here<'_, W>, local: usize) -> u32 {
+pub(super) fn allowed<const W: usize>(here: &Here<'_, W>, local: usize) -> u32 {
     here.flow.pool[here.inputs[local].head as usize].allowed & !AGAIN
 }
 
 /// The number, within the switch, of channel `channel` (from the first point-to-point channel on) of an output.
 #[inline]
-fn number<const W: usize>(here: &Here<'_, W>, out: u16, channel: u32) -> usize {
+pub(super) fn number<const W: usize>(here: &Here<'_, W>, out: u16, channel: u32) -> usize {
     (usize::from(out) << here.shift()) + usize::from(here.flow.vcs.set) + channel as usize
 }
 

@@ -5,6 +5,7 @@
 //! Random tests print their seed in the message of a failure; `WATERSHED_SEED` sets another one.
 
 mod arbiters_share;
+mod classes_go_first;
 mod deadlock_is_named;
 mod engine_behind_port;
 mod engine_in_wire;

@@ -70,8 +70,8 @@ pub struct EngineFile {
     /// cycles apart or more, so that neither choice costs a cycle there.
     pub hazard: HazardFile,
     /// Frames in a row that may go past an older one of a lower traffic class, in an engine's inbox and output queue; then the
-    /// oldest goes. At a port of a switch: frames in a row that may take the output past one of a lower class. 0: any number,
-    /// so that the lowest class may wait for ever.
+    /// oldest goes. In a switch: packets in a row that may take a channel past one of a lower class. Flits in a row at an output
+    /// or a crossbar input are as many. 0: any number, so that the lowest class may wait for ever.
     #[serde(skip_serializing_if = "is_usual_bound")]
     #[schemars(range(min = 0, max = 255))]
     pub priority_bound: u32,
