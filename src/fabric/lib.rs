@@ -26,6 +26,7 @@
 //! | [`stage_waves`] | the stage registers of engines in waves |
 //! | [`network`](Network) | the loop that clocks it all, waves, the watchdog's view |
 //! | [`simulation`](Simulation) | the interface of a run to a system of any family |
+//! | `situation` | [what decides how a system goes on](Situation), for searches |
 //! | [`division`](Parts) | a system in parts: for threads, and for the cache |
 //! | [`exchange`] | what passes between processes that evaluate a system together |
 //! | `ranks` | steps of a system in parts, within a process and among several |
@@ -61,6 +62,7 @@ pub mod replay;
 mod router;
 pub mod routing;
 mod simulation;
+mod situation;
 mod span;
 pub mod stage_waves;
 mod switch;
@@ -91,6 +93,7 @@ pub use ports::LinkCount;
 pub use portset::PortSet;
 pub use router::{RouterCfg, SwitchAllocator, VcAllocator};
 pub use simulation::Simulation;
+pub use situation::{Places, Situation};
 pub use switch::Pipeline;
 pub use tables::{At, Route, Shares, Tables};
 pub use waits::{Cause, HeadWaits, WaitCycles};

@@ -150,7 +150,7 @@ state!([T: State, J: State, B: State, E: State, const W: usize] Network<T, J, B,
 /// What one thread evaluates: wires, switches with their engines, end points.
 pub(super) struct Part<J, B, E, const W: usize> {
     pub(super) wires: Wires,
-    arbiters: Arbiters<W>,
+    pub(super) arbiters: Arbiters<W>,
     forks: Forks,
     scratch: Scratch<W>,
     pub(super) joins: Arena<J>,

@@ -6,6 +6,7 @@
 
 mod arbiters_share;
 mod classes_go_first;
+mod credits_are_searched;
 mod deadlock_is_named;
 mod engine_behind_port;
 mod engine_in_wire;
