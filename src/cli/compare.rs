@@ -32,11 +32,11 @@ is NAME and NAME#2, so that it can be compared with itself, changed.
 Examples:
   watershed compare face-off-piuma face-off-armed face-off-pbv face-off-hosts -o face-off.html
   watershed compare hosts-die:network hosts-die:ring hosts-die:rabenseifner
-  watershed compare face-off-piuma face-off-hosts:ring --set 'topology.size=[8,8]' --orders 0 --no-dead
+  watershed compare face-off-piuma face-off-hosts:ring --set 'topology.size=[8,8]' --no-dead
   watershed compare allreduce-die allreduce-die --set 'allreduce-die#2:switch.ceng.stages=6'
   watershed compare barrier-die barrier-tree --anyway
-  watershed compare --engines piuma,armed,pbv,software,software:ring --topology mesh,torus,dragonfly,mine.toml
-  watershed compare --engines piuma,software --topology fat-tree --end-points 64 --elements 1..64k -o page.html
+  watershed compare --engines piuma,armed,pbv,software:ring --topology mesh,torus,mine.toml
+  watershed compare --engines piuma,software --topology fat-tree --elements 1..64k -o page.html
 
 Exit status:
   0  all undisturbed runs ended with their checks passed

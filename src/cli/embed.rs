@@ -17,7 +17,7 @@ Examples:
   watershed embed allreduce-die
   watershed embed fig3-node --registers
   watershed embed allreduce-die --svg tree.svg --out out
-  watershed embed fig3-node --save tree.toml      edit it; `piuma.embedding = \"tree.toml\"` in a [[job]] loads it
+  watershed embed fig3-node --save tree.toml   for `embedding` of a [[job]]
 
 Exit status:
   0  the embeddings are legal

@@ -9,6 +9,7 @@ use clap::Args;
 use super::{Exit, complain, output, print, progress};
 use watershed_scenario::expr::Expr;
 use watershed_study::fuzz::{Came, Case, FAMILIES, Judge, shrunk, try_out};
+use watershed_study::sweep::store::shell_word;
 
 /// Run random scenarios of a family; the first that fails is cut down to the smallest that still does, and written.
 #[derive(Debug, Args)]
@@ -20,6 +21,7 @@ Armed processes are given time-outs of some thousand cycles, so that idle cycles
 Examples:
   watershed fuzz piuma --seed 1 --runs 100
   watershed fuzz software --seed 7 --runs 50 --out out
+  watershed fuzz fabric --runs 20
   watershed fuzz armed --runs 200 --fail-if 'cycles > 2000' --out out
 
 Exit status:
@@ -27,7 +29,7 @@ Exit status:
   1  one did: its smallest form is in fuzz-FAMILY-SEED-RUN.toml, or it was stopped (Ctrl-C, SIGTERM, SIGHUP)
   2  the command line is wrong, or the file cannot be written")]
 pub(super) struct Arguments {
-    /// Family: piuma, armed, pbv or software
+    /// Family: piuma, armed, pbv, software, or fabric, which is traffic alone
     #[arg(value_name = "FAMILY", value_parser = clap::builder::PossibleValuesParser::new(FAMILIES))]
     family: String,
     /// Draw scenarios with this seed
@@ -97,8 +99,15 @@ fn execute(arguments: &Arguments) -> Result<Exit, String> {
         }
         let Some((case, failure, tried)) = small else { continue };
         let path = arguments.out.join(format!("fuzz-{family}-{seed}-{run}.toml"));
-        let text =
-            format!("# {}: {}\n{}", failure.kind, failure.detail.lines().next().unwrap_or_default(), case.text());
+        let flags = if failure.flags.is_empty() { String::new() } else { format!(" {}", failure.flags) };
+        let again = format!("watershed run {}{flags}", shell_word(&path.display().to_string()));
+        let mut find = format!("watershed fuzz {family} --seed {seed} --first {run} --runs 1");
+        if let Some(condition) = unless {
+            let _ = write!(find, " --fail-if {}", shell_word(&condition.to_string()));
+        }
+        let detail = failure.detail.lines().next().filter(|detail| !detail.is_empty());
+        let detail = detail.map_or_else(String::new, |detail| format!(": {detail}"));
+        let text = format!("# {}{detail}\n# {again}\n# {find}\n\n{}", failure.kind, case.text());
         let _claims = output::claim(&[("--out", path.clone())], &[])?;
         output::write(&path, text)?;
         let mut out = summary(passed, &refused);
@@ -108,12 +117,8 @@ fn execute(arguments: &Arguments) -> Result<Exit, String> {
         }
         let _ = writeln!(out, "smallest       {} (after {tried} tries)\n", path.display());
         let _ = writeln!(out, "{}", case.text());
-        let flags = if failure.flags.is_empty() { String::new() } else { format!(" {}", failure.flags) };
-        let _ = writeln!(out, "run it again   watershed run {}{flags}", path.display());
-        let _ = write!(out, "find it again  watershed fuzz {family} --seed {seed} --first {run} --runs 1");
-        if let Some(condition) = unless {
-            let _ = write!(out, " --fail-if '{condition}'");
-        }
+        let _ = writeln!(out, "run it again   {again}");
+        let _ = write!(out, "find it again  {find}");
         print(&out);
         return Ok(Exit::Failed);
     }

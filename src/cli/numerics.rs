@@ -19,7 +19,7 @@ and with software. Orders: as given, reversed, by value, by size, and --orders d
 place of the result, against the exact value.
 
 Examples:
-  watershed numerics --type f64 1e16. +1 -1e16. +1
+  watershed numerics --type f64 1.0e16 +1 -1.0e16 +1
   watershed numerics --type f64 --random 16 --svg out/heat.svg --csv out/cells.csv
   watershed numerics --op prod --type f32 --random 8 --orders 20 --json
   watershed numerics --type f64 --input operands.json
@@ -37,7 +37,7 @@ pub(super) struct Arguments {
     /// Read the operands from this file, or from the standard input for -, as `reduce` does
     #[arg(long, value_name = "FILE", conflicts_with = "operands")]
     input: Option<PathBuf>,
-    /// Draw N random operands: numbers of widely different sizes and both signs
+    /// Draw N random operands of both signs, whose sizes differ by at most the bits of a significand
     #[arg(long, value_name = "N", conflicts_with_all = ["operands", "input"], value_parser = clap::value_parser!(u32).range(2..=64))]
     random: Option<u32>,
     /// Number of orders drawn at random
@@ -79,19 +79,20 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
     }
 }
 
-/// Numbers of widely different sizes: the low bits of a pattern are random, its exponent is near the middle.
+/// Numbers of both signs whose sizes differ by at most the bits of a significand: each of them moves bits of the sum, and most sums
+/// of two are rounded, so that the order can matter.
 fn drawn(dtype: DType, count: u32, seed: u64) -> Vec<u64> {
     let mut rng = Rng::new(seed, 0x0d2a_3b00);
     let one = |rng: &mut Rng| {
-        let bits = rng.bits() & dtype.lane_mask();
-        if !dtype.is_float() {
-            return bits >> (dtype.bits() / 4);
-        }
-        // The two highest bits of the exponent are those of numbers from 2^-big to 2^big around one.
-        let top = dtype.bits() - 1;
-        let kept = bits & !(0b111 << (top - 3));
-        let middle = if rng.bits() & 1 == 0 { 0b011 } else { 0b100 };
-        kept | middle << (top - 3)
+        let Some(format) = dtype.format() else {
+            // Sums of integers, too, are to stay within their type.
+            return (rng.bits() & dtype.lane_mask()) >> (dtype.bits() / 4);
+        };
+        let precision = u64::from(format.precision());
+        let exponent = (format.bias() as u64).saturating_sub(precision / 2) + rng.below(precision + 1);
+        let bits = rng.bits();
+        let fraction = (bits >> 1) & format.fraction_mask();
+        format.join(bits & 1 != 0, exponent.max(1) << format.fraction_bits | fraction)
     };
     (0..count).map(|_| one(&mut rng)).collect()
 }

@@ -38,7 +38,7 @@ enum Command {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
-  watershed packet decode 40000002000100000010c002010a100000030000ffff00000000000000e6accc0000000000000012")]
+  watershed packet encode write --to 0x0010c002 --words 0x12 | watershed packet decode -")]
 struct Decode {
     /// The bytes in hexadecimal, blanks between them allowed; "-" reads the standard input
     #[arg(value_name = "HEX", num_args = 1.., required = true)]

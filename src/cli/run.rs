@@ -33,8 +33,8 @@ Examples:
   watershed run goal-mesh --perfetto ranks.json
   watershed run goal-mesh --workload traces/astra-sim/all_gather/16npus_1MB/all_gather
   watershed run allreduce-die --wave die.vcd --signals '**.ceng.**' --wave-window 0..200
-  watershed run uniform-mesh --checkpoint-every 1000 --out out
-  watershed run uniform-mesh --resume out/uniform-mesh.checkpoint --out out
+  watershed run mesh-uniform --checkpoint-every 1000 --out out
+  watershed run mesh-uniform --resume out/mesh-uniform.checkpoint --out out
   mpirun -n 4 watershed run allreduce-torus --out out    (of a build with --features mpi)
   watershed run allreduce-die --set 'job.0.elements=64' --set link.latency_ns=25 --json
 

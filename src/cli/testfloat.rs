@@ -17,7 +17,7 @@ with SPECIALIZE_TYPE=RISCV, and its options -tininessafter and the rounding mode
 
 Examples:
   testfloat_gen -tininessafter f64_add | watershed testfloat f64_add
-  testfloat_gen -tininessafter -rmax -level 2 f16_mul | watershed testfloat f16_mul --round up --stages 3
+  testfloat_gen -tininessafter -rmax f16_mul | watershed testfloat f16_mul --round up
 
 Exit status:
   0  no mismatch

@@ -65,7 +65,7 @@ backpropagation is through with it, or all at once at the end. A model of your o
 
 Examples:
   watershed workload train vgg16
-  watershed workload train vgg16 --ranks 16 --minibatch 128 --peak-tflops 156 --bandwidth-gbps 12480 --out out/vgg16
+  watershed workload train vgg16 --ranks 16 --peak-tflops 156 --bandwidth-gbps 12480 --out out/vgg16
   watershed workload train resnet50 --reduce end --iterations 2 --out out/resnet50
   watershed workload train mine.toml --json
 
@@ -94,7 +94,7 @@ struct Train {
     /// Gb/s of a rank's own memory [default: it is never short]
     #[arg(long, value_name = "X", value_parser = positive)]
     bandwidth_gbps: Option<f64>,
-    /// When gradients are added up
+    /// When gradients are added up: those of a layer as soon as backpropagation is through with it, or all at the end of it
     #[arg(long, value_enum, default_value_t = ReduceWord::Layers)]
     reduce: ReduceWord,
     /// Write PREFIX.0.et, PREFIX.1.et and so on
@@ -107,9 +107,7 @@ struct Train {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ReduceWord {
-    /// Those of a layer as soon as backpropagation is through with it
     Layers,
-    /// All at once when backpropagation is over
     End,
 }
 

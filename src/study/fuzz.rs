@@ -21,7 +21,7 @@ use watershed_scenario::run::{Control, RunError, RunOptions, RunResult, run};
 use watershed_scenario::{Loaded, load_text};
 
 /// The families that can be tried.
-pub const FAMILIES: [&str; 4] = ["piuma", "armed", "pbv", "software"];
+pub const FAMILIES: [&str; 5] = ["piuma", "armed", "pbv", "software", "fabric"];
 
 /// Tables, keys and values, the simplest value first; the default is to leave the key out.
 type Keys = &'static [(&'static str, &'static str, &'static [&'static str])];
@@ -93,6 +93,21 @@ const SOFTWARE: Keys = &[
     ("memory", "bandwidth_gbps", &["51.2", "6.4"]),
 ];
 
+/// A network without jobs, under traffic.
+const FABRIC: Keys = &[
+    ("link", "latency_cycles", &["1", "2", "3", "5", "9"]),
+    ("link", "width_bits", &["64", "32", "16"]),
+    ("switch", "pipeline_stages", &["1", "2", "3", "4"]),
+    ("switch", "arbiter", &["\"matrix\"", "\"fixed\""]),
+    ("switch", "point_to_point_vcs", &["2", "3", "4", "8"]),
+    ("switch", "point_to_point_buffer_flits", &["2", "4", "8", "16"]),
+    ("traffic", "rate", &["0.02", "0.1", "0.3", "0.6"]),
+    ("traffic", "packet_flits", &["1", "2", "5", "[{ flits = 1, weight = 3 }, { flits = 9, weight = 1 }]"]),
+    ("traffic", "pattern", &["\"uniform\"", "\"neighbour\"", "\"tornado\""]),
+    ("traffic", "include_self", &["false"]),
+    ("traffic", "start_cycle", &["1", "17", "500"]),
+];
+
 /// One scenario.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Case {
@@ -156,6 +171,7 @@ pub struct Found {
 
 fn keys(family: &str) -> Vec<&'static (&'static str, &'static str, &'static [&'static str])> {
     let own = match family {
+        "fabric" => return FABRIC.iter().collect(),
         "piuma" => PIUMA,
         "armed" => ARMED,
         "pbv" => PBV,
@@ -171,7 +187,8 @@ impl Case {
         let mut below = |count: usize| (rng.bits() >> 11) as usize % count.max(1);
         let topology = below(TOPOLOGIES.len());
         let ends = TOPOLOGIES[topology].1;
-        let members = if below(3) == 0 { 2 + below(ends as usize - 1) as u32 } else { ends };
+        let takes_part = family != "fabric" && below(3) == 0;
+        let members = if takes_part { 2 + below(ends as usize - 1) as u32 } else { ends };
         let mut chosen = BTreeMap::new();
         for (number, (_, _, values)) in keys(family).iter().enumerate() {
             // About every third key: with all of them set most cases would be refused.
@@ -197,17 +214,29 @@ impl Case {
             let _ = writeln!(tables.entry(table).or_default(), "{key} = {}", values[*value]);
         }
         let job = tables.remove("job").unwrap_or_default();
-        let traffic = tables.remove("traffic");
+        let mut traffic = tables.remove("traffic");
         for (table, lines) in tables {
             let _ = write!(out, "\n[{table}]\n{lines}");
         }
-        let _ = write!(out, "\n[[job]]\nname = \"fuzz\"\n{job}");
+        if self.family == "fabric" {
+            let lines = traffic.get_or_insert_default();
+            for (key, least) in [("rate", "0.05"), ("pattern", "\"uniform\"")] {
+                if !lines.lines().any(|line| line.starts_with(key)) {
+                    let _ = writeln!(lines, "{key} = {least}");
+                }
+            }
+        } else {
+            let _ = write!(out, "\n[[job]]\nname = \"fuzz\"\n{job}");
+            if let Some(lines) = &mut traffic {
+                lines.push_str("pattern = \"uniform\"\n");
+            }
+        }
         if self.members < ends {
             let members: Vec<String> = (0..self.members).map(|member| member.to_string()).collect();
             let _ = writeln!(out, "participants = [{}]", members.join(", "));
         }
         if let Some(lines) = traffic {
-            let _ = write!(out, "\n[[traffic]]\nname = \"beside\"\npattern = \"uniform\"\nstop_cycle = 2000\n{lines}");
+            let _ = write!(out, "\n[[traffic]]\nname = \"fuzz-traffic\"\nstop_cycle = 2000\n{lines}");
         }
         out
     }

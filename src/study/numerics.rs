@@ -13,9 +13,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde::Serialize;
 
 use crate::plot::escape;
-use watershed_arith::{DType, Op, Round};
+use watershed_arith::{DType, Op, Quad, Round};
 use watershed_kernel::Rng;
 use watershed_oracle::exact::{Exact, Meaning, read, round_to};
+use watershed_oracle::quad::{rep_split, rep_value};
 use watershed_scenario::result::hex;
 use watershed_scenario::run::{RunOptions, run};
 use watershed_scenario::{Problems, load_text};
@@ -111,10 +112,7 @@ pub fn exact(op: Op, dtype: DType, operands: &[u64]) -> Option<Exact> {
 
 /// The error of a lane against the exact value, in units of the last place.
 pub fn error_ulps(dtype: DType, lane: u64, exact: &Exact) -> Option<f64> {
-    match dtype.is_float().then(|| read(dtype, lane)) {
-        Some(Meaning::Number { value, .. }) => Some(value.ulps_from(exact, dtype)),
-        _ => None,
-    }
+    Some(number(dtype, lane)?.ulps_from(exact, dtype))
 }
 
 /// Who reduces: a name, the family, and the keys of the job.
@@ -203,9 +201,26 @@ fn orders(ask: &Ask) -> Vec<(String, Vec<usize>)> {
     all
 }
 
-/// Bits of the result as they are printed, and the number that they are; or why there is none. The four words of a reproducible sum
-/// are a number only together with the place that the collective has agreed on.
-type Reduced = Result<(String, Option<u64>), String>;
+/// Bits of the result as they are printed, and the number that they are, if they are one; or why there is no result.
+type Reduced = Result<(String, Option<Exact>), String>;
+
+/// The number that a lane of a floating-point type is; `None` for infinities, NaN and integers.
+fn number(dtype: DType, lane: u64) -> Option<Exact> {
+    match dtype.is_float().then(|| read(dtype, lane)) {
+        Some(Meaning::Number { value, .. }) => Some(value),
+        _ => None,
+    }
+}
+
+/// The number that the four words of a reproducible sum are: the collective has agreed on the place of its largest operand.
+fn reproducible(ask: &Ask, words: &[String]) -> Option<Exact> {
+    let m = ask.operands.iter().map(|&lane| rep_split(lane).m).max()?;
+    let mut lanes = [0; 4];
+    for (lane, word) in lanes.iter_mut().zip(words) {
+        *lane = u64::from_str_radix(word, 16).ok()?;
+    }
+    rep_value(&Quad { lanes, m, ..Quad::default() })
+}
 
 fn reduce(ask: &Ask, text: &str) -> Reduced {
     let told = |problems: &Problems| problems.list().first().map_or_else(String::new, |one| one.message().to_owned());
@@ -216,13 +231,13 @@ fn reduce(ask: &Ask, text: &str) -> Reduced {
     }
     let armed = result.document.armed.iter().flat_map(|armed| &armed.reductions);
     if let Some(words) =
-        armed.filter(|of| of.op.contains("repsum")).find_map(|of| Some(of.distinct.last()?.result.concat()))
+        armed.filter(|of| of.op.contains("repsum")).find_map(|of| Some(of.distinct.last()?.result.clone()))
     {
-        return Ok((words.trim_start_matches("0000").to_owned(), None));
+        return Ok((words.concat(), reproducible(ask, &words)));
     }
     let first = result.data.first().and_then(|data| data.rows.iter().next().and_then(|row| row.first().copied()));
     let lane = first.map(|word| word & ask.dtype.lane_mask()).ok_or("there is no result")?;
-    Ok((hex(ask.dtype, &[lane]).concat(), Some(lane)))
+    Ok((hex(ask.dtype, &[lane]).concat(), number(ask.dtype, lane)))
 }
 
 /// Runs all of it.
@@ -272,10 +287,10 @@ pub fn numerics(ask: &Ask) -> Result<Numerics, String> {
             .iter()
             .map(|found| {
                 let found = found.as_ref().and_then(|found| found.as_ref().ok());
-                let ulps = |lane: u64| error_ulps(ask.dtype, lane, exact.as_ref()?);
+                let ulps = |value: &Exact| Some(value.ulps_from(exact.as_ref()?, ask.dtype));
                 Cell {
                     bits: found.map(|(bits, _)| bits.clone()),
-                    error_ulps: found.and_then(|(_, lane)| *lane).and_then(ulps),
+                    error_ulps: found.and_then(|(_, value)| value.as_ref()).and_then(ulps),
                 }
             })
             .collect();

@@ -62,7 +62,7 @@ pub(crate) struct Arguments {
     /// Ports of a reduction tree or engine
     #[arg(long, value_name = "PORTS", default_value_t = 10, value_parser = clap::value_parser!(u8).range(2..=63))]
     pub(super) radix: u8,
-    /// Drive the engine of this family instead of the bare arithmetic
+    /// Drive the engine of this family instead of the bare arithmetic: that of a PIUMA switch, an armed or a PBV one
     #[arg(long, value_name = "FAMILY")]
     pub(super) family: Option<Family>,
     /// Read the operands from this file, or from the standard input for -
@@ -84,11 +84,8 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Family {
-    /// The collective engine of a PIUMA switch
     Piuma,
-    /// The reduction engine with dynamic arming
     Armed,
-    /// The engine of the PBV family
     Pbv,
 }
 

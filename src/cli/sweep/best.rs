@@ -22,7 +22,7 @@ beside those of --where. Of repetitions the mean counts.
 
 Examples:
   watershed sweep best out/stages --min gates --where 'latency_ns<200'
-  watershed sweep best out/stages --min latency_ns --where 'gates < 7e6' --where 'buffer >= 4' --top 3
+  watershed sweep best out/stages --min latency_ns --where 'gates < 7e6' --top 3
   watershed sweep best out/stages --min latency_ns --min storage_bits
   watershed sweep best out/stages --min links.busiest.0.head_wait_cycles --json
 

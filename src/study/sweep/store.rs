@@ -92,15 +92,17 @@ impl Row {
 
 /// `watershed run` with a scenario and what is set in it, as a shell takes it.
 pub fn command<'a>(file: &str, sets: impl IntoIterator<Item = &'a String>) -> String {
-    let quoted = |text: &str| {
-        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/=,+:".contains(&byte);
-        if text.bytes().all(plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
-    };
-    let mut words = vec!["watershed run".to_owned(), quoted(file)];
+    let mut words = vec!["watershed run".to_owned(), shell_word(file)];
     for set in sets {
-        words.extend(["--set".to_owned(), quoted(set)]);
+        words.extend(["--set".to_owned(), shell_word(set)]);
     }
     words.join(" ")
+}
+
+/// A word as a shell takes it: in quotes where it has more than letters, digits and a few marks.
+pub fn shell_word(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/=,+:".contains(&byte);
+    if text.bytes().all(plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }
 
 /// What a store says when something is wrong.
