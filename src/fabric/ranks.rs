@@ -21,6 +21,9 @@ const WORTH_A_THREAD: usize = 256;
 /// Number behind the last node of a message.
 const NO_NODE: u32 = u32::MAX;
 
+/// The first part of a system, if it is at home, and the others that are.
+type HomeParts<'a, P> = (Option<&'a mut P>, &'a mut [P]);
+
 /// What ranks send each other is made by one program, and all ranks compare their cycles.
 const ALIKE: &str = "ranks of one run send what the others expect";
 
@@ -46,7 +49,7 @@ where
         home: Range<usize>,
         first: &'a mut Part<J, B, E, W>,
         others: &'a mut [Part<J, B, E, W>],
-    ) -> (Option<&'a mut Part<J, B, E, W>>, &'a mut [Part<J, B, E, W>]) {
+    ) -> HomeParts<'a, Part<J, B, E, W>> {
         let (has_first, from, to) = (home.start == 0 && home.end > 0, home.start.max(1) - 1, home.end.max(1) - 1);
         (has_first.then_some(first), &mut others[from.min(to)..to])
     }
@@ -189,7 +192,9 @@ where
             // How much there was to do a cycle ago says how much there is now.
             if others.iter().map(|part| part.awake.len()).sum::<usize>() < WORTH_A_THREAD {
                 own.cycle(&common);
-                others.iter_mut().for_each(|part| part.cycle(&common));
+                for part in others {
+                    part.cycle(&common);
+                }
             } else {
                 std::thread::scope(|scope| {
                     for part in others {

@@ -64,7 +64,9 @@ where
         let (first, others) = Self::home_parts_mut(home, &mut self.first, &mut self.others);
         if self.threads > 1 {
             // A free thread takes the next part; which thread runs a part does not change the result.
-            first.into_iter().for_each(|part| part.run(&common, from, until));
+            if let Some(first) = first {
+                first.run(&common, from, until);
+            }
             let batches = Mutex::new(others.chunks_mut(BATCH));
             let work = || {
                 loop {
@@ -82,7 +84,9 @@ where
                 work();
             });
         } else {
-            first.into_iter().chain(others).for_each(|part| part.run(&common, from, until));
+            for part in first.into_iter().chain(others) {
+                part.run(&common, from, until);
+            }
         }
         // Where nothing is evaluated here, the clock stands at the end of the window, too.
         self.each_part_mut().for_each(|part| part.wires.flow.now = until - 1);
