@@ -116,7 +116,7 @@ pub(super) struct Peers {
 }
 
 impl Peers {
-    /// Divides so many parts among the ranks.
+    /// Divides this number of parts among the ranks.
     pub fn new(exchange: Arc<dyn Exchange>, parts: usize, total: Tally) -> Peers {
         let ranks = exchange.ranks();
         let firsts = (0..=ranks).map(|rank| rank * parts / ranks).collect();

@@ -1,5 +1,5 @@
 //! The outcome of a job under the same names for every engine (requirement X-JOB-1): what a [`[[job]]`](super::jobs) came
-//! to, whoever did it.
+//! to, with any engine.
 //!
 //! | | |
 //! |---|---|
@@ -75,7 +75,7 @@ impl Spread {
         Some(Self { min: min?, mean: mean?, max: max? })
     }
 
-    /// Of several, each of so many values.
+    /// Of several, each with the number of its values.
     pub fn over(parts: impl IntoIterator<Item = (Self, u64)>) -> Option<Self> {
         let weighed = |(all, count): (Self, u64), (one, of): (Self, u64)| {
             let values = (count + of).max(1) as f64;

@@ -60,7 +60,7 @@ pub struct Document {
     pub outcome: Outcome,
     /// Cycles simulated.
     pub cycles: u64,
-    /// Every job under the same names, whoever did it, in the order of the scenario. Missing in documents of older programs.
+    /// Every job under the same names, with any engine, in the order of the scenario. Missing in documents of older programs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub jobs: Vec<super::job_result::JobResult>,
     /// What PIUMA's engines have to say of theirs, in the order of the scenario.

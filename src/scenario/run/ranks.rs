@@ -7,7 +7,7 @@ use crate::checkpoint::Identity;
 /// How far a rank is before the first cycle.
 #[derive(serde::Serialize, serde::Deserialize)]
 enum Ready {
-    /// It evaluates one of so many parts.
+    /// It evaluates one of several parts.
     Runs(Identity, usize),
     /// It leaves the run to the first rank.
     Leaves,
