@@ -20,7 +20,7 @@ use watershed_arith::{Op, Round};
 /// Whether a scenario writes jobs as tables of engines.
 pub fn is_older(source: &Source) -> bool {
     // Values by number beside jobs change single ones of them.
-    Engine::ALL.iter().any(|engine| source.has(&format!("{}[0]", engine.table())))
+    Engine::ALL.iter().any(|engine| source.is_list(engine.table()))
 }
 
 /// The text of a scenario with its jobs as `[[job]]`; `None` if it is so already.

@@ -325,6 +325,11 @@ impl Source {
         self.find(path).is_some_and(|(_, complete)| complete)
     }
 
+    /// Whether the value at `path` is a list.
+    pub(super) fn is_list(&self, path: &str) -> bool {
+        matches!(self.find(path), Some((Node { value: Value::Array(_), .. }, true)))
+    }
+
     /// The deepest node on the way to `path`, and whether that is the whole way.
     fn find(&self, path: &str) -> Option<(&Node, bool)> {
         let segments = parse_path(path).unwrap_or_default();

@@ -131,7 +131,11 @@ fn outcomes_have_the_same_keys_and_words_on_every_engine() {
         let rate = job["elements_per_cycle"].as_f64().unwrap();
         assert!((rate - 64.0 / cycle("latency_cycles") as f64).abs() < 1e-12, "{engine}");
         let round = job["round_latency_cycles"]["max"].as_u64().unwrap();
-        assert!(round <= cycle("latency_cycles") && (engine == "armed") == (round < cycle("latency_cycles")), "{job}");
+        // Nodes of packet engines contribute when a command has reached them, one after the other.
+        assert!(round <= cycle("latency_cycles"), "{job}");
+        let at_once = matches!(engine, "piuma" | "software");
+        assert!(!at_once || round == cycle("latency_cycles"), "{job}");
+        assert!(engine != "armed" || round < cycle("latency_cycles"), "{job}");
     }
 }
 
@@ -147,10 +151,12 @@ fn a_late_participant_lengthens_the_job_and_not_its_last_round() {
         let cycles = |job: &Json, path: &str| job.pointer(path).unwrap().as_u64().unwrap();
         let of = |path: &str| (cycles(&quick, path), cycles(&slow, path));
         let (before, after) = of("/latency_cycles");
-        assert!((before + 300..=before + 500).contains(&after), "{engine}: {before}, {after}");
+        // What the others exchange meanwhile is not lost.
+        assert!(before < after && after <= before + 500, "{engine}: {before}, {after}");
         let (before, after) = of("/round_latency_cycles/max");
         assert!(after <= before, "{engine}: {before}, {after}");
-        assert_eq!(after + 500, cycles(&slow, "/latency_cycles"), "{engine}");
+        let waited = cycles(&slow, "/latency_cycles") - after;
+        assert!(if engine == "pbv" { waited >= 300 } else { waited == 500 }, "{engine}: {waited}");
     }
 }
 
