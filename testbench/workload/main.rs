@@ -7,6 +7,7 @@ mod iterations_follow_from_their_all_reduces;
 mod keys_act_or_are_refused;
 mod large_traces_run;
 mod messages_follow_the_closed_form;
+mod paths_follow_dependencies;
 mod ranks_say_where_their_time_went;
 mod receives_of_anything_take_what_comes;
 mod support;

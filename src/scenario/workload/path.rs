@@ -41,7 +41,9 @@ pub fn path(traced: &Traced, ranks: &[&Rank]) -> Vec<Step> {
     let Some((node, record)) = node.filter(|(_, record)| record.end != u64::MAX) else { return Vec::new() };
     let (mut at, mut until) = (Some((number, node)), record.end);
     while let Some(here) = at {
-        at = walk.back(here, &mut until);
+        // What was entered by its start, as `irequires` has it, took none of the path's cycles.
+        let entered = until <= walk.record(here).start;
+        at = if entered { walk.before(here, &mut until) } else { walk.back(here, &mut until) };
     }
     walk.steps.reverse();
     walk.steps
