@@ -264,7 +264,7 @@ impl Embedding {
         let plural = if self.participants == 1 { "" } else { "s" };
         let _ = writeln!(
             out,
-            "{:14}{} on collective id {}, {} end point{plural}",
+            "{:13} {} on collective id {}, {} end point{plural}",
             self.name, self.kind, self.id, self.participants
         );
         if let Some((of, elements)) = &self.segment_of {

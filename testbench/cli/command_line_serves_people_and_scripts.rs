@@ -267,3 +267,76 @@ fn every_help_has_an_example_and_is_broken_once() {
     }
     assert!(seen > 28, "{seen}");
 }
+
+/// Commands of examples that take long, start another program, or need files that only a reader has.
+const NOT_RUN: [&str; 18] = [
+    "jq",
+    "out/stages",
+    "a.json",
+    "sweep",
+    "compare",
+    "study",
+    "exhaustive",
+    "fuzz",
+    "testfloat",
+    "completions",
+    "man",
+    "mine",
+    "curve",
+    "test ",
+    "wave open",
+    "SCENARIO",
+    "old.toml",
+    "out/model",
+];
+
+#[test]
+fn examples_of_the_help_work() {
+    let pages = tempfile::tempdir().unwrap();
+    assert_eq!(watershed(["man", "--out", pages.path().to_str().unwrap()]).status, 0);
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["testbench", "traces"] {
+        std::os::unix::fs::symlink(root().join(name), folder.path().join(name)).unwrap();
+    }
+    fs::create_dir(folder.path().join("out")).unwrap();
+    let own = folder.path().join("bin");
+    fs::create_dir(&own).unwrap();
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_watershed"), own.join("watershed")).unwrap();
+    let shell = |line: &str| {
+        let path = format!("{}:{}", own.display(), std::env::var("PATH").unwrap());
+        let mut shell = std::process::Command::new("sh");
+        let output = shell.args(["-c", line]).env("PATH", path).current_dir(folder.path()).output().unwrap();
+        assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+    };
+    fs::write(folder.path().join("operands.json"), "[1.5, -0.25, \"3ff0000000000000\"]").unwrap();
+    fs::write(folder.path().join("operands.hex"), "3ff0000000000000 # one\n4000000000000000\n").unwrap();
+    let contributions = r#"{"op": "int-sum", "contributions": [{"lanes": ["1", "2", "3", "4"], "count": 1, "rc": 0, "m": 0, "oflow_id": 0}]}"#;
+    fs::write(folder.path().join("contributions.json"), contributions).unwrap();
+    for wave in ["a.vcd", "b.vcd", "b.fst", "die.vcd", "die.fst"] {
+        shell(&format!("watershed run allreduce-die --set job.0.elements=64 --wave {wave}"));
+    }
+    shell("watershed run allreduce-die --set job.0.elements=64 --out out");
+    let mut seen = 0;
+    let mut helps: Vec<String> = Vec::new();
+    for page in fs::read_dir(pages.path()).unwrap() {
+        let name = page.unwrap().file_name().to_string_lossy().into_owned();
+        let words: Vec<&str> = name.trim_end_matches(".1").split('-').skip(1).collect();
+        helps.push(watershed(words.iter().chain(&["--help"])).stdout);
+    }
+    helps.sort();
+    for help in &helps {
+        let lines = help.lines().skip_while(|line| !line.starts_with("Example")).skip(1);
+        for line in lines.take_while(|line| !line.is_empty()) {
+            // A line that is broken is no command any more.
+            assert!(line.starts_with("  watershed ") || line.starts_with("  testfloat_gen "), "{line}");
+            // A remark stands behind the command.
+            let command = line.trim().split("   ").next().unwrap();
+            if NOT_RUN.iter().any(|part| command.contains(part)) {
+                continue;
+            }
+            shell(command);
+            seen += 1;
+        }
+    }
+    assert!(seen > 70, "{seen}");
+}

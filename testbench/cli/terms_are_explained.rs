@@ -59,10 +59,18 @@ fn every_word_of_the_summaries_is_explained_or_plain() {
     assert!(unknown.is_empty(), "neither in src/glossary nor plain: {unknown:?}");
 }
 
+/// Words of other commands that need none either.
+const PLAIN_OF_COMMANDS: &str = "
+    across address alone along are arrives backward between board both bytes came circle clock communicates comparators copies data
+    devices direction entrance exit for forward included join joins lead longest made make management one own packet pair passes pins prints
+    programmed ready receives routing run running select sending shares such that those thresholds top tracked two-input use way ways
+    where which --wave
+";
+
 /// Capitals that need no explanation to an engineer, and what messages write large for emphasis.
 const CAPITALS: &str = "MHz GHz GiB MiB KiB ADD NOT CHECK FAILED WRONG NO";
 
-/// Everything that commands print about the shipped scenarios: summaries, `why`, `cost`, `topology`, `embed`.
+/// Everything that commands print about the shipped scenarios of all families: `run`, `why`, `check`, `cost`, `topology`, `embed`.
 fn printed() -> String {
     let list = watershed(["list", "--json"]).stdout;
     let list: serde_json::Value = serde_json::from_str(&list).unwrap();
@@ -72,20 +80,72 @@ fn printed() -> String {
     let folder = tempfile::tempdir().unwrap();
     let mut all = summaries().concat();
     for name in &names {
-        for command in ["cost", "topology", "embed"] {
+        for command in ["check", "cost", "topology", "embed"] {
             // Not every family has all of them.
             all += &watershed([command, name]).stdout;
         }
         let result = folder.path().join(format!("{name}.json"));
-        fs::write(&result, watershed(["run", name, "--no-checks", "--json"]).stdout).unwrap();
+        let out = folder.path().to_str().unwrap();
+        all += &watershed(["run", name, "--no-checks", "--out", out]).stdout;
         all += &watershed(["why", result.to_str().unwrap()]).stdout;
     }
     all
 }
 
+/// Whether `explain` knows a word, by itself or as a part of a term.
+fn explained(word: &str) -> bool {
+    let word = word.to_lowercase();
+    let part = |entry: watershed::glossary::Entry| {
+        entry.each().flat_map(|term| term.split(' ').map(str::to_lowercase).collect::<Vec<_>>()).any(|of| {
+            of == word || word.strip_suffix('s').is_some_and(|one| of == one) || of.strip_suffix('s') == Some(&word)
+        })
+    };
+    !find(&word).is_empty() || entries().any(part)
+}
+
 #[test]
-fn every_abbreviation_that_commands_print_is_explained() {
+fn every_word_that_commands_print_is_explained_or_plain() {
     let printed = printed();
+    let plain: BTreeSet<&str> = PLAIN.split_whitespace().chain(PLAIN_OF_COMMANDS.split_whitespace()).collect();
+    // Names that scenarios give are their own.
+    let folders = ["any", "armed", "fabric", "jobs", "mixed", "pbv", "piuma", "workload"];
+    let named: BTreeSet<String> = folders
+        .iter()
+        .filter(|folder| root().join("testbench").join(folder).exists())
+        .flat_map(|folder| files(&format!("testbench/{folder}"), "toml"))
+        .flat_map(|path| {
+            let text = fs::read_to_string(&path).unwrap();
+            let names = text.lines().filter_map(|line| line.strip_prefix("name = \"")?.split('"').next());
+            names
+                .map(str::to_owned)
+                .chain([path.file_stem().unwrap().to_string_lossy().into_owned()])
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    let names: BTreeSet<&str> = named.iter().flat_map(|name| name.split([' ', '-'])).collect();
+    let letters = |word: &&str| word.len() > 2 && word.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'-');
+    // Paths and commands that are printed are no words.
+    let lines = printed.lines().filter(|line| !line.contains("watershed ") && !line.contains('/'));
+    let words: BTreeSet<&str> = lines
+        .flat_map(|line| line.split(|c: char| c.is_whitespace() || "(),:;=".contains(c)))
+        .map(|word| word.trim_matches(|c: char| "\"'`.".contains(c)))
+        .filter(letters)
+        .collect();
+    let unknown: Vec<&&str> = words
+        .iter()
+        .filter(|word| !named.contains(**word) && !names.contains(**word))
+        .filter(|word| !plain.contains(word.to_lowercase().as_str()) && !CAPITALS.split(' ').any(|of| of == **word))
+        .filter(|word| !explained(word))
+        .collect();
+    assert!(
+        words.len() > 300 && unknown.is_empty(),
+        "{} words, neither in src/glossary nor plain: {unknown:?}",
+        words.len()
+    );
+    abbreviations_are_explained(&printed);
+}
+
+fn abbreviations_are_explained(printed: &str) {
     for word in ["CENG", "HSIO", "PBV"] {
         assert!(printed.contains(word), "{word} is printed no more: does this test see what commands print?");
     }
