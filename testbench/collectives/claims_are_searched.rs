@@ -1,10 +1,10 @@
 //! H-CHECK-1 for claims: every order of calls, pulses, ends, messages and takes on small systems whose trees overlap. What runs in
 //! a step is what the simulator clocks ([`deliver`], [`Arbiter`], [`QueueClaim`]); the search chooses what comes next.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use stateright::{Checker, HasDiscoveries, Model, Property};
-use watershed::piuma::claim::{Arbiter, Holder, QueueClaim, Signal, Unit, Units, Wire, Wiring, deliver};
+use watershed::piuma::claim::{Arbiter, Holder, QueueClaim, Rewrite, Signal, Unit, Units, Wire, Wiring, deliver};
 
 use crate::support::{mesh, ready};
 
@@ -23,6 +23,19 @@ struct Plan {
     credits: u32,
     /// Whether receivers take messages.
     drains: bool,
+    /// A tree that is written between its first two calls, and the wiring from then on.
+    rewrite: Option<Rewrite>,
+}
+
+/// How far a tree is written.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+enum Phase {
+    #[default]
+    Before,
+    Written,
+    /// Calls that wait for the change: tree and leaf.
+    Closing(Vec<(u16, usize)>),
+    Loaded,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -56,10 +69,13 @@ struct State {
     sources: Vec<Option<(QueueClaim, u8)>>,
     flying: Vec<Vec<u8>>,
     queued: Vec<Vec<u8>>,
+    phase: Phase,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
+    Write,
+    Load,
     Call(usize),
     Pulse(Signal),
     End(u16, usize),
@@ -69,13 +85,72 @@ enum Step {
     Take(u16, usize),
 }
 
+/// What is wrong with the hardware.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    /// Arbiters know no conflicts.
+    Blind,
+}
+
 struct Search {
     plan: Plan,
-    /// Arbiters that know no conflicts.
-    blind: bool,
+    fault: Option<Fault>,
+    /// The property that is looked at, instead of all.
+    only: Option<&'static str>,
 }
 
 impl Search {
+    /// The wiring that is in force.
+    fn wiring(&self, state: &State) -> &Wiring {
+        match &self.plan.rewrite {
+            Some(rewrite) if state.phase == Phase::Loaded => &rewrite.wiring,
+            _ => &self.plan.wiring,
+        }
+    }
+
+    fn is_written(&self, tree: u16) -> bool {
+        self.plan.rewrite.as_ref().is_some_and(|rewrite| rewrite.trees.contains(&tree))
+    }
+
+    /// Calls of the written tree that a core has made.
+    fn rounds(&self, state: &State, core: usize) -> usize {
+        self.plan.programs[core][..state.next[core]].iter().filter(|(tree, _)| self.is_written(*tree)).count()
+    }
+
+    /// Whether the tree may be written: everybody is through with the first round.
+    fn may_write(&self, state: &State) -> bool {
+        state.phase == Phase::Before
+            && self.trees().filter(|&tree| self.is_written(tree)).all(|tree| {
+                let at = usize::from(tree);
+                let through = self.plan.cores[at].iter().all(|&core| self.rounds(state, core) == 1);
+                through && state.parts[at].iter().all(|part| *part == Part::Idle)
+            })
+    }
+
+    /// Whether registers may move.
+    fn may_load(&self, state: &State) -> bool {
+        let (Phase::Closing(_), Some(rewrite)) = (&state.phase, &self.plan.rewrite) else { return false };
+        let ends = |signal: &Signal| match *signal {
+            Signal::Close(_) => true,
+            Signal::Up { tree, .. } | Signal::Free(tree) | Signal::Down { tree, .. } | Signal::Start { tree, .. } => {
+                rewrite.trees.contains(&tree)
+            }
+            _ => false,
+        };
+        !state.pulses.iter().any(ends) && rewrite.is_due(&self.plan.wiring, &mut state.units.clone())
+    }
+
+    fn load(&self, state: &mut State) {
+        let Some(rewrite) = &self.plan.rewrite else { return };
+        state.pulses.retain(|signal| rewrite.forward(&self.plan.wiring, *signal).is_some());
+        let out = rewrite.load(&self.plan.wiring, &mut state.units);
+        state.pulses.extend(out.into_iter().map(|(_, signal)| signal));
+        let Phase::Closing(held) = std::mem::replace(&mut state.phase, Phase::Loaded) else { return };
+        for (tree, leaf) in held {
+            self.up(state, tree, leaf, Wire::First);
+        }
+    }
+
     fn is_multicast(&self, tree: u16) -> bool {
         self.plan.wiring.trees[usize::from(tree)].source.is_some()
     }
@@ -98,7 +173,7 @@ impl Search {
     }
 
     fn up(&self, state: &mut State, tree: u16, leaf: usize, wire: Wire) {
-        let (join, input, _) = self.plan.wiring.trees[usize::from(tree)].leaves[leaf].up;
+        let (join, input, _) = self.wiring(state).trees[usize::from(tree)].leaves[leaf].up;
         state.pulses.push(Signal::Up { tree, join, input, wire });
     }
 
@@ -110,7 +185,9 @@ impl Search {
             state.parts[usize::from(tree)][leaf]
         };
         let waits = calls[..next].iter().any(|&(tree, blocks)| blocks && part(tree) != Part::Idle);
-        calls.get(next).is_some_and(|&(tree, _)| !waits && part(tree) == Part::Idle)
+        // The second round of the tree that is written comes behind that.
+        let early = |tree: u16| self.is_written(tree) && self.rounds(state, core) == 1 && state.phase == Phase::Before;
+        calls.get(next).is_some_and(|&(tree, _)| !waits && part(tree) == Part::Idle && !early(tree))
     }
 
     fn pulse(&self, state: &mut State, signal: Signal) {
@@ -137,7 +214,7 @@ impl Search {
             }
             _ => {
                 let mut out = Vec::new();
-                deliver(&self.plan.wiring, &mut state.units, signal, &mut out);
+                deliver(self.wiring(state), &mut state.units, signal, &mut out);
                 state.pulses.extend(out.into_iter().map(|(_, signal)| signal));
             }
         }
@@ -152,7 +229,7 @@ impl Model for Search {
         let wiring = &self.plan.wiring;
         let mut units = Switches::default();
         wiring.build(&mut units);
-        if self.blind {
+        if self.fault == Some(Fault::Blind) {
             for (_, arbiter) in units.0.values_mut().flat_map(|unit| &mut unit.arbiters) {
                 *arbiter = Arbiter::default();
             }
@@ -170,14 +247,28 @@ impl Model for Search {
             sources: self.trees().map(source).collect(),
             flying: self.trees().map(|tree| vec![0; leaves(tree)]).collect(),
             queued: self.trees().map(|tree| vec![0; leaves(tree)]).collect(),
+            phase: Phase::default(),
         }]
     }
 
     fn actions(&self, state: &State, actions: &mut Vec<Step>) {
+        if self.plan.rewrite.is_some() && self.may_write(state) {
+            actions.push(Step::Write);
+        }
+        if self.may_load(state) {
+            actions.push(Step::Load);
+        }
         actions.extend((0..state.next.len()).filter(|&core| self.may_call(state, core)).map(Step::Call));
-        let different: HashSet<Signal> = state.pulses.iter().copied().collect();
-        // On its way to the arbiter a request does not overtake the release before it.
-        let overtakes = |of: &Signal| matches!(of, Signal::Ask(tree) if different.contains(&Signal::Free(*tree)));
+        // In one order: the checker knows a step by its number.
+        let different: BTreeSet<Signal> = state.pulses.iter().copied().collect();
+        // On one way a call does not overtake the end of the one before it: both wires are as long.
+        let overtakes = |of: &Signal| match *of {
+            Signal::Ask(tree) => different.contains(&Signal::Free(tree)),
+            Signal::Up { tree, join, input, wire: Wire::First } => {
+                different.contains(&Signal::Up { tree, join, input, wire: Wire::Done })
+            }
+            _ => false,
+        };
         actions.extend(different.iter().filter(|of| !overtakes(of)).map(|of| Step::Pulse(*of)));
         for tree in self.trees() {
             let at = usize::from(tree);
@@ -217,8 +308,22 @@ impl Model for Search {
                 state.next[core] += 1;
                 let leaf = self.plan.cores[usize::from(tree)].iter().position(|&of| of == core)?;
                 state.parts[usize::from(tree)][leaf] = Part::Ready;
-                self.up(&mut state, tree, leaf, Wire::First);
+                if let (true, Some(rewrite), Phase::Written) = (self.is_written(tree), &self.plan.rewrite, &state.phase)
+                {
+                    state.phase = Phase::Closing(Vec::new());
+                    let closes = rewrite.close(&self.plan.wiring, (tree, Some(leaf as u32)));
+                    state.pulses.extend(closes.into_iter().map(|(_, signal)| signal));
+                }
+                match &mut state.phase {
+                    Phase::Closing(held) if self.is_written(tree) => {
+                        held.push((tree, leaf));
+                        held.sort_unstable();
+                    }
+                    _ => self.up(&mut state, tree, leaf, Wire::First),
+                }
             }
+            Step::Write => state.phase = Phase::Written,
+            Step::Load => self.load(&mut state),
             Step::Pulse(signal) => self.pulse(&mut state, signal),
             Step::End(tree, leaf) => {
                 let parts = &mut state.parts[usize::from(tree)];
@@ -256,9 +361,9 @@ impl Model for Search {
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
-        vec![
+        let all: Vec<Property<Self>> = vec![
             Property::always("one of those that conflict runs", |search, state: &State| {
-                let wiring = &search.plan.wiring;
+                let wiring = search.wiring(state);
                 search.trees().all(|tree| {
                     !Search::runs(state, tree)
                         || !wiring.conflicts(tree).iter().any(|&other| Search::runs(state, other))
@@ -288,15 +393,24 @@ impl Model for Search {
                 let taken = state.queued.iter().flatten().all(|&count| count == 0);
                 !over || !taken || joins.all(watershed::piuma::claim::Join::is_idle)
             }),
-        ]
+        ];
+        all.into_iter().filter(|of| self.only.is_none_or(|only| of.name == only)).collect()
     }
 }
 
-/// What a search finds: the first property that does not hold, and after how many steps.
-fn search(plan: &Plan, blind: bool) -> (usize, Option<(&'static str, Vec<Step>)>) {
-    let checker = Search { plan: plan.clone(), blind }.checker().finish_when(HasDiscoveries::Any).spawn_bfs().join();
-    let found = checker.discoveries().into_iter().next();
-    (checker.unique_state_count(), found.map(|(name, path)| (name, path.into_actions())))
+/// What a search finds: how many states, a property that does not hold, and its shortest trace.
+fn search(plan: &Plan, fault: Option<Fault>) -> (usize, Option<(&'static str, Vec<Step>)>) {
+    let search = |only| {
+        let search = Search { plan: plan.clone(), fault, only };
+        let checker = search.checker().finish_when(HasDiscoveries::Any).spawn_bfs().join();
+        let found = checker.discoveries().into_iter().next();
+        (checker.unique_state_count(), found.map(|(name, path)| (name, path.into_actions())))
+    };
+    match search(None) {
+        // With one property the first state in which it does not hold ends the search.
+        (_, Some((name, _))) => search(Some(name)),
+        nothing => nothing,
+    }
 }
 
 /// The trees of a scenario, with what cores call.
@@ -305,7 +419,24 @@ fn plan(text: &str, programs: Vec<Vec<(u16, bool)>>, messages: u8, drains: bool)
     let wiring = ready.claims.wiring;
     let core = |leaf: &watershed::piuma::claim::Leaf| ready.ends.iter().position(|place| *place == leaf.place);
     let cores = wiring.trees.iter().map(|tree| tree.leaves.iter().filter_map(core).collect()).collect();
-    Plan { wiring, programs, cores, messages, slots: 1, credits: 1, drains }
+    Plan { wiring, programs, cores, messages, slots: 1, credits: 1, drains, rewrite: None }
+}
+
+/// Cores 0 and 1, cores 2 and 3 of a row, and a change of the switch where the words of the latter meet; programs may write that.
+fn written(roots: [u32; 2], rest: &str, programs: Vec<Vec<(u16, bool)>>) -> Plan {
+    let text = |root: u32| {
+        let pair = |id: u32, cores: [u32; 2], root: u32| {
+            format!(
+                "[[collective]]\nkind = \"allreduce\"\nid = {id}\ncalled = true\nparticipants = {cores:?}\nroot = \"s{root}\"\n"
+            )
+        };
+        let writer = "[[program]]\ncores = [0]\ntext = 'store [0x2000000001001000], 0'\n";
+        mesh(&[4], 1, &(pair(0, [0, 1], 1) + &pair(1, [2, 3], root) + rest + writer))
+    };
+    let after = plan(&text(roots[1]), Vec::new(), 0, true).wiring;
+    let trees = (0..).zip(&after.trees).filter(|(_, tree)| tree.id == 1).map(|(number, _)| number).collect();
+    let before = plan(&text(roots[0]), programs, 2, true);
+    Plan { rewrite: Some(Rewrite { wiring: after, trees }), ..before }
 }
 
 fn called(id: u32, cores: &[u32]) -> String {
@@ -323,7 +454,7 @@ fn overlapping_calls_end_in_every_order() {
     // Non-blocking ones in any order.
     let free = vec![vec![(0, false), (1, false)], vec![(1, false), (0, false)], vec![(0, false)]];
     for programs in [blocking, free] {
-        let (states, found) = search(&plan(&text, programs, 0, true), false);
+        let (states, found) = search(&plan(&text, programs, 0, true), None);
         assert_eq!(found, None);
         assert!(states > 500, "{states}");
     }
@@ -335,7 +466,7 @@ fn a_multicast_delays_nobody_whether_it_drains_or_not() {
     let text = mesh(&[3], 1, &(called(0, &[0, 1, 2]) + tree + IDLE));
     let calls = vec![vec![(0, true)]; 3];
     for drains in [true, false] {
-        let (states, found) = search(&plan(&text, calls.clone(), 2, drains), false);
+        let (states, found) = search(&plan(&text, calls.clone(), 2, drains), None);
         assert_eq!(found, None, "drains: {drains}");
         assert!(states > 500, "{states}");
     }
@@ -345,7 +476,7 @@ fn a_multicast_delays_nobody_whether_it_drains_or_not() {
 fn the_search_finds_an_arbiter_that_knows_no_conflicts() {
     let text = mesh(&[2], 1, &(called(0, &[0, 1]) + &called(1, &[0, 1]) + IDLE));
     let plan = plan(&text, vec![vec![(0, false), (1, false)]; 2], 0, true);
-    let (_, found) = search(&plan, true);
+    let (_, found) = search(&plan, Some(Fault::Blind));
     let (name, steps) = found.expect("two run at once");
     assert_eq!(name, "one of those that conflict runs");
     // Both are called by both, ready, granted and started at one core.
@@ -358,8 +489,81 @@ fn the_search_finds_credits_without_slots() {
     let tree = "[[multicast]]\nid = 2\nsource = 0\nreceivers = [1]\n";
     let text = mesh(&[2], 1, &(called(0, &[0, 1]) + tree + IDLE));
     let mut plan = plan(&text, vec![vec![(0, true)]; 2], 2, true);
-    assert_eq!(search(&plan, false).1, None);
+    assert_eq!(search(&plan, None).1, None);
     plan.credits = 2;
-    let (_, found) = search(&plan, false);
+    let (_, found) = search(&plan, None);
     assert_eq!(found.expect("a queue overflows").0, "every message has a slot");
+}
+
+#[test]
+fn sets_move_while_others_claim_and_hold() {
+    // At first the two pairs meet nowhere, or in the engine of switch 1; then the other way round.
+    for roots in [[2, 1], [1, 2]] {
+        let calls = |tree: u16, blocks: bool| vec![(tree, blocks), (tree, blocks)];
+        for blocks in [true, false] {
+            let programs = vec![calls(0, blocks), calls(0, blocks), calls(1, blocks), calls(1, blocks)];
+            let plan = written(roots, "", programs);
+            let meets = |wiring: &Wiring| !wiring.conflicts(0).is_empty();
+            assert_eq!(
+                [meets(&plan.wiring), meets(&plan.rewrite.as_ref().expect("one").wiring)],
+                roots.map(|root| root == 1)
+            );
+            let (states, found) = search(&plan, None);
+            assert_eq!(found, None, "{roots:?}, blocks: {blocks}");
+            assert!(states > 1000, "{states}");
+        }
+    }
+    // Messages of core 0 for core 1 beside them.
+    let messages = "[[multicast]]\nid = 2\nsource = 0\nreceivers = [1]\n";
+    let plan =
+        written([2, 1], messages, vec![vec![(0, true)], vec![(0, true)], vec![(1, true); 2], vec![(1, true); 2]]);
+    assert_eq!(search(&plan, None).1, None);
+}
+
+/// The calls of a trace as a scenario: in its order, a few cycles apart, with vectors that no buffer holds.
+fn scenario(steps: &[Step], programs: &[Vec<(u16, bool)>], tables: &str) -> String {
+    const APART: usize = 3;
+    let (mut text, mut next) = (vec![String::new(); programs.len()], vec![(0usize, 0usize); programs.len()]);
+    let calls = steps.iter().filter_map(|step| if let Step::Call(core) = step { Some(*core) } else { None });
+    for (number, core) in calls.enumerate() {
+        let (call, since) = &mut next[core];
+        let tree = programs[core][*call].0;
+        text[core] += &format!("compute {}\n", (number + 1) * APART - *since);
+        text[core] += &format!("allreduce.nb r{call}, {tree}, 0, {}, 200\n", 0x4000 + 0x4000 * tree);
+        (*call, *since) = (*call + 1, (number + 1) * APART);
+    }
+    for (text, (calls, _)) in text.iter_mut().zip(&next) {
+        *text += &(0..*calls).map(|call| format!("wait r{call}\n")).collect::<String>();
+    }
+    let programs =
+        text.iter().enumerate().map(|(core, text)| format!("[[program]]\ncores = [{core}]\ntext = '''\n{text}'''\n"));
+    mesh(&[programs.len() as u32], 1, &(tables.to_owned() + &programs.collect::<String>()))
+}
+
+#[test]
+fn the_shortest_trace_of_a_fault_deadlocks_as_a_scenario() {
+    // Two cores that call two trees in different orders. Arbiters that know no conflicts are a machine without claims.
+    let tables = called(0, &[0, 1]) + &called(1, &[0, 1]);
+    let programs = vec![vec![(0, false), (1, false)], vec![(1, false), (0, false)]];
+    let plan = plan(&mesh(&[2], 1, &(tables.clone() + IDLE)), programs.clone(), 0, true);
+    let (_, found) = search(&plan, Some(Fault::Blind));
+    let (name, steps) = found.expect("two run at once");
+    assert_eq!(name, "one of those that conflict runs");
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("trace.toml");
+    std::fs::write(&file, scenario(&steps, &programs, &tables)).expect("it is written");
+    let run = |claims: bool| {
+        let mut program = std::process::Command::new(env!("CARGO_BIN_EXE_watershed"));
+        program
+            .args(["run", "--set", &format!("checks.claims={claims}"), "--out"])
+            .arg(folder.path().join("out"))
+            .arg(&file);
+        let output = program.output().expect("the program runs");
+        (output.status.success(), String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
+    };
+    let (well, told) = run(false);
+    assert!(!well && told.contains("deadlock"), "{told}");
+    // With claims the same calls end.
+    let (well, told) = run(true);
+    assert!(well, "{told}");
 }

@@ -18,4 +18,5 @@ mod poll_and_wait_take_the_oldest;
 mod ports_are_bounded;
 mod registers_are_far;
 mod stores_are_checked;
+mod trees_are_written_between_calls;
 mod vectors_move_word_by_word;

@@ -246,7 +246,7 @@ fn registers_that_programs_write_make_trees_claim() {
             + &program("[1]", &format!("{rest}mcast.send 1, 77, 1, 8"))
             + &program("[2]", "mcast.wait r1, r2, 1, 8\nreport r1")))
     };
-    // Nothing meets: no claim. Then they meet, and take turns.
+    // Nothing meets, and nobody may write: no claim. Then they meet, and take turns.
     assert!(ready(&body("", ""), &[]).claims.wiring.is_empty());
     let held = |text: &str| {
         let document = pass(text, &[]);
@@ -254,10 +254,8 @@ fn registers_that_programs_write_make_trees_claim() {
     };
     assert_eq!(held(&body("compute 300\n", "compute 200\n")), 0);
     assert!(held(&body(&format!("{writes}compute 300\n"), "compute 200\n")) > 0);
-    // While somebody is at work with one of them nobody is to change that.
-    let document = run_with(&body(writes, "compute 300\n"), &[], &RunOptions::default()).document;
-    let told = document.checks.iter().map(|check| check.detail.as_str()).collect::<Vec<_>>().join("\n");
-    assert!(told.contains("stores change which of the ids 0, 1 overlap, while core0 is in a call of id 0"), "{told}");
+    // While a call waits for others or is at work, too.
+    assert!(pass(&body(writes, "compute 300\n"), &[]).passed());
 }
 
 #[test]

@@ -74,9 +74,26 @@
 //! one comes back when all receivers have taken a message. *Chosen*: a grant is for the messages that stand in the queue when
 //! it comes, so a multicast delays others by at most the messages of a queue. Trees of one id do not conflict.
 //!
-//! Programs can write other trees. *Chosen*: the registers of claims follow when nobody holds one of the trees that claim before or
-//! after, or asks for it. Collectives that some participants are ready for and others not are not in the way: they hold nothing, and
-//! their participants say again that they are ready.
+//! # Trees that programs write
+//!
+//! A tree that somebody may make another one meet is not alone: *chosen*, where the text of programs may write the tree of an id,
+//! all trees on its plane claim if there are two ids or more, those that meet nobody from an arbiter of their own. So a collective
+//! that only some have called holds nothing, whatever is written meanwhile. The first use of a written tree moves the sets:
+//!
+//! | round | what | cycles |
+//! |---|---|---|
+//! | 1 | the user tells the root of the new tree, which tells the set's new arbiter | its climb + `reach` |
+//! | 2 | the new arbiter asks every tree of the sets that change to close its old arbiter: it grants nobody, and goes on collecting requests and releases | `reach` to the root + `reach` from there to the old one |
+//! | 3 | the old arbiters send who asks, in their order, and who holds; requests and releases under way follow | the same way back |
+//! | 4 | the new arbiters have all that and grant | |
+//!
+//! With `way(t)`, the two reaches of tree t, the arbiters of the sets that change grant nobody for at most `2 max way(t)` cycles;
+//! calls of the written id wait `climb + reach + 2 max way(t)`, and until `done` of its last call has come to its arbiter. Sets
+//! that do not change go on. A source of a multicast that was written counts its credits anew: its share, less the messages in the
+//! queue of the receiver that has most; the others give the difference.
+//!
+//! This ends: a written tree is idle, so rounds 1 to 3 wait for wires, and never for a program or a memory; round 4 grants
+//! somebody if anybody asks whom no holder keeps out, and those who asked before keep their turn. So points 1 to 3 above hold.
 //!
 //! ```
 //! use watershed_piuma::claim::Arbiter;
@@ -95,9 +112,11 @@
 //! ```
 
 mod queue;
+mod rewrite;
 mod wiring;
 
 pub use queue::{Event, Holder, QueueClaim, What};
+pub use rewrite::Rewrite;
 pub use wiring::{Claimant, JoinAt, Leaf, Links, Tree, Wiring};
 
 use watershed_kernel::Cycle;
@@ -151,6 +170,10 @@ pub enum Signal {
         /// The wire.
         wire: Wire,
     },
+    /// A set's arbiter is to grant nobody until its trees are handed over.
+    Close(u16),
+    /// A set's arbiter has got its trees from those before it.
+    Open(u16),
 }
 
 /// The registers of a join: where a tree passes a switch.
@@ -207,12 +230,14 @@ pub struct Arbiter {
     waiting: Vec<u16>,
     /// Trees that hold.
     held: Vec<u16>,
+    /// It grants nobody while trees are handed over.
+    closed: bool,
 }
 
 impl Arbiter {
     /// An idle arbiter for trees that conflict with those in their lists.
     pub fn new(conflicts: Vec<(u16, Vec<u16>)>) -> Arbiter {
-        Arbiter { conflicts, waiting: Vec::new(), held: Vec::new() }
+        Arbiter { conflicts, ..Arbiter::default() }
     }
 
     /// Whether two trees conflict.
@@ -236,6 +261,9 @@ impl Arbiter {
     /// Grants every tree that conflicts neither with one that holds nor with an older one that waits.
     pub fn grant(&mut self) -> Vec<u16> {
         let mut granted = Vec::new();
+        if self.closed {
+            return granted;
+        }
         for at in 0..self.waiting.len() {
             let tree = self.waiting[at];
             let conflicts = |others: &[u16]| others.iter().any(|&other| self.conflict(tree, other));
@@ -280,19 +308,6 @@ impl Unit {
     fn arbiter(&mut self, set: u16) -> &mut Arbiter {
         let found = self.arbiters.iter_mut().find(|(number, _)| *number == set);
         &mut found.expect("every set has an arbiter in its switch").1
-    }
-
-    /// Whether nobody holds anything here or asks for it. Of trees that are `half_called` pulses of some participants may wait for
-    /// those of others.
-    pub fn is_free(&self, half_called: impl Fn(u16) -> bool) -> bool {
-        let free = |(_, of): &(u16, Arbiter)| of.waiting.is_empty() && of.held.is_empty();
-        let waits = |of: &Join| half_called(of.tree) && !of.held && of.waiting(Wire::Done) == 0;
-        self.joins.iter().all(|of| of.is_idle() || waits(of)) && self.arbiters.iter().all(free)
-    }
-
-    /// Takes the registers away, before others are put there. Waves go on showing those that were there when they began.
-    pub fn clear(&mut self) {
-        (self.joins, self.arbiters) = (Vec::new(), Vec::new());
     }
 
     /// Whether no tree that claims passes the switch.
@@ -349,6 +364,18 @@ pub trait Units {
     fn unit(&mut self, switch: u32) -> &mut Unit;
 }
 
+/// What an arbiter grants leaves it in the next cycle.
+fn grants(wiring: &Wiring, arbiter: &mut Arbiter, out: &mut Vec<(Cycle, Signal)>) {
+    for tree in arbiter.grant() {
+        let of = &wiring.trees[usize::from(tree)];
+        let to = match of.source {
+            Some(_) => Signal::Start { tree, leaf: 0 },
+            None => Signal::Down { tree, join: 0 },
+        };
+        out.push((of.reach + 1, to));
+    }
+}
+
 /// A pulse comes to its register; those that leave because of it, and the cycles until they come to theirs. Both the system
 /// that is clocked and the search over all orders of pulses go through this.
 pub fn deliver(wiring: &Wiring, units: &mut impl Units, signal: Signal, out: &mut Vec<(Cycle, Signal)>) {
@@ -377,14 +404,13 @@ pub fn deliver(wiring: &Wiring, units: &mut impl Units, signal: Signal, out: &mu
                 Signal::Ask(_) => arbiter.ask(tree),
                 _ => arbiter.free(tree),
             }
-            for tree in arbiter.grant() {
-                let of = &wiring.trees[usize::from(tree)];
-                let to = match of.source {
-                    Some(_) => Signal::Start { tree, leaf: 0 },
-                    None => Signal::Down { tree, join: 0 },
-                };
-                out.push((of.reach + 1, to));
-            }
+            grants(wiring, arbiter, out);
+        }
+        Signal::Close(set) => units.unit(wiring.arbiters[usize::from(set)]).arbiter(set).closed = true,
+        Signal::Open(set) => {
+            let arbiter = units.unit(wiring.arbiters[usize::from(set)]).arbiter(set);
+            arbiter.closed = false;
+            grants(wiring, arbiter, out);
         }
         Signal::Down { tree, join } => {
             let at = &wiring.trees[usize::from(tree)].joins[join as usize];

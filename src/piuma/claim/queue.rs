@@ -137,6 +137,18 @@ impl QueueClaim {
         self.sources.pop_front()
     }
 
+    /// Messages of a source that stand in the queue.
+    pub fn standing(&self, source: u8) -> u32 {
+        self.sources.iter().filter(|of| **of == source).count() as u32
+    }
+
+    /// Other trees of the id lead elsewhere: credits and slots are counted anew. Whether a request that was made is to be made
+    /// again.
+    pub fn recount(&mut self, credits: u32, own_slots: u32) -> bool {
+        (self.credits, self.own_slots) = (credits, own_slots);
+        matches!(self.holder, Holder::Asked(_))
+    }
+
     /// Cycles that messages waited for grants since the last time.
     pub fn take_waited(&mut self) -> u64 {
         std::mem::take(&mut self.waited)

@@ -24,6 +24,8 @@ pub struct Claimant<'a> {
     pub multicast: bool,
     /// All who take part in claimants of one such order call them one after the other, each in the same order: these do not conflict.
     pub order: Option<u32>,
+    /// Whether programs may write a tree that meets it, or this one so that it meets another: then it claims though it meets none.
+    pub open: bool,
 }
 
 /// Latencies of links.
@@ -193,7 +195,7 @@ impl Walk<'_> {
 }
 
 impl Wiring {
-    /// The trees among claimants that meet others of another id on their plane, and their wires.
+    /// The trees among claimants that meet others of another id on their plane, or may come to, and their wires.
     pub fn derive(claimants: &[Claimant<'_>], registers: &Registers, links: &Links<'_>) -> Wiring {
         let mut order: Vec<usize> = (0..claimants.len()).collect();
         order.sort_by_key(|&at| (claimants[at].id, at));
@@ -201,7 +203,8 @@ impl Wiring {
             let ordered = a.order.is_some() && a.order == b.order;
             a.id != b.id && a.plane == b.plane && !ordered && legality::meet(a.footprint, b.footprint)
         };
-        let in_sets = order.iter().copied().filter(|&a| claimants.iter().any(|b| meet(&claimants[a], b)));
+        let in_sets =
+            order.iter().copied().filter(|&a| claimants[a].open || claimants.iter().any(|b| meet(&claimants[a], b)));
         let chosen: Vec<usize> = in_sets.collect();
         let number = |list: &[usize]| -> Vec<Vec<u16>> {
             let of = |&a: &usize| {
@@ -239,19 +242,31 @@ impl Wiring {
         &self.conflicts[usize::from(tree)]
     }
 
+    /// Puts idle registers of a tree into its switches.
+    pub(super) fn join(&self, number: u16, units: &mut impl Units) {
+        let tree = &self.trees[usize::from(number)];
+        for (join, at) in (0..).zip(&tree.joins) {
+            let none = vec![0; usize::from(at.inputs)];
+            let counts = [none.clone(), none];
+            units.unit(at.switch).joins.push(Join { tree: number, join, id: tree.id, counts, held: false });
+        }
+    }
+
+    /// The trees of a set.
+    pub fn members(&self, set: u16) -> impl Iterator<Item = u16> + '_ {
+        (0..).zip(&self.trees).filter(move |(_, tree)| tree.set == set).map(|(number, _)| number)
+    }
+
+    /// An idle arbiter for a set.
+    pub(super) fn arbiter(&self, set: u16) -> Arbiter {
+        Arbiter::new(self.members(set).map(|number| (number, self.conflicts(number).to_vec())).collect())
+    }
+
     /// Puts idle registers for all of it into their switches.
     pub fn build(&self, units: &mut impl Units) {
-        for (number, tree) in (0..).zip(&self.trees) {
-            for (join, at) in (0..).zip(&tree.joins) {
-                let none = vec![0; usize::from(at.inputs)];
-                let counts = [none.clone(), none];
-                units.unit(at.switch).joins.push(Join { tree: number, join, id: tree.id, counts, held: false });
-            }
-        }
+        (0..self.trees.len() as u16).for_each(|number| self.join(number, units));
         for (set, &switch) in (0..).zip(&self.arbiters) {
-            let trees = (0..).zip(&self.trees).filter(|(_, tree)| tree.set == set);
-            let conflicts = trees.map(|(number, _)| (number, self.conflicts(number).to_vec())).collect();
-            units.unit(switch).arbiters.push((set, Arbiter::new(conflicts)));
+            units.unit(switch).arbiters.push((set, self.arbiter(set)));
         }
         let joins = self.trees.iter().flat_map(|tree| &tree.joins).map(|at| at.switch);
         for switch in joins.chain(self.arbiters.iter().copied()) {

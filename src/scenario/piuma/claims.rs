@@ -3,13 +3,14 @@
 use super::overlaps::{Owner, Plan};
 use crate::Scenario;
 use crate::build::Ready;
-use crate::programs::build::claim_queues;
+use crate::programs::build::{Shares, shares};
+use crate::programs::rules::Rules;
 use crate::run::system::PiumaSystem as System;
 use std::collections::{BTreeMap, BTreeSet};
 use watershed_fabric::topology::EndPlace;
 use watershed_kernel::Cycle;
 use watershed_piuma::Claimed;
-use watershed_piuma::claim::{self, Event, Signal, Unit, Units, What, Wire};
+use watershed_piuma::claim::{self, Event, QueueClaim, Rewrite, Signal, Unit, Units, What, Wire};
 use watershed_piuma::processor::Ready as Waiting;
 
 /// The claim registers stand beside the engines of their switches.
@@ -35,19 +36,36 @@ struct State {
     open: Vec<u32>,
 }
 
-impl State {
-    /// Whether it is a collective for which not all participants are ready: it holds nothing and asks for nothing.
-    fn is_half_called(&self) -> bool {
-        self.source.is_none() && self.waiting.len() < self.leaves.len()
-    }
-}
-
 #[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct LeafState {
     end: usize,
     job: usize,
     ready: Cycle,
     free: [Cycle; 2],
+}
+
+/// A tree in which nothing is under way.
+fn state(scenario: &Scenario, plan: &Plan, places: &[EndPlace], number: u16) -> State {
+    let multicasts: Vec<_> = scenario.programs.iter().flat_map(|programs| &programs.multicasts).collect();
+    let mut state = State::default();
+    let ends: BTreeMap<EndPlace, usize> = match plan.owner(number) {
+        Owner::Segment(index, _) => {
+            let of = &scenario.collectives[index];
+            of.participants.iter().chain(&of.receiver).map(|&end| (places[end as usize], end as usize)).collect()
+        }
+        Owner::Multicast(index) => {
+            let of = multicasts[index];
+            let same = multicasts.iter().take(index).filter(|other| other.id == of.id).count();
+            state.source = Some((of.source as usize, same as u8));
+            of.receivers.iter().map(|&end| (places[end as usize], end as usize)).collect()
+        }
+    };
+    // Registers that a program wrote may reach others who serve the id.
+    let at = |place: &EndPlace| places.iter().position(|of| of == place).expect("a place of an end point");
+    let end = |place: &EndPlace| ends.get(place).copied().unwrap_or_else(|| at(place));
+    let leaf = |of: &claim::Leaf| LeafState { end: end(&of.place), ..LeafState::default() };
+    state.leaves = plan.wiring.trees[usize::from(number)].leaves.iter().map(leaf).collect();
+    state
 }
 
 /// The claim wires of a system under way.
@@ -61,19 +79,22 @@ pub(super) struct Claims {
     processors: BTreeSet<usize>,
     /// Completions of the system that have been looked at.
     seen: u64,
-    /// A change that waits until nobody is in the middle of something.
+    /// A change that waits for its pulses.
     pending: Option<Box<Pending>>,
 }
 
 /// Other conflict sets, of registers that programs have written.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 struct Pending {
-    plan: Plan,
+    rewrite: Rewrite,
+    owners: Vec<Owner>,
     /// Where end points are.
     places: Vec<EndPlace>,
-    /// Ids whose registers were written, and calls of them that wait for the change.
-    ids: BTreeSet<u16>,
+    /// Ids whose registers were written, the end point that used each first, and calls of them that wait for the change.
+    ids: BTreeMap<u16, usize>,
     held: Vec<(usize, Waiting)>,
+    /// When all arbiters that it touches are closed; none have been told to before all of the last change are open.
+    closed: Option<Cycle>,
 }
 
 impl Claims {
@@ -86,201 +107,253 @@ impl Claims {
     /// Idle wires for a plan.
     fn of(scenario: &Scenario, (system, ready): (&mut System, &Ready<()>), plan: Plan, places: &[EndPlace]) -> Claims {
         plan.wiring.build(&mut Registered(system));
-        let multicasts: Vec<_> = scenario.programs.iter().flat_map(|programs| &programs.multicasts).collect();
-        let mut claims = Claims {
-            trees: vec![State::default(); plan.wiring.trees.len()],
-            due: BTreeSet::new(),
-            processors: BTreeSet::new(),
-            seen: u64::MAX,
-            pending: None,
-            plan,
-        };
-        let mut starts = Vec::new();
+        let trees = (0..plan.wiring.trees.len() as u16).map(|number| state(scenario, &plan, places, number)).collect();
+        let (due, processors) = (BTreeSet::new(), BTreeSet::new());
+        let mut claims = Claims { plan, trees, due, processors, seen: u64::MAX, pending: None };
         for number in 0..claims.trees.len() as u16 {
-            let (owner, tree) = (claims.plan.owner(number), &claims.plan.wiring.trees[usize::from(number)]);
-            let ends: BTreeMap<EndPlace, usize> = match owner {
-                Owner::Segment(index, _) => {
-                    let of = &scenario.collectives[index];
-                    let ends = of.participants.iter().chain(&of.receiver);
-                    ends.map(|&end| (places[end as usize], end as usize)).collect()
+            let owner = claims.plan.owner(number);
+            if let Owner::Segment(index, segment) = owner
+                && !scenario.collectives[index].called
+            {
+                let (built, parts) = (&ready.collectives[index], ready.collectives[index].parts());
+                for &(end, job) in built.jobs.iter().skip(segment * parts).take(parts) {
+                    let called = system.end(end).core.as_ref().map(|core| core.jobs()[job].called());
+                    claims.is_ready(system, number, (end, job), called.expect("who takes part has a core"));
                 }
-                Owner::Multicast(index) => {
-                    let of = multicasts[index];
-                    let same = multicasts.iter().take(index).filter(|other| other.id == of.id).count();
-                    claims.trees[usize::from(number)].source = Some((of.source as usize, same as u8));
-                    of.receivers.iter().map(|&end| (places[end as usize], end as usize)).collect()
-                }
-            };
-            // Registers that a program wrote may reach others who serve the id.
-            let at = |place: &EndPlace| places.iter().position(|of| of == place).expect("a place of an end point");
-            let end = |place: &EndPlace| ends.get(place).copied().unwrap_or_else(|| at(place));
-            let leaf = |of: &claim::Leaf| LeafState { end: end(&of.place), ..LeafState::default() };
-            claims.trees[usize::from(number)].leaves = tree.leaves.iter().map(leaf).collect();
-            match owner {
-                Owner::Segment(index, segment) if !scenario.collectives[index].called => {
-                    let (built, parts) = (&ready.collectives[index], ready.collectives[index].parts());
-                    for &(end, job) in built.jobs.iter().skip(segment * parts).take(parts) {
-                        let jobs = system.end(end).core.as_ref().map_or(&[][..], |core| core.jobs());
-                        if jobs[job].end().is_none() {
-                            starts.push((number, end, job, jobs[job].called()));
-                        }
-                    }
-                }
-                Owner::Segment(..) => claims.processors.extend(ends.values()),
-                Owner::Multicast(index) => {
-                    claims.processors.extend(ends.values());
-                    claims.processors.insert(multicasts[index].source as usize);
-                }
+            } else {
+                claims.listens_to(number);
             }
-        }
-        for (tree, end, job, cycle) in starts {
-            claims.is_ready(system, tree, (end, job), cycle);
         }
         claims
     }
 
-    /// Whether nobody holds a tree or asks for one, and nothing of that is under way. Who is ready for a collective that others are
-    /// not ready for holds nothing.
-    fn is_free(&self, system: &mut System) -> bool {
-        let registered = &mut Registered(system);
-        let joins = self.plan.wiring.trees.iter().flat_map(|tree| &tree.joins).map(|at| at.switch);
-        let switches: BTreeSet<u32> = joins.chain(self.plan.wiring.arbiters.iter().copied()).collect();
-        let half_called = |tree: u16| self.trees[usize::from(tree)].is_half_called();
-        let calls =
-            |signal: &Signal| matches!(*signal, Signal::Up { tree, wire: Wire::First, .. } if half_called(tree));
-        switches.into_iter().all(|switch| registered.unit(switch).is_free(half_called))
-            && self.due.iter().all(|(_, signal)| calls(signal))
-            && self.trees.iter().all(|tree| tree.open.is_empty())
+    /// Listens to the processors of a tree that programs use.
+    fn listens_to(&mut self, tree: u16) {
+        let state = &self.trees[usize::from(tree)];
+        self.processors.extend(state.leaves.iter().map(|leaf| leaf.end).chain(state.source.map(|(source, _)| source)));
     }
 
-    /// Programs have written registers of these ids: other trees may overlap from now on. Calls of these ids wait until the change is
-    /// made, and it is made when nobody is in the middle of something that it touches.
+    /// Programs have written registers of these ids, and these end points were the first to use them: other trees may overlap from
+    /// now on. Calls of these ids wait until the change is made.
     ///
     /// # Errors
-    /// Messages cannot wait for that.
+    /// Messages stand where there is no slot for them under the new trees, or somebody sends who is no source of a tree.
     pub(super) fn change(
         claims: &mut Option<Claims>,
         scenario: &Scenario,
-        (system, ready): (&mut System, &mut Ready<()>),
-        (plan, places): (Plan, &[EndPlace]),
-        ids: &BTreeSet<u16>,
+        (system, rules): (&mut System, &Rules),
+        plan: Plan,
+        mut ids: BTreeMap<u16, usize>,
     ) -> Result<(), String> {
-        if claims.as_ref().map_or(plan.wiring.is_empty(), |of| of.pending.is_none() && of.plan.wiring == plan.wiring) {
+        let Some(claims) = claims.as_mut() else {
+            debug_assert!(plan.wiring.is_empty(), "what programs may write claims from the start");
             return Ok(());
-        }
-        let claims = claims.get_or_insert_default();
-        let (mut ids, held) = (ids.clone(), claims.pending.take().map(|of| (of.ids, of.held)));
-        let (before, held) = held.unwrap_or_default();
-        ids.extend(before);
-        for end in 0..places.len() {
-            if let Some(processor) = system.end_asleep(end).processor_mut() {
-                for &id in &ids {
-                    processor.set_claims(id, true);
-                }
-                claims.processors.insert(end);
-            }
-        }
-        claims.pending = Some(Box::new(Pending { plan, places: places.to_vec(), ids, held }));
-        claims.settle(scenario, (system, ready))
-    }
-
-    /// What keeps a change from being made now.
-    fn in_the_way(
-        &self,
-        scenario: &Scenario,
-        (system, ready): (&mut System, &Ready<()>),
-        changed: &BTreeSet<u16>,
-    ) -> Option<String> {
-        if !self.is_free(system) {
-            return Some("one of them claims its tree or holds it".to_owned());
-        }
-        let own = scenario.collectives.iter().zip(&ready.collectives).filter(|(of, _)| !of.called);
-        for (of, built) in own.filter(|(of, _)| of.ids().any(|id| changed.contains(&(id as u16)))) {
-            let job = |&(end, job): &(usize, usize)| Some(&system.end(end).core.as_ref()?.jobs()[job]);
-            if built.jobs.iter().filter_map(job).any(|job| job.end().is_none()) {
-                return Some(format!("\"{}\" has not ended", of.name));
-            }
-        }
-        for &end in &self.processors {
-            let point = system.end(end);
-            let (Some(processor), Some(core)) = (point.processor(), &point.core) else { continue };
-            let starts = |job: usize| core.jobs()[job].start() != Cycle::MAX;
-            let mut open = processor.calls().iter().filter(|call| call.end.is_none() && call.job.is_some_and(starts));
-            if let Some(call) = open.find(|call| changed.contains(&call.id)) {
-                return Some(format!("{} is in a call of id {}", processor.name(), call.id));
-            }
-            if let Some(id) = changed.iter().find(|&&id| processor.cce().holds(id)) {
-                return Some(format!("messages of id {id} stand in a queue of {}", processor.name()));
-            }
-        }
-        None
-    }
-
-    /// Makes a change that waits, if nothing is in its way any more.
-    ///
-    /// # Errors
-    /// Messages cannot wait for that.
-    pub(super) fn settle(
-        &mut self,
-        scenario: &Scenario,
-        (system, ready): (&mut System, &mut Ready<()>),
-    ) -> Result<(), String> {
-        let Some(pending) = self.pending.take() else { return Ok(()) };
-        system.refresh();
-        let ids = |plan: &Plan| plan.wiring.trees.iter().map(|tree| tree.id).collect::<BTreeSet<u16>>();
-        let claiming = ids(&pending.plan);
-        let mut changed = ids(&self.plan);
-        changed.extend(claiming.iter().chain(&pending.ids));
-        if let Some(what) = self.in_the_way(scenario, (system, ready), &changed) {
-            let mut multicasts = scenario.programs.iter().flat_map(|programs| &programs.multicasts);
-            if multicasts.any(|of| pending.ids.contains(&(of.id as u16))) {
-                let whom = changed.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        };
+        let sources = scenario.programs.iter().flat_map(|programs| &programs.multicasts);
+        for (id, end) in rules.senders().filter(|(id, _)| ids.contains_key(id)) {
+            let claims = claims.plan.wiring.trees.iter().any(|tree| tree.id == id && tree.source.is_some());
+            if claims && !sources.clone().any(|of| (of.id, of.source) == (u32::from(id), end)) {
                 return Err(format!(
-                    "stores change which of the ids {whom} overlap, while {what}: those of a multicast are to be made while \
-                     these are idle"
+                    "end point {end} sends by id {id}, whose trees claim, and is the source of no [[multicast]] with this id"
                 ));
             }
-            self.pending = Some(pending);
+        }
+        let before = claims.pending.take();
+        if let Some(before) = &before {
+            ids.extend(&before.ids);
+        }
+        let Plan { wiring, owners } = plan;
+        debug_assert_eq!(wiring.trees.len(), claims.trees.len());
+        if before.is_none() && wiring == claims.plan.wiring {
             return Ok(());
         }
-        let queues = match &scenario.programs {
-            Some(programs) => claim_queues(programs, &pending.plan).map_err(|problem| problem.message().to_owned())?,
-            None => BTreeMap::new(),
-        };
-        for switch in 0..system.registers().switches() {
-            if let Some(join) = system.join_mut(switch).filter(|join| join.claim().is_some()) {
-                join.claim_mut().clear();
+        let (held, before) = before.map(|of| (of.held, of.rewrite.trees)).unwrap_or_default();
+        // Others of the same id may be at work.
+        let moved = |(was, is): (&claim::Tree, &claim::Tree)| was.joins != is.joins || was.leaves != is.leaves;
+        let numbers = (0..).zip(claims.plan.wiring.trees.iter().zip(&wiring.trees));
+        let numbers = numbers.filter(|(number, (was, is))| before.contains(number) || moved((was, is)));
+        let trees: BTreeSet<u16> = numbers.map(|(number, _)| number).collect();
+        // What the first use has sent over the old tree in this cycle counts for nothing.
+        claims.due.retain(|(_, signal)| match *signal {
+            Signal::Up { tree, wire: Wire::First, .. } => {
+                !trees.contains(&tree) || claims.plan.wiring.trees[usize::from(tree)].source.is_some()
             }
-        }
-        for &end in &self.processors {
-            let Some(processor) = system.end_asleep(end).processor_mut() else { continue };
-            for &id in &changed {
-                processor.set_claims(id, claiming.contains(&id));
-                processor.cce_mut().claims(id, queues.get(&(end as u32, id)).cloned());
-            }
-        }
-        let Pending { plan, places, mut held, .. } = *pending;
-        // Registers of claims begin anew, so who is ready for a collective says so again.
-        for (of, state) in self.plan.wiring.trees.iter().zip(&self.trees) {
-            held.extend(state.waiting.iter().map(|&(leaf, cycle)| {
-                let LeafState { end, job, .. } = state.leaves[leaf as usize];
-                (end, Waiting { id: of.id, job, cycle })
-            }));
-        }
-        let processors = std::mem::take(&mut self.processors);
-        *self = Claims::of(scenario, (system, ready), plan, &places);
-        self.processors = processors;
+            Signal::Ask(tree) => !trees.contains(&tree),
+            _ => true,
+        });
+        let (rewrite, places) = (Rewrite { wiring, trees }, rules.layout.ends.clone());
+        claims.pending = Some(Box::new(Pending { rewrite, owners, places, ids, held, closed: None }));
+        claims.settle(scenario, system)
+    }
+
+    /// Goes on with a change that waits, if nothing is in its way any more.
+    ///
+    /// # Errors
+    /// Messages stand where there is no slot for them under the new trees.
+    pub(super) fn settle(&mut self, scenario: &Scenario, system: &mut System) -> Result<(), String> {
+        let Some(mut pending) = self.pending.take() else { return Ok(()) };
+        system.refresh();
         let now = system.now();
-        for (end, call) in held {
-            if let Some(tree) = self.tree_of(end, call.id) {
-                self.is_ready(system, tree, (end, call.job), now);
-            } else {
-                let last = (call.cycle, end);
-                let claimed = Claimed { ready: call.cycle, last, asked: now, granted: now };
-                if let Some(core) = &mut system.end_mut(end).core {
-                    core.job_mut(call.job).grant(claimed, now);
+        let opens = self.due.iter().any(|(_, signal)| matches!(signal, Signal::Open(_)));
+        match pending.closed {
+            None if opens => {}
+            None => {
+                let until = self.close(system, &pending);
+                pending.closed = Some(until);
+            }
+            Some(until) if now >= until && self.is_due(system, &pending.rewrite) => {
+                return self.load(scenario, system, *pending);
+            }
+            // The pulses that it waits for are in `due`.
+            Some(until) if now >= until => pending.closed = Some(0),
+            Some(_) => {}
+        }
+        self.pending = Some(pending);
+        Ok(())
+    }
+
+    /// Tells all arbiters of the sets that change to close; when all of them are.
+    fn close(&mut self, system: &mut System, pending: &Pending) -> Cycle {
+        let now = system.now();
+        let Pending { rewrite, places, ids, .. } = pending;
+        let mut last = now + 1;
+        for (&id, &user) in ids {
+            let trees = (0..).zip(&rewrite.wiring.trees).filter(|(_, tree)| tree.id == id);
+            for (number, of) in trees {
+                let leaf = of.leaves.iter().position(|leaf| leaf.place == places[user]).map(|leaf| leaf as u32);
+                let source = self.trees[usize::from(number)].source;
+                if source.map_or(leaf.is_none(), |(source, _)| source != user) {
+                    continue;
+                }
+                for (cycles, signal) in rewrite.close(&self.plan.wiring, (number, leaf.filter(|_| source.is_none()))) {
+                    last = last.max(now + cycles);
+                    if self.due.insert((now + cycles, signal)) {
+                        self.wake(system, now + cycles, signal);
+                    }
                 }
             }
+        }
+        last
+    }
+
+    /// Whether all that was written is idle.
+    fn is_due(&self, system: &mut System, rewrite: &Rewrite) -> bool {
+        let ends = |signal: &Signal| match *signal {
+            Signal::Free(tree) | Signal::Down { tree, .. } | Signal::Start { tree, .. } => {
+                rewrite.trees.contains(&tree)
+            }
+            Signal::Up { tree, wire, .. } | Signal::Source { tree, wire } => {
+                wire == Wire::Done && rewrite.trees.contains(&tree)
+            }
+            Signal::Ask(_) | Signal::Open(_) => false,
+            Signal::Close(_) => true,
+        };
+        let open = |&tree: &u16| !self.trees[usize::from(tree)].open.is_empty();
+        !self.due.iter().any(|(_, signal)| ends(signal))
+            && !rewrite.trees.iter().any(open)
+            && rewrite.is_due(&self.plan.wiring, &mut Registered(system))
+    }
+
+    /// Moves the registers of a change, and says again what was said of trees that were written.
+    fn load(&mut self, scenario: &Scenario, system: &mut System, pending: Pending) -> Result<(), String> {
+        let Pending { rewrite, owners, places, ids, mut held, .. } = pending;
+        let shares_before = self.shares(scenario)?;
+        let (now, before) = (system.now(), &self.plan.wiring);
+        let under_way = std::mem::take(&mut self.due).into_iter();
+        let forwarded =
+            under_way.filter_map(|(cycle, signal)| Some((cycle + rewrite.forward(before, signal)?, signal)));
+        let due: Vec<_> = forwarded
+            .chain(
+                rewrite
+                    .load(before, &mut Registered(system))
+                    .into_iter()
+                    .map(|(way, signal)| (now + way.max(1), signal)),
+            )
+            .collect();
+        self.plan = Plan { wiring: rewrite.wiring, owners };
+        for (cycle, signal) in due {
+            self.send(system, cycle, signal);
+        }
+        for &tree in &rewrite.trees {
+            let old = std::mem::replace(&mut self.trees[usize::from(tree)], state(scenario, &self.plan, &places, tree));
+            let id = self.plan.wiring.trees[usize::from(tree)].id;
+            held.extend(old.waiting.iter().map(|&(leaf, cycle)| {
+                let LeafState { end, job, .. } = old.leaves[leaf as usize];
+                (end, Waiting { id, job, cycle })
+            }));
+            self.listens_to(tree);
+        }
+        for (tree, shares) in self.shares(scenario)? {
+            let id = self.plan.wiring.trees[usize::from(tree)].id;
+            if rewrite.trees.contains(&tree) {
+                self.recount(system, tree, &shares)?;
+            } else if ids.contains_key(&id) && shares_before.get(&tree).is_some_and(|was| shares.credits < was.credits)
+            {
+                return Err(format!(
+                    "registers of multicast {id} were written so that another source of it has fewer slots at its receivers"
+                ));
+            }
+        }
+        for (end, call) in held {
+            let tree = self.tree_of(end, call.id).expect("who calls a collective takes part in it");
+            self.is_ready(system, tree, (end, call.job), now);
+        }
+        Ok(())
+    }
+
+    /// What sources of multicasts may have under way, by tree.
+    fn shares(&self, scenario: &Scenario) -> Result<BTreeMap<u16, Shares>, String> {
+        let depth = scenario.programs.as_ref().map_or(0, |programs| programs.core.mcast_queue_depth);
+        let mut of_id: BTreeMap<u16, Vec<(u16, u32, Vec<u32>)>> = BTreeMap::new();
+        for (number, (tree, state)) in (0..).zip(self.plan.wiring.trees.iter().zip(&self.trees)) {
+            if let Some((source, _)) = state.source {
+                let receivers = state.leaves.iter().map(|leaf| leaf.end as u32).collect();
+                of_id.entry(tree.id).or_default().push((number, source as u32, receivers));
+            }
+        }
+        let mut all = BTreeMap::new();
+        for (id, trees) in of_id {
+            let lists: Vec<(u32, &[u32])> =
+                trees.iter().map(|(_, source, receivers)| (*source, &receivers[..])).collect();
+            for (at, (number, ..)) in trees.iter().enumerate() {
+                let of = shares(depth, u32::from(id), &lists, at).map_err(|problem| problem.message().to_owned())?;
+                all.insert(*number, of);
+            }
+        }
+        Ok(all)
+    }
+
+    /// Counts the credits of a multicast that was written, and lets its source ask again.
+    fn recount(&mut self, system: &mut System, tree: u16, shares: &Shares) -> Result<(), String> {
+        let id = self.plan.wiring.trees[usize::from(tree)].id;
+        let state = &self.trees[usize::from(tree)];
+        let Some((source, number)) = state.source else { return Ok(()) };
+        let mut standing = Vec::new();
+        for (leaf, &slots) in state.leaves.iter().zip(&shares.slots) {
+            let Some(processor) = system.end_mut(leaf.end).processor_mut() else { continue };
+            if processor.cce().claim(id).is_none() {
+                processor.cce_mut().claims(id, Some(QueueClaim::new(None, 0, slots)));
+            }
+            standing.push(processor.cce().claim(id).map_or(0, |claim| claim.standing(number)));
+        }
+        let most = standing.iter().copied().max().unwrap_or(0);
+        if most > shares.credits {
+            return Err(format!(
+                "registers of multicast {id} were written while {most} messages of end point {source} stand in a queue, where the \
+                 trees that lead there now leave it {} slots",
+                shares.credits
+            ));
+        }
+        let now = system.now();
+        let claim = system.end_mut(source).processor_mut().and_then(|processor| processor.cce_mut().claim_mut(id));
+        let asks = claim.is_some_and(|(claim, _)| claim.recount(shares.credits - most, shares.own));
+        for (leaf, stands) in (0..).zip(standing) {
+            for _ in stands..most {
+                self.up(system, tree, leaf, Wire::First, now);
+            }
+        }
+        if asks {
+            self.send(system, now + self.plan.wiring.trees[usize::from(tree)].reach, Signal::Ask(tree));
         }
         Ok(())
     }
@@ -294,20 +367,28 @@ impl Claims {
 
     /// The next cycle in which a pulse comes to a register.
     pub(super) fn next(&self) -> Cycle {
-        self.due.first().map_or(Cycle::MAX, |&(cycle, _)| cycle)
+        let closed =
+            self.pending.as_ref().and_then(|pending| pending.closed).filter(|&closed| closed > 0).unwrap_or(Cycle::MAX);
+        self.due.first().map_or(Cycle::MAX, |&(cycle, _)| cycle).min(closed)
     }
 
-    /// A pulse leaves; the switch in which its register stands is clocked when it comes.
-    fn send(&mut self, system: &mut System, cycle: Cycle, signal: Signal) {
+    /// The switch in which the register of a pulse stands is clocked when it comes.
+    fn wake(&self, system: &mut System, cycle: Cycle, signal: Signal) {
         let wiring = &self.plan.wiring;
         let of = |tree: u16| &wiring.trees[usize::from(tree)];
         let switch = match signal {
             Signal::Up { tree, join, .. } | Signal::Down { tree, join } => of(tree).joins[join as usize].switch,
             Signal::Ask(tree) | Signal::Free(tree) => wiring.arbiters[usize::from(of(tree).set)],
+            Signal::Close(set) | Signal::Open(set) => wiring.arbiters[usize::from(set)],
             Signal::Start { tree, leaf } if of(tree).source.is_none() => of(tree).leaves[leaf as usize].place.switch,
             Signal::Start { tree, .. } | Signal::Source { tree, .. } => of(tree).joins[0].switch,
         };
         system.wake_at(switch, cycle);
+    }
+
+    /// A pulse leaves.
+    fn send(&mut self, system: &mut System, cycle: Cycle, signal: Signal) {
+        self.wake(system, cycle, signal);
         let new = self.due.insert((cycle, signal));
         debug_assert!(new, "a wire carries a pulse a cycle: {signal:?} in cycle {cycle}");
     }
@@ -352,13 +433,10 @@ impl Claims {
             let ready = point.take_ready();
             let told = point.processor_mut().map_or_else(Vec::new, |processor| processor.cce_mut().take_told());
             for call in ready {
+                let Some(tree) = self.tree_of(end, call.id) else { continue };
                 match &mut self.pending {
-                    Some(pending) if pending.ids.contains(&call.id) => pending.held.push((end, call)),
-                    _ => {
-                        if let Some(tree) = self.tree_of(end, call.id) {
-                            self.is_ready(system, tree, (end, call.job), call.cycle);
-                        }
-                    }
+                    Some(pending) if pending.rewrite.trees.contains(&tree) => pending.held.push((end, call)),
+                    _ => self.is_ready(system, tree, (end, call.job), call.cycle),
                 }
             }
             for event in told {
@@ -378,12 +456,18 @@ impl Claims {
         let Some((tree, (of, state))) = all.into_iter().find(|(_, (tree, state))| tree.id == id && is_it(state)) else {
             return;
         };
+        let changes = self.pending.as_ref().is_some_and(|pending| pending.rewrite.trees.contains(&tree));
         let wire = match what {
             What::Ask => {
                 let at = cycle + of.reach;
-                return self.send(system, at, Signal::Ask(tree));
+                // While its tree changes it asks again afterwards.
+                if !changes {
+                    self.send(system, at, Signal::Ask(tree));
+                }
+                return;
             }
             What::Came(_) => Wire::Done,
+            What::Taken(_) if changes => return,
             What::Taken(_) => Wire::First,
         };
         if let Some(leaf) = state.leaves.iter().position(|leaf| leaf.end == end) {
@@ -410,7 +494,7 @@ impl Claims {
                     claim::deliver(&self.plan.wiring, &mut Registered(system), signal, &mut out);
                     for (cycles, next) in out {
                         if let (
-                            Signal::Ask(_) | Signal::Free(_),
+                            Signal::Ask(_) | Signal::Free(_) | Signal::Open(_),
                             Signal::Down { tree, .. } | Signal::Start { tree, .. },
                         ) = (signal, next)
                         {

@@ -219,7 +219,7 @@ impl Run<'_> {
                 return Ok(());
             }
             let plan = rules.plan(loaded, system, &ready.collectives);
-            Claims::change(claims, &loaded.scenario, (system, ready), (plan, &rules.layout.ends), &anew)
+            Claims::change(claims, &loaded.scenario, (system, rules), plan, anew)
         });
         if let Err(why) = used {
             refused.get_or_insert(why);
@@ -347,7 +347,7 @@ impl Family for Run<'_> {
         let Some(claims) = &mut self.claims else { return Cycle::MAX };
         let system = system.piuma_mut();
         claims.clock(system);
-        if let Err(why) = claims.settle(&self.loaded.scenario, (system, &mut self.ready)) {
+        if let Err(why) = claims.settle(&self.loaded.scenario, system) {
             self.refused.get_or_insert(why);
         }
         claims.next()
@@ -362,7 +362,7 @@ impl Family for Run<'_> {
         }
         if let Some(claims) = &mut self.claims {
             claims.listen(system);
-            if let Err(why) = claims.settle(&self.loaded.scenario, (system, &mut self.ready)) {
+            if let Err(why) = claims.settle(&self.loaded.scenario, system) {
                 self.refused.get_or_insert(why);
             }
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::config::{Multicast, Programs};
 use super::file::{CoreFile, ParallelLinks, PipelineKind, RegisterAccess};
+use super::writes;
 use crate::Problem;
 use crate::build::Built;
 use crate::config::{Collective, CollectiveKind, Scenario};
@@ -372,6 +373,7 @@ pub(crate) fn overlaps(
             Owner::Multicast(index) => vec![place(&multicasts[index].source)],
         })
         .collect();
+    let shares = open_planes(scenario, registers, footprints.keys());
     let claimants: Vec<Claimant<'_>> = footprints
         .iter()
         .zip(&senders)
@@ -380,11 +382,13 @@ pub(crate) fn overlaps(
                 let of = &scenario.collectives[index];
                 let (id, plane) = (of.id as u16 + segment as u16, (of.plane + segment as u32) as u8);
                 let order = scenario.workload.as_ref().and_then(|workload| workload.orders.get(index).copied());
-                Claimant { id, plane, footprint, senders, reduces: footprint.tree.is_some(), multicast: false, order }
+                let (reduces, open) = (footprint.tree.is_some(), shares.contains(&plane));
+                Claimant { id, plane, footprint, senders, reduces, multicast: false, order, open }
             }
             Owner::Multicast(index) => {
                 let id = multicasts[index].id as u16;
-                Claimant { id, plane: 0, footprint, senders, reduces: false, multicast: true, order: None }
+                let open = shares.contains(&0);
+                Claimant { id, plane: 0, footprint, senders, reduces: false, multicast: true, order: None, open }
             }
         })
         .collect();
@@ -392,6 +396,32 @@ pub(crate) fn overlaps(
     let cycles = |switch: u32, port: u16| Cycle::from(params(switch, port).latency);
     let wiring = Wiring::derive(&claimants, registers, &Links { neighbours, cycles: &cycles });
     Plan { wiring, owners: footprints.keys().copied().collect() }
+}
+
+/// Planes with trees of several ids, of which programs may write one.
+fn open_planes<'a>(
+    scenario: &Scenario,
+    registers: &Registers,
+    owners: impl Iterator<Item = &'a Owner>,
+) -> BTreeSet<u8> {
+    let mut ids: BTreeMap<u8, BTreeSet<u16>> = BTreeMap::new();
+    let mut written = BTreeSet::new();
+    let multicasts: Vec<_> = scenario.programs.iter().flat_map(|programs| &programs.multicasts).collect();
+    for owner in owners {
+        let (id, plane, own) = match *owner {
+            Owner::Segment(index, segment) => {
+                let of = &scenario.collectives[index];
+                (of.id + segment as u32, of.plane + segment as u32, !of.called)
+            }
+            Owner::Multicast(index) => (multicasts[index].id, 0, false),
+        };
+        ids.entry(plane as u8).or_default().insert(id as u16);
+        let mut programs = scenario.programs.iter().flat_map(|programs| &programs.programs);
+        if !own && programs.any(|text| writes::may_write_tree(&text.program, registers, id as u16)) {
+            written.insert(plane as u8);
+        }
+    }
+    ids.into_iter().filter(|(plane, ids)| ids.len() > 1 && written.contains(plane)).map(|(plane, _)| plane).collect()
 }
 
 /// Claim registers of the queues of multicasts that overlap others, by end point and id: slots are divided evenly among those who
@@ -402,39 +432,55 @@ pub(crate) fn overlaps(
 pub(crate) fn claim_queues(programs: &Programs, claims: &Plan) -> Result<BTreeMap<(u32, u16), QueueClaim>, Problem> {
     let mut queues: BTreeMap<(u32, u16), QueueClaim> = BTreeMap::new();
     let list = &programs.multicasts;
-    let depth = programs.core.mcast_queue_depth;
     let claiming = |index: usize| claims.tree(Owner::Multicast(index)).is_some();
     for (index, of) in list.iter().enumerate().filter(|(index, _)| claiming(*index)) {
-        let of_id = || list.iter().filter(|other| other.id == of.id);
-        // How many send to the queue of an end point.
-        let senders = |end: u32| {
-            let there = of_id().filter(|other| other.receivers.contains(&end)).count();
-            (there + usize::from(of_id().any(|other| other.source == end))) as u32
-        };
-        let most = of.receivers.iter().copied().fold(
-            of.source,
-            |most, end| {
-                if senders(end) > senders(most) { end } else { most }
-            },
-        );
-        if senders(most) > depth {
-            let message = format!(
-                "{} cores send messages of tree {} to the queue of core {most}, each of which needs a slot there",
-                senders(most),
-                of.id
-            );
-            let problem = Problem::at("core.mcast_queue_depth", message);
-            return Err(problem.expected(format!("{} or more, as the tree overlaps another one", senders(most))));
+        let of_id = list.iter().filter(|other| other.id == of.id);
+        let trees: Vec<(u32, &[u32])> = of_id.map(|of| (of.source, &of.receivers[..])).collect();
+        let number = list[..index].iter().filter(|other| other.id == of.id).count();
+        let shares = shares(programs.core.mcast_queue_depth, of.id, &trees, number)?;
+        for (&end, slots) in of.receivers.iter().zip(shares.slots) {
+            queues.entry((end, of.id as u16)).or_insert_with(|| QueueClaim::new(None, 0, slots));
         }
-        let share = |end: u32| depth / senders(end);
-        let credits = of.receivers.iter().map(|&end| share(end)).min().unwrap_or(depth);
-        let number = list[..index].iter().filter(|other| other.id == of.id).count() as u8;
-        for &end in &of.receivers {
-            queues.entry((end, of.id as u16)).or_insert_with(|| QueueClaim::new(None, 0, share(end)));
-        }
-        queues.insert((of.source, of.id as u16), QueueClaim::new(Some(number), credits, share(of.source)));
+        queues.insert((of.source, of.id as u16), QueueClaim::new(Some(number as u8), shares.credits, shares.own));
     }
     Ok(queues)
+}
+
+/// What a source of a multicast may have under way.
+pub(crate) struct Shares {
+    /// Messages that no receiver has taken.
+    pub credits: u32,
+    /// Messages in its own queue that have not left.
+    pub own: u32,
+    /// The slots of each receiver's own messages.
+    pub slots: Vec<u32>,
+}
+
+/// The slots of tree `number` among those of one id, sources with their receivers.
+///
+/// # Errors
+/// A queue has no slot for each of those who send to it.
+pub(crate) fn shares(depth: u32, id: u32, trees: &[(u32, &[u32])], number: usize) -> Result<Shares, Problem> {
+    // How many send to the queue of an end point.
+    let senders = |end: u32| {
+        let there = trees.iter().filter(|(_, receivers)| receivers.contains(&end)).count();
+        (there + usize::from(trees.iter().any(|(source, _)| *source == end))) as u32
+    };
+    let (source, receivers) = trees[number];
+    let fuller = |most: u32, &end: &u32| if senders(end) > senders(most) { end } else { most };
+    let most = receivers.iter().fold(source, fuller);
+    if senders(most) > depth {
+        let message = format!(
+            "{} cores send messages of tree {id} to the queue of core {most}, each of which needs a slot there",
+            senders(most)
+        );
+        let problem = Problem::at("core.mcast_queue_depth", message);
+        let why = "as the tree overlaps another one, or may come to by what programs write";
+        return Err(problem.expected(format!("{} or more, {why}", senders(most))));
+    }
+    let slots: Vec<u32> = receivers.iter().map(|&end| depth / senders(end)).collect();
+    let credits = slots.iter().copied().min().unwrap_or(depth);
+    Ok(Shares { credits, own: depth / senders(source), slots })
 }
 
 /// Random elements in words.

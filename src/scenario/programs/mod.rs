@@ -6,6 +6,7 @@
 //! | [`config`] | the same after checking; program texts are assembled here |
 //! | [`build`] | register values of multicast trees, processors at the end points |
 //! | [`circle`] | calls that wait for each other for ever |
+//! | `writes` | trees that the text of a program may write |
 //! | [`result`] | what programs reported, and the check of every call |
 
 pub mod build;
@@ -14,3 +15,4 @@ pub mod config;
 pub mod file;
 pub mod result;
 pub mod rules;
+mod writes;

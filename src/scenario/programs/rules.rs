@@ -12,7 +12,7 @@
 //! | the tree is not in use | at the store | a call that is not complete, a message or word of the id in one of its switches or on its way to one |
 //! | the tree is complete: all checks of `legality`, and the operations and orders that the collective needs | at the first call or message after the store | a missing store |
 //! | trees of one id share no link and no engine | likewise | |
-//! | the set of overlapping trees changes while none of them is at work; a call whose claim waits for other participants is not | likewise; calls of an id that was written wait for that | a message of a multicast that was written, while one of the overlapping ids is at work |
+//! | messages of a multicast that stand in a queue have slots there under the new trees of the id, too | likewise | trees of other cores led to a queue that is full |
 //!
 //! A broken rule ends the run with a failed check `rules` that names the thread and its line. A complete tree is read
 //! back into the oracle's, so that calls are checked against the tree that they used.
@@ -86,6 +86,14 @@ impl Rules {
             }
         }
         Some(rules)
+    }
+
+    /// Ids of multicasts, and the end points that have sent by them.
+    pub(crate) fn senders(&self) -> impl Iterator<Item = (u16, u32)> + '_ {
+        self.trees.iter().filter_map(|tree| match tree.of {
+            Of::Multicast(source) => Some((tree.id, source)),
+            Of::Collective(_) => None,
+        })
     }
 
     /// What was found of trees since the first store.
@@ -175,12 +183,18 @@ impl Rules {
     }
 
     /// Looks at those who used a tree since it was written: it must be whole. The trees of collectives that are found
-    /// anew are added to those they had. The ids of which one was read back again: their overlaps may have changed.
+    /// anew are added to those they had. The ids of which one was read back again, and by whose use: their overlaps may have
+    /// changed.
     ///
     /// # Errors
     /// What is wrong.
-    pub fn used(&mut self, loaded: &Loaded, system: &System, built: &mut [Built]) -> Result<BTreeSet<u16>, String> {
-        let mut anew = BTreeSet::new();
+    pub fn used(
+        &mut self,
+        loaded: &Loaded,
+        system: &System,
+        built: &mut [Built],
+    ) -> Result<BTreeMap<u16, usize>, String> {
+        let mut anew = BTreeMap::new();
         for (end, point) in system.ends().enumerate() {
             let Some(processor) = point.processor() else { continue };
             for used in processor.uses() {
@@ -211,7 +225,7 @@ impl Rules {
                 if let Of::Collective(index) = of {
                     built[index].rewritten.push((cycle, footprint.clone()));
                 }
-                anew.insert(id);
+                anew.entry(id).or_insert(end);
                 self.trees.retain(|tree| (tree.of, tree.id) != (of, id));
                 self.trees.push(Tree { of, id, footprint });
                 self.written.entry(id).or_default().whole.insert(of);
