@@ -40,7 +40,7 @@
 //! use std::sync::Arc;
 //! use watershed_armed::job::Overheads;
 //! use watershed_armed::{
-//!     Address, DOWN, End, EngineCfg, FRAME_FLITS, Frame, Header, Job, Keys, Leaf, Portals, Tables, TablesCfg, Tokens, WORDS,
+//!     Address, DOWN, End, EngineCfg, FRAME_WORDS, Frame, Header, Job, Keys, Leaf, Portals, Tables, TablesCfg, Tokens, WORDS,
 //! };
 //! use watershed_fabric::{Bench, Flit, Vcs};
 //! use watershed_arith::quad::{Opcode, Quad};
@@ -70,7 +70,7 @@
 //!     lanes: [0; 4],
 //! };
 //! let words = arm.to_words().unwrap().into_iter().zip(0..);
-//! let arrivals = words.map(|(word, at)| (10 + u64::from(at), 0, Flit::part(0, DOWN, 0, at, FRAME_FLITS as u32, word)));
+//! let arrivals = words.map(|(word, at)| (10 + u64::from(at), 0, Flit::part(0, DOWN, 0, at, FRAME_WORDS as u32, word)));
 //! let mut bench = Bench::<_, _, WORDS>::at_the_end(end, tables, Vcs { set: 2, unicast: 0 }, arrivals);
 //! while bench.tick() {}
 //! // The tail in cycle 20, seen 7 cycles later; the contribution leaves 5 cycles after that.
@@ -80,9 +80,9 @@
 //! ```
 
 use super::admission::{Refusals, Refused};
+use super::assembly::Assembly;
 use super::client::Client;
-use super::engine::Assembly;
-use super::frame::{ETHERNET_FLITS, Frame, FrameError};
+use super::frame::{ETHERNET_BYTES, FRAME_BYTES, Frame};
 use super::job::Job;
 use super::leaf::Leaf;
 use super::manage::{self, Place};
@@ -94,37 +94,19 @@ use super::stranger::{Forged, Other, Stranger, Wrong};
 use super::tables::{CHANNELS, DOWN, MANAGE, Tables, UP};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use watershed_fabric::{Block, Flit, Io};
+use watershed_fabric::{Block, Flit, Io, Pieces};
 use watershed_kernel::{Cycle, Wake};
 use watershed_probe::Scope;
 use watershed_state::state;
 
 mod calls;
+mod packet;
 mod watch;
+
+use packet::Packet;
 
 /// Any point-to-point channel: the first one is behind the set-routed ones of the system.
 pub(super) const MESSAGE: u8 = u8::MAX;
-
-/// A packet on its way out.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
-struct Packet {
-    due: Cycle,
-    vc: u8,
-    token: u64,
-    id: u16,
-    words: Box<[u64]>,
-}
-
-impl Packet {
-    /// The frame in it, in either form.
-    fn frame(&self) -> Result<Frame, FrameError> {
-        if self.words.len() == ETHERNET_FLITS {
-            Frame::from_ethernet_words(&self.words)
-        } else {
-            Frame::from_words(&self.words)
-        }
-    }
-}
 
 /// An end point.
 #[derive(Clone, Debug)]
@@ -144,9 +126,9 @@ pub struct End {
     /// Frames of the agent, or for it, that the processor will look at.
     desk: VecDeque<(Cycle, manage::Message)>,
     assembling: [Assembly; 2],
-    long: [Vec<u64>; 2],
+    long: [Pieces; 2],
     /// Software messages under assembly: words and token of each point-to-point channel.
-    unicast: Vec<(Vec<u64>, u64)>,
+    unicast: Vec<(Pieces, u64)>,
     inbox: VecDeque<(Cycle, u8, Frame, u64)>,
     busy_until: Cycle,
     queues: [VecDeque<Packet>; 2],
@@ -183,7 +165,7 @@ impl End {
             managing: Assembly::default(),
             desk: VecDeque::new(),
             assembling: [Assembly::default(); 2],
-            long: [const { Vec::new() }; 2],
+            long: Default::default(),
             unicast: Vec::new(),
             inbox: VecDeque::new(),
             busy_until: 0,
@@ -311,19 +293,21 @@ impl End {
         let mut moved = false;
         for vc in [DOWN, UP] {
             let Some(flit) = io.head(0, vc) else { continue };
-            io.take(0, vc);
-            moved = true;
+            let cut = tables.cut;
             let at = usize::from(vc);
             let whole = if self.ethernet {
                 let long = &mut self.long[at];
                 if flit.tag.head() {
                     long.clear();
                 }
-                long.push(flit.word);
-                flit.tag.tail().then(|| Frame::from_ethernet_words(long).map(|frame| (frame, flit.tag.seq())))
+                long.push(cut, flit.word, io.more(0, vc));
+                let whole = || Frame::from_ethernet_words(long.frame(cut, ETHERNET_BYTES));
+                flit.tag.tail().then(|| whole().map(|frame| (frame, flit.tag.seq())))
             } else {
-                self.assembling[at].take(&flit)
+                self.assembling[at].take(cut, (&flit, io.more(0, vc)))
             };
+            io.take(0, vc);
+            moved = true;
             match whole {
                 Some(Ok((frame, token))) => self.arrived(io.now(), vc, frame, token, tables),
                 Some(Err(error)) => self.refused.count(Refused::from(&error)),
@@ -333,9 +317,9 @@ impl End {
         if tables.managed().is_some()
             && let Some(flit) = io.head(0, MANAGE)
         {
+            let whole = self.managing.take_words(tables.cut, (&flit, io.more(0, MANAGE)));
             io.take(0, MANAGE);
             moved = true;
-            let whole = self.managing.take_words(&flit);
             match whole.map(|words| words.and_then(|words| manage::Message::decode(&words))) {
                 Some(Ok(message)) => self.arrived_for_agent(io.now(), message, tables.cfg.log),
                 Some(Err(error)) => self.refused.count(Refused::from(&error)),
@@ -349,22 +333,22 @@ impl End {
         let first = io.vcs().set;
         for vc in first..first + tables.message_channels(io.vcs()) {
             let Some(flit) = io.head(0, vc) else { continue };
-            io.take(0, vc);
             moved = true;
             let at = usize::from(vc - first);
             if self.unicast.len() <= at {
-                self.unicast.resize(at + 1, (Vec::new(), 0));
+                self.unicast.resize(at + 1, (Pieces::default(), 0));
             }
             let (words, token) = &mut self.unicast[at];
             if flit.tag.head() {
                 words.clear();
                 *token = flit.tag.seq();
             } else {
-                words.push(flit.word);
+                words.push(tables.cut, flit.word, io.more(0, vc));
             }
+            io.take(0, vc);
             if flit.tag.tail() {
                 let token = *token;
-                match Frame::from_words(words) {
+                match Frame::from_words(words.frame(tables.cut, FRAME_BYTES)) {
                     Ok(frame) => self.arrived(io.now(), MESSAGE, frame, token, tables),
                     Err(error) => self.refused.count(Refused::from(&error)),
                 }
@@ -464,16 +448,14 @@ impl End {
         if send > 0 {
             self.busy_until = due;
         }
-        let words: Box<[u64]> = match to {
-            Some(end) => {
-                let words = frame.to_words().expect("processes make frames that fit");
-                std::iter::once(Flit::header(end, now)).chain(words).collect()
-            }
-            None if self.ethernet => frame.to_ethernet_words().expect("processes make frames that fit").into(),
-            None => frame.to_words().expect("processes make frames that fit").into(),
+        let words: Box<[u64]> = if to.is_none() && self.ethernet {
+            frame.to_ethernet_words().expect("processes make frames that fit").into()
+        } else {
+            frame.to_words().expect("processes make frames that fit").into()
         };
+        let header = to.map(|end| Flit::header(end, now));
         let id = frame.address.multicast_id & 0xfff;
-        self.queues[0].push_back(Packet { due, vc, token, id, words });
+        self.queues[0].push_back(Packet { due, vc, token, id, words, header });
     }
 
     /// Sends messages of a rank of a software reduction.
@@ -497,7 +479,8 @@ impl End {
             if send > 0 {
                 self.busy_until = due;
             }
-            let packet = Packet { due, vc: MANAGE, token: NO_TOKEN, id: 0, words: message.encode().into() };
+            let packet =
+                Packet { due, vc: MANAGE, token: NO_TOKEN, id: 0, words: message.encode().into(), header: None };
             self.queues[0].push_back(packet);
         }
     }
@@ -644,15 +627,14 @@ impl End {
             let vc = stranger.channel();
             if let (Forged::Agent(verb), Some(managed)) = (stranger.forged, tables.managed()) {
                 let words = stranger.message(self.source, verb, managed, tree).encode().into();
-                self.queues[1].push_back(Packet { due: now, vc, token: NO_TOKEN, id: 0, words });
+                self.queues[1].push_back(Packet { due: now, vc, token: NO_TOKEN, id: 0, words, header: None });
                 self.strangers[at].sent_one(now);
                 continue;
             }
-            let mut words = stranger.words(self.source, armed, tree, self.ethernet && vc < CHANNELS);
-            if vc == MESSAGE {
-                words.insert(0, Flit::header(stranger.job.members[stranger.to() as usize], now));
-            }
-            self.queues[1].push_back(Packet { due: now, vc, token: NO_TOKEN, id: 0, words: words.into() });
+            let words = stranger.words(self.source, armed, tree, self.ethernet && vc < CHANNELS);
+            let to = stranger.job.members[stranger.to() as usize];
+            let header = (vc == MESSAGE).then(|| Flit::header(to, now));
+            self.queues[1].push_back(Packet { due: now, vc, token: NO_TOKEN, id: 0, words: words.into(), header });
             self.strangers[at].sent_one(now);
         }
     }
@@ -686,7 +668,7 @@ impl End {
         if !io.can_send(0, vc) {
             return false;
         }
-        let length = packet.words.len();
+        let flits = packet.flits(tables.cut);
         let logged = *sent == 0 && tables.cfg.log && packet.token != NO_TOKEN && packet.vc < CHANNELS;
         if logged && let Ok(frame) = packet.frame() {
             self.log.push(now, Happening::Sent, packet.token, &frame);
@@ -697,10 +679,9 @@ impl End {
                 self.manage_log.push(manage::Logged { cycle: now, sent: true, message });
             }
         }
-        let flit = Flit::part(packet.id, vc, packet.token, *sent as u32, length as u32, packet.words[*sent]);
-        io.send(0, vc, flit);
+        packet.send(io, (vc, tables.cut), *sent, flits);
         *sent += 1;
-        if *sent == length {
+        if *sent == flits {
             self.sending = None;
         }
         true

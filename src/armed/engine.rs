@@ -48,7 +48,8 @@
 //! pipeline.
 //!
 //! **Ports.** Write-back, arming, an expiry and the read at the match stage are an access to the descriptor memory
-//! each; a cycle has as many as there are ports; the others wait a cycle. Write-backs go first, because the pipeline
+//! each; a cycle has as many as there are ports; the others wait a cycle. While an arm frame waits, the tail of the next
+//! one stays in the link. Write-backs go first, because the pipeline
 //! does not stop; then an arm frame that waits already, expiries, an arm frame whose tail came in this cycle, and the
 //! match *chosen*. With two ports, a read and a write *chosen*, frames for several descriptors follow each other every
 //! cycle, and arming or an expiry next to a write-back costs the match a cycle. Which descriptor has an address, and
@@ -83,7 +84,7 @@
 //!
 //! ```
 //! use watershed_armed::{
-//!     Address, DOWN, Engine, EngineCfg, Entry, FRAME_FLITS, Frame, Header, Keys, Owner, Portals, Tables, TablesCfg, Tokens,
+//!     Address, DOWN, Engine, EngineCfg, Entry, FRAME_WORDS, Frame, Header, Keys, Owner, Portals, Tables, TablesCfg, Tokens,
 //!     UP, WORDS, Wired,
 //! };
 //! use watershed_arith::Opcode;
@@ -114,7 +115,7 @@
 //! // The arm frame descends in cycles 10 to 20, the contributions climb in 30 to 40 and in 41 to 51.
 //! let flits = |frame: Frame, vc: u8, port: u16, cycle: u64| {
 //!     let words = frame.to_words().unwrap().into_iter().zip(0..);
-//!     words.map(move |(word, at)| (cycle + u64::from(at), port, Flit::part(0, vc, 0, at, FRAME_FLITS as u32, word)))
+//!     words.map(move |(word, at)| (cycle + u64::from(at), port, Flit::part(0, vc, 0, at, FRAME_WORDS as u32, word)))
 //! };
 //! let op = Opcode::from_number(0x14).unwrap().number; // INT SUM
 //! let arm = flits(frame(Header { arm: true, op, ..Header::default() }, 0, 0), DOWN, 1, 10);
@@ -131,7 +132,8 @@
 //! ```
 
 use super::admission::{Keys, Refusals, Refused, descends, is_contribution};
-use super::frame::{FRAME_FLITS, Frame, FrameError};
+use super::assembly::Assembly;
+use super::frame::{FRAME_BYTES, FRAME_WORDS, Frame, FrameError};
 use super::header::{Address, Age, Header, MAX_COUNT, age};
 use super::station::{Happening, Log, Made, Merges, Tokens};
 use super::tables::{DOWN, Tables, UP};
@@ -143,7 +145,7 @@ use watershed_arith::stages::{self, Layout, UnitStages, all_quad_units};
 use watershed_arith::unit::cut;
 use watershed_arith::{Mode, Quad, QuadRegister, QuadUnit, ResultCode};
 use watershed_fabric::stage_waves::{self, TagField};
-use watershed_fabric::{Flit, Io, pass_through};
+use watershed_fabric::{Cut, FramePart, Io, pass_through};
 use watershed_kernel::{Cycle, Digest, Wake};
 use watershed_probe::{EnumTable, Scope};
 use watershed_state::state;
@@ -286,44 +288,6 @@ impl Descriptor {
     }
 }
 
-/// A frame under assembly: the words of its flits as they come.
-#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
-pub(super) struct Assembly {
-    words: [u64; FRAME_FLITS],
-    flits: u16,
-    token: u64,
-}
-
-impl Assembly {
-    /// Takes a flit; at the tail the whole frame, or why it is none.
-    pub(super) fn take(&mut self, flit: &Flit) -> Option<Result<(Frame, u64), FrameError>> {
-        let words = self.take_words(flit)?;
-        Some(words.and_then(|words| Frame::from_words(&words)).map(|frame| (frame, self.token)))
-    }
-
-    /// As [`Assembly::take`], whatever the words mean.
-    pub(super) fn take_words(&mut self, flit: &Flit) -> Option<Result<[u64; FRAME_FLITS], FrameError>> {
-        if flit.tag.head() {
-            self.flits = 0;
-            self.token = flit.tag.seq();
-        }
-        if let Some(word) = self.words.get_mut(usize::from(self.flits)) {
-            *word = flit.word;
-        }
-        self.flits = self.flits.saturating_add(1);
-        if !flit.tag.tail() {
-            return None;
-        }
-        let flits = usize::from(self.flits);
-        self.flits = 0;
-        Some(if flits == FRAME_FLITS { Ok(self.words) } else { Err(FrameError::Length { got: flits * 8 }) })
-    }
-
-    pub(super) fn flits(&self) -> u16 {
-        self.flits
-    }
-}
-
 /// A frame with the token that tells it from all others (simulation only; hardware has none).
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 struct Held {
@@ -410,7 +374,7 @@ struct State {
     pipe: [Option<Operation>; 6],
     exit: VecDeque<Held>,
     /// The words of the frame that is leaving, and how many have left.
-    leaving: Option<([u64; FRAME_FLITS], u64, u16, u16)>,
+    leaving: Option<([u64; FRAME_WORDS], u64, u16, u16)>,
     passing: Assembly,
     /// A frame that descended and waits for a port of the descriptor memory.
     descended: Option<Held>,
@@ -535,10 +499,12 @@ impl Engine {
         // Descending frames and all that is not for this engine pass through; arm frames are read as they do.
         let mut descended = None;
         let this = &mut *self;
-        let mut moved = pass_through(io, |from, flit| match (from, flit.tag.vc()) {
+        let mut moved = pass_through(io, |from, flit, more| match (from, flit.tag.vc()) {
             (0, UP) => false,
+            // One frame at a time waits for a port of the memory; the next one waits in the link.
+            (1, DOWN) if flit.tag.tail() && this.state().descended.is_some() => false,
             (1, DOWN) => {
-                if let Some(whole) = this.state().passing.take(flit) {
+                if let Some(whole) = this.state().passing.take(tables.cut, (flit, more)) {
                     descended = Some(whole);
                 }
                 true
@@ -547,9 +513,9 @@ impl Engine {
         });
 
         // The exit as it was at the start of the cycle; then results out of the pipeline, deadlines, and what descended.
-        moved |= self.send(io);
+        moved |= self.send(io, tables.cut);
         moved |= self.step(tables, now, descended);
-        moved |= self.take_in(io, cfg);
+        moved |= self.take_in(io, cfg, tables.cut);
         self.next_wake(io, cfg, moved)
     }
 
@@ -563,7 +529,7 @@ impl Engine {
         match descended {
             Some(Ok((frame, token))) if self.concerns(tables, &frame) => {
                 let waiting = self.state().descended.replace(Held { frame, token });
-                debug_assert!(waiting.is_none(), "the pipeline is shorter than a frame");
+                debug_assert!(waiting.is_none(), "its tail waits in the link");
                 moved |= self.descend(tables, now, &mut ports);
             }
             Some(Ok(_)) | None => {}
@@ -932,7 +898,7 @@ impl Engine {
     // ---------------------------------------------------------------------------------------------- links
 
     /// Takes one flit of a climbing frame in.
-    fn take_in(&mut self, io: &mut Io<'_>, cfg: &EngineCfg) -> bool {
+    fn take_in(&mut self, io: &mut Io<'_>, cfg: &EngineCfg, cut: Cut) -> bool {
         let Some(flit) = io.head(0, UP) else { return false };
         let frames = usize::from(cfg.entrance_frames);
         let state = self.state();
@@ -940,8 +906,9 @@ impl Engine {
         if flit.tag.tail() && state.frames.len() >= frames {
             return false;
         }
+        let whole = state.entrance.take(cut, (&flit, io.more(0, UP)));
         io.take(0, UP);
-        match state.entrance.take(&flit) {
+        match whole {
             Some(Ok((frame, token))) => state.frames.push_back(Held { frame, token }),
             Some(Err(error)) => self.counts.refused.count(Refused::from(&error)),
             None => {}
@@ -950,7 +917,7 @@ impl Engine {
     }
 
     /// Sends one flit of the frame that is leaving.
-    fn send(&mut self, io: &mut Io<'_>) -> bool {
+    fn send(&mut self, io: &mut Io<'_>, cut: Cut) -> bool {
         let Some(state) = self.state.as_deref_mut() else { return false };
         if !io.can_send(1, UP) {
             return false;
@@ -962,10 +929,10 @@ impl Engine {
             state.leaving = Some((words, token, frame.address.multicast_id, 0));
         }
         let Some((words, token, id, sent)) = &mut state.leaving else { return false };
-        let at = u32::from(*sent);
-        io.send(1, UP, Flit::part(*id & 0xfff, UP, *token, at, FRAME_FLITS as u32, words[at as usize]));
+        let part = FramePart { cut, frame: words, index: usize::from(*sent), flits: cut.flits(FRAME_BYTES) };
+        io.send_part(1, UP, (*id & 0xfff, *token), part);
         *sent += 1;
-        if usize::from(*sent) == FRAME_FLITS {
+        if usize::from(*sent) == part.flits {
             state.leaving = None;
         }
         true
@@ -1050,7 +1017,7 @@ impl Engine {
                 });
             }
             scope.bits("active", 16, state.map_or(0, |state| u64::from(state.active)));
-            scope.bits("entrance_flits", 4, state.map_or(0, |state| u64::from(state.entrance.flits())));
+            scope.bits("entrance_flits", 4, state.map_or(0, |state| u64::from(state.entrance.filled())));
             scope.bits("frames", 8, state.map_or(0, |state| state.frames.len() as u64));
             scope.bits("pipeline", 3, state.map_or(0, |state| state.pipe.iter().flatten().count() as u64));
             scope.bits("exit", 8, state.map_or(0, |state| state.exit.len() as u64));

@@ -11,7 +11,7 @@
 //!
 //! ```
 //! use watershed_armed::{
-//!     Adapter, Address, EngineCfg, FRAME_FLITS, Frame, Header, Keys, Portals, Tables, TablesCfg, UP, WORDS, Wired,
+//!     Adapter, Address, EngineCfg, FRAME_WORDS, Frame, Header, Keys, Portals, Tables, TablesCfg, UP, WORDS, Wired,
 //! };
 //! use watershed_fabric::{Bench, Flit, Vcs};
 //! # use watershed_fabric::routing::{Routes, Routing};
@@ -32,7 +32,7 @@
 //! };
 //! let flits = |frame: Frame, vc: u8, port: u16, cycle: u64| {
 //!     let words = frame.to_words().unwrap().into_iter().zip(0..);
-//!     words.map(move |(word, at)| (cycle + u64::from(at), port, Flit::part(0, vc, 0, at, FRAME_FLITS as u32, word)))
+//!     words.map(move |(word, at)| (cycle + u64::from(at), port, Flit::part(0, vc, 0, at, FRAME_WORDS as u32, word)))
 //! };
 //!
 //! // A fabric frame comes from the switch in cycles 10 to 20; 13 flits of its Ethernet form leave from cycle 21 on.
@@ -44,18 +44,20 @@
 //! assert_eq!(cycles, (21..34).collect::<Vec<_>>());
 //! ```
 
-use super::frame::{ETHERNET_FLITS, FRAME_FLITS, Frame};
+use super::frame::{ETHERNET_BYTES, ETHERNET_WORDS, FRAME_BYTES, Frame};
 use super::tables::{CHANNELS, DOWN, Tables, UP};
-use watershed_fabric::{Flit, Io, pass_through};
+use watershed_fabric::{FramePart, Io, Pieces, pass_through};
 use watershed_kernel::Wake;
 use watershed_probe::Scope;
 
 /// One channel of one direction.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct Lane {
-    words: Vec<u64>,
+    words: Pieces,
     token: u64,
     leaving: Vec<u64>,
+    /// Bytes of what is leaving.
+    bytes: usize,
     sent: usize,
     out_token: u64,
 }
@@ -70,18 +72,19 @@ pub struct Adapter {
 
 impl Adapter {
     /// One clock.
-    pub(super) fn tick(&mut self, io: &mut Io<'_>, _: &Tables) -> Wake {
-        let mut moved = pass_through(io, |_, flit| flit.tag.vc() >= CHANNELS);
+    pub(super) fn tick(&mut self, io: &mut Io<'_>, tables: &Tables) -> Wake {
+        let cut = tables.cut;
+        let mut moved = pass_through(io, |_, flit, _| flit.tag.vc() >= CHANNELS);
         for (from, to) in [(0u16, 1u16), (1, 0)] {
             for vc in [DOWN, UP] {
                 let lane = &mut self.lanes[usize::from(from) * 2 + usize::from(vc)];
                 if !lane.leaving.is_empty() && io.can_send(to, vc) {
-                    let (at, length) = (lane.sent, lane.leaving.len());
-                    let word = lane.leaving[at];
+                    let flits = cut.flits(lane.bytes);
                     let id = (lane.leaving[0] >> 35) as u16 & 0xfff;
-                    io.send(to, vc, Flit::part(id, vc, lane.out_token, at as u32, length as u32, word));
+                    let part = FramePart { cut, frame: &lane.leaving, index: lane.sent, flits };
+                    io.send_part(to, vc, (id, lane.out_token), part);
                     lane.sent += 1;
-                    if lane.sent == length {
+                    if lane.sent == flits {
                         lane.leaving.clear();
                     }
                     moved = true;
@@ -90,15 +93,17 @@ impl Adapter {
                 if flit.tag.tail() && !lane.leaving.is_empty() {
                     continue;
                 }
-                io.take(from, vc);
                 moved = true;
                 if flit.tag.head() {
                     lane.words.clear();
                     lane.token = flit.tag.seq();
                 }
-                lane.words.push(flit.word);
+                lane.words.push(cut, flit.word, io.more(from, vc));
+                io.take(from, vc);
                 if flit.tag.tail() {
-                    let words = &lane.words;
+                    let (came, goes) =
+                        if from == 0 { (FRAME_BYTES, ETHERNET_BYTES) } else { (ETHERNET_BYTES, FRAME_BYTES) };
+                    let words = lane.words.frame(cut, came);
                     let turned = if from == 0 {
                         Frame::from_words(words)
                             .ok()
@@ -111,7 +116,10 @@ impl Adapter {
                             .map(|w| w.to_vec())
                     };
                     match turned {
-                        Some(words) => (lane.leaving, lane.sent, lane.out_token) = (words, 0, lane.token),
+                        Some(words) => {
+                            (lane.leaving, lane.bytes) = (words, goes);
+                            (lane.sent, lane.out_token) = (0, lane.token);
+                        }
                         None => self.dropped += 1,
                     }
                 }
@@ -127,11 +135,9 @@ impl Adapter {
     pub(super) fn probe(&self, scope: &mut Scope<'_>) {
         scope.scope("adapter", |scope| {
             for (lane, name) in self.lanes.iter().zip(["to_nic_up", "to_nic_down", "to_switch_up", "to_switch_down"]) {
-                scope.bits(name, 4, lane.words.len() as u64);
+                scope.bits(name, 4, lane.words.words().len().min(ETHERNET_WORDS) as u64);
             }
             scope.bits("dropped", 32, self.dropped);
         });
     }
 }
-
-const _: () = assert!(ETHERNET_FLITS == 13 && FRAME_FLITS == 11);

@@ -28,8 +28,11 @@
 //! | 80-83 | CRC-32 of bytes 0 to 79 (polynomial 0x04c11db7, reflected, as Ethernet's) | length from the source, polynomial *chosen* |
 //!
 //! The source gives the lengths of the parts; of the first 31 bytes the model defines only what engines need. All
-//! numbers are big-endian, so a 64-bit flit holds eight bytes in their order; the last flit holds the CRC in its upper
-//! half. Lanes, and the low 64 bits of the reduction header, fill whole flits.
+//! numbers are big-endian, so a word holds eight bytes in their order; the last word holds the CRC in its upper half.
+//! Lanes, and the low 64 bits of the reduction header, fill whole words. Flits are stretches of these words ([`Cut`]); the
+//! destination address stands in the first one, whatever its size.
+//!
+//! [`Cut`]: watershed_fabric::Cut
 //!
 //! **Ethernet form** (Soft Portals): destination and source MAC address, EtherType, then bytes 0 to 79 and the FCS over all
 //! of it: 98 bytes. The destination MAC is 03:00 and the destination fabric address *chosen*, so that it is a multicast
@@ -43,14 +46,14 @@ pub use watershed_fabric::crc32;
 pub const FRAME_BYTES: usize = 84;
 /// Bytes of a frame before its CRC.
 const CHECKED_BYTES: usize = FRAME_BYTES - 4;
-/// 64-bit flits of a frame.
-pub const FRAME_FLITS: usize = FRAME_BYTES.div_ceil(8);
+/// Words of a frame.
+pub const FRAME_WORDS: usize = FRAME_BYTES.div_ceil(8);
 /// Bytes of an Ethernet header.
 const ETHERNET_HEADER: usize = 14;
 /// Bytes of a frame in its Ethernet form.
 pub const ETHERNET_BYTES: usize = FRAME_BYTES + ETHERNET_HEADER;
-/// 64-bit flits of a frame in its Ethernet form.
-pub const ETHERNET_FLITS: usize = ETHERNET_BYTES.div_ceil(8);
+/// Words of a frame in its Ethernet form.
+pub const ETHERNET_WORDS: usize = ETHERNET_BYTES.div_ceil(8);
 /// EtherType of the Ethernet form: the first one for local experiments (IEEE 802) *chosen*.
 pub const ETHERTYPE: u16 = 0x88b5;
 /// The Portals command of a reduction frame *chosen*.
@@ -244,7 +247,7 @@ impl Frame {
     ///
     /// # Errors
     /// As [`Frame::encode`].
-    pub fn to_words(&self) -> Result<[u64; FRAME_FLITS], HeaderError> {
+    pub fn to_words(&self) -> Result<[u64; FRAME_WORDS], HeaderError> {
         Ok(words(&self.encode()?))
     }
 
@@ -253,7 +256,7 @@ impl Frame {
     /// # Errors
     /// As [`Frame::decode`].
     pub fn from_words(words: &[u64]) -> Result<Frame, FrameError> {
-        if words.len() != FRAME_FLITS {
+        if words.len() != FRAME_WORDS {
             return Err(FrameError::Length { got: words.len() * 8 });
         }
         let bytes: [u8; FRAME_BYTES] = bytes(words);
@@ -315,7 +318,7 @@ impl Frame {
     ///
     /// # Errors
     /// As [`Frame::encode`].
-    pub fn to_ethernet_words(&self) -> Result<[u64; ETHERNET_FLITS], HeaderError> {
+    pub fn to_ethernet_words(&self) -> Result<[u64; ETHERNET_WORDS], HeaderError> {
         Ok(words(&self.encode_ethernet()?))
     }
 
@@ -324,7 +327,7 @@ impl Frame {
     /// # Errors
     /// As [`Frame::decode_ethernet`].
     pub fn from_ethernet_words(words: &[u64]) -> Result<Frame, FrameError> {
-        if words.len() != ETHERNET_FLITS {
+        if words.len() != ETHERNET_WORDS {
             return Err(FrameError::Length { got: words.len() * 8 });
         }
         let bytes: [u8; ETHERNET_BYTES] = bytes(words);

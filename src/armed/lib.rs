@@ -37,6 +37,7 @@
 
 pub mod admission;
 pub mod agent;
+mod assembly;
 pub mod client;
 pub mod composed;
 pub mod end;
@@ -63,7 +64,7 @@ pub use composed::Composed;
 pub use end::End;
 pub use engine::{Engine, EngineCfg, EngineCounts, Hazard};
 pub use ethernet::Adapter;
-pub use frame::{FRAME_BYTES, FRAME_FLITS, Frame, FrameError, Portals};
+pub use frame::{FRAME_BYTES, FRAME_WORDS, Frame, FrameError, Portals};
 pub use header::{Address, Header};
 pub use job::{Compute, Inputs, Job, Late, Overheads};
 pub use leaf::{Leaf, LeafState};
@@ -135,7 +136,7 @@ impl Block for Wired {
     fn tick(&mut self, io: &mut Io<'_>, tables: &Tables) -> Wake {
         match self {
             Wired::Engine(engine) => engine.tick(io, tables),
-            Wired::Fault(link) => link.tick(io, &tables::Frames { agent: tables.managed().is_some() }),
+            Wired::Fault(link) => link.tick(io, &tables::Frames { agent: tables.managed().is_some(), cut: tables.cut }),
             Wired::Adapter(adapter) => adapter.tick(io, tables),
         }
     }

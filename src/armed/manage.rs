@@ -23,7 +23,7 @@
 
 use super::admission::Keys;
 use super::agent::Refusal;
-use super::frame::{FRAME_BYTES, FRAME_FLITS, FrameError, bytes, crc32, words};
+use super::frame::{FRAME_BYTES, FRAME_WORDS, FrameError, bytes, crc32, words};
 use super::tables::{Change, Entry, Ports};
 use crate::admission::Owner;
 use watershed_kernel::Cycle;
@@ -210,7 +210,7 @@ impl Message {
     }
 
     /// The flits' words.
-    pub fn encode(&self) -> [u64; FRAME_FLITS] {
+    pub fn encode(&self) -> [u64; FRAME_WORDS] {
         let pair = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
         let verb = (self.verb as u32) << 24 | (self.reason as u32) << 16 | u32::from(self.job);
         let ids = u32::from(self.ids[0]) << 16 | u32::from(self.ids[1]);
@@ -239,9 +239,9 @@ impl Message {
     ///
     /// # Errors
     /// A wrong CRC, or a verb or reason that nobody has.
-    pub fn decode(words: &[u64; FRAME_FLITS]) -> Result<Message, FrameError> {
+    pub fn decode(words: &[u64; FRAME_WORDS]) -> Result<Message, FrameError> {
         let frame: [u8; FRAME_BYTES] = bytes(words);
-        let (got, computed) = ((words[FRAME_FLITS - 1] >> 32) as u32, crc32(&frame[..CHECKED]));
+        let (got, computed) = ((words[FRAME_WORDS - 1] >> 32) as u32, crc32(&frame[..CHECKED]));
         if got != computed {
             return Err(FrameError::Crc { got, computed });
         }

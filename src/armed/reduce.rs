@@ -19,7 +19,7 @@
 //! ```
 
 use super::engine::{EngineCfg, EngineCounts};
-use super::frame::{FRAME_FLITS, Frame, Portals};
+use super::frame::{FRAME_WORDS, Frame, Portals};
 use super::header::{Address, Header, MAX_COUNT, SEQNOS};
 use super::station::Tokens;
 use super::tables::{CHANNELS, DOWN, Discard, Entry, Ports, Tables, TablesCfg, UP, WORDS};
@@ -183,7 +183,7 @@ pub fn reduce_with(
     };
     let vc_names = vec!["up".into(), "down".into()];
     let mut network: Network<Tables, Discard, Wired, Ends, WORDS> =
-        Network::new(plan, tables, blocks, switch, &|_, _| 2 * FRAME_FLITS as u16, vc_names);
+        Network::new(plan, tables, blocks, switch, &|_, _| 2 * FRAME_WORDS as u16, vc_names);
     while network.step() != Step::Quiet {}
     if let Some(fault) = network.fault() {
         panic!("the bench broke a rule: {fault}");
@@ -252,8 +252,8 @@ impl Block for Ends {
         {
             let words = frame.to_words().expect("the fields fit");
             let at = self.sent;
-            io.send(0, self.vc, Flit::part(0, self.vc, 0, at as u32, FRAME_FLITS as u32, words[at]));
-            self.sent = (at + 1) % FRAME_FLITS;
+            io.send(0, self.vc, Flit::part(0, self.vc, 0, at as u32, FRAME_WORDS as u32, words[at]));
+            self.sent = (at + 1) % FRAME_WORDS;
             if self.sent == 0 {
                 self.frames.pop_front();
             }

@@ -32,8 +32,9 @@
 //! Storage: an entry costs a bit a port, a port number and 100 bits; the model keeps only entries in use.
 
 use super::admission::{Owner, Refusals, Refused};
-use super::engine::{Assembly, EngineCfg};
-use super::frame::FRAME_FLITS;
+use super::assembly::Assembly;
+use super::engine::EngineCfg;
+use super::frame::{FRAME_BYTES, FRAME_WORDS};
 use super::header::{Address, MAX_COUNT, MULTICAST_IDS};
 use super::manage::{Logged, Message, NO_ID, Place, Verb};
 use super::station::NO_TOKEN;
@@ -43,7 +44,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use watershed_fabric::fault::{View, Way};
 use watershed_fabric::routing::Routes;
 use watershed_fabric::topology::{EndPlace, Neighbours};
-use watershed_fabric::{self as fabric, At, Flit, Join, JoinCx, JoinOut, PortSet, Route, Shares, Vcs};
+use watershed_fabric::{self as fabric, At, Cut, Flit, Join, JoinCx, JoinOut, PortSet, Route, Shares, Vcs};
 use watershed_kernel::{Cycle, Rng, Wake};
 use watershed_state::{Loader, Mismatch, Saver, State, state};
 
@@ -137,12 +138,14 @@ pub struct Tables {
     shares: Shares,
     /// The number in the system of the channel that is 0 here.
     pub first_channel: u8,
+    /// How frames are cut into flits.
+    pub cut: Cut,
     staged: Staged,
 }
 
 state!(Tables {
     saved: entries, staged;
-    built: cfg, names, discard, routes, managed, shares, first_channel
+    built: cfg, names, discard, routes, managed, shares, first_channel, cut
 });
 
 /// The management agent as switches know it.
@@ -282,6 +285,7 @@ impl Tables {
             managed: None,
             shares: Shares::WHOLE,
             first_channel: 0,
+            cut: Cut::WORD,
             staged: Staged::default(),
         }
     }
@@ -473,8 +477,12 @@ impl fabric::Tables<WORDS> for Tables {
         }
     }
 
+    fn cut(&self) -> Cut {
+        self.cut
+    }
+
     fn longest_multicast(&self, vc: u8) -> u32 {
-        if vc == DOWN { FRAME_FLITS as u32 } else { 1 }
+        if vc == DOWN { self.cut.flits(FRAME_BYTES) as u32 } else { 1 }
     }
 
     fn unicast(&self, at: &At<'_>, flit: &Flit) -> Route {
@@ -550,7 +558,11 @@ struct Desk {
     busy_until: Cycle,
     last: Option<(u32, Verb)>,
     answers: VecDeque<Message>,
-    leaving: Option<([u64; FRAME_FLITS], usize)>,
+    leaving: Option<([u64; FRAME_WORDS], usize)>,
+    /// The words behind the first of the flit that left last.
+    more: Vec<u64>,
+    /// How frames are cut into flits.
+    cut: Cut,
     obeyed: u64,
     refused: Refusals,
     log: Vec<Logged>,
@@ -600,8 +612,8 @@ impl Desk {
 
 impl Discard {
     /// One that obeys the orders of an agent, which there is.
-    pub fn managed() -> Discard {
-        Discard { frames: 0, desk: Some(Box::default()) }
+    pub fn managed(cut: Cut) -> Discard {
+        Discard { frames: 0, desk: Some(Box::new(Desk { cut, ..Desk::default() })) }
     }
 
     /// Frames of the agent that it took or sent (only if logged).
@@ -623,17 +635,27 @@ impl Join for Discard {
     }
 
     fn put(&mut self, port: u16, vc: u8, flit: Flit, visible: Cycle) {
+        self.put_wide(port, vc, (flit, &[]), visible);
+    }
+
+    fn put_wide(&mut self, port: u16, vc: u8, (flit, more): (Flit, &[u64]), visible: Cycle) {
         if vc != MANAGE {
             self.frames += u64::from(flit.tag.head());
             return;
         }
         let desk = self.desk.get_or_insert_default();
-        match desk.assembling.entry(port).or_default().take_words(&flit).map(|words| Message::decode(&words?)) {
+        let cut = desk.cut;
+        let whole = desk.assembling.entry(port).or_default().take_words(cut, (&flit, more));
+        match whole.map(|words| Message::decode(&words?)) {
             Some(Ok(_)) if desk.orders.len() >= MOST_ORDERS => desk.refused.count(Refused::State),
             Some(Ok(order)) => desk.orders.push_back((visible, order)),
             Some(Err(error)) => desk.refused.count(Refused::from(&error)),
             None => {}
         }
+    }
+
+    fn more(&self) -> &[u64] {
+        self.desk.as_ref().map_or(&[], |desk| &desk.more)
     }
 
     fn tick(&mut self, cx: &JoinCx<'_, Tables>) -> JoinOut {
@@ -661,12 +683,16 @@ impl Join for Discard {
             }
             out.changed = true;
         }
+        let (cut, flits) = (desk.cut, desk.cut.flits(FRAME_BYTES));
         if let Some((words, sent)) = &mut desk.leaving
-            && cx.queued.on(MANAGE) < FRAME_FLITS
+            && cx.queued.on(MANAGE) < flits
         {
-            out.result = Some(Flit::part(0, MANAGE, NO_TOKEN, *sent as u32, FRAME_FLITS as u32, words[*sent]));
+            let word = cut.word(words, *sent, 0);
+            out.result = Some(Flit::part(0, MANAGE, NO_TOKEN, *sent as u32, flits as u32, word));
+            desk.more.clear();
+            desk.more.extend(cut.words_behind(words, *sent));
             *sent += 1;
-            if *sent == FRAME_FLITS {
+            if *sent == flits {
                 desk.leaving = None;
             }
             out.changed = true;
@@ -674,7 +700,7 @@ impl Join for Discard {
         if let Some((visible, _)) = desk.orders.front() {
             out.wake = Wake::At((visible.max(&desk.busy_until) + write_cycles).max(cx.now + 1));
         }
-        if desk.leaving.is_some() && cx.queued.on(MANAGE) < FRAME_FLITS || !desk.answers.is_empty() {
+        if desk.leaving.is_some() && cx.queued.on(MANAGE) < flits || !desk.answers.is_empty() {
             out.wake = Wake::Next;
         }
         out
@@ -707,6 +733,8 @@ impl Join for Discard {
 pub struct Frames {
     /// Whether channel [`MANAGE`] is the agent's.
     pub agent: bool,
+    /// How frames are cut into flits.
+    pub cut: Cut,
 }
 
 impl View for Frames {
@@ -720,9 +748,9 @@ impl View for Frames {
         }
     }
 
-    fn damage(&self, _: &Flit, rng: &mut Rng) -> (u16, u8) {
-        let (flit, bit) = (rng.below(FRAME_FLITS as u64) as u16, rng.below(64) as u8);
-        // Of the last flit only the upper half is on the wire.
-        (flit, if usize::from(flit) + 1 == FRAME_FLITS { 32 + bit % 32 } else { bit })
+    fn damage(&self, _: &Flit, rng: &mut Rng) -> (u16, u16) {
+        let (word, bit) = (rng.below(FRAME_WORDS as u64) as usize, rng.below(64) as u8);
+        // Of the last word only the upper half is on the wire.
+        self.cut.place(word, if word + 1 == FRAME_WORDS { 32 + bit % 32 } else { bit })
     }
 }

@@ -23,7 +23,7 @@
 //! link twice, whether it is removed or not.
 
 use super::replay::{Reliability, Replay};
-use super::{Flit, Io};
+use super::{Flit, Io, WideFlit};
 use watershed_kernel::{Cycle, Rng, Wake};
 use watershed_probe::Scope;
 
@@ -33,8 +33,8 @@ pub trait View {
     /// link stops.
     fn way(&self, from: u16, head: &Flit) -> Option<Way>;
 
-    /// How a frame is damaged: the flit and the bit of it that flip.
-    fn damage(&self, head: &Flit, rng: &mut Rng) -> (u16, u8);
+    /// How a frame is damaged: the flit and the bit of it that flip; bit 64 k + b is bit b of its k-th word.
+    fn damage(&self, head: &Flit, rng: &mut Rng) -> (u16, u16);
 }
 
 /// What happens to a frame.
@@ -145,7 +145,7 @@ pub(super) enum Fate {
     Wait(Cycle),
     Corrupt {
         flit: u16,
-        bit: u8,
+        bit: u16,
     },
     Duplicate,
 }
@@ -161,7 +161,7 @@ struct Lane {
     /// The lowest number that the far side takes, and whether it removes the frame under way.
     wanted: u64,
     removes: bool,
-    copy: Vec<Flit>,
+    copy: Vec<WideFlit>,
     /// Flits of the copy that were sent, while it is being sent.
     replay: Option<usize>,
 }
@@ -196,7 +196,7 @@ pub(super) struct Faults {
 /// # struct Frames;
 /// # impl View for Frames {
 /// #     fn way(&self, _: u16, _: &Flit) -> Option<Way> { Some(Way::Up) }
-/// #     fn damage(&self, _: &Flit, _: &mut Rng) -> (u16, u8) { (0, 0) }
+/// #     fn damage(&self, _: &Flit, _: &mut Rng) -> (u16, u16) { (0, 0) }
 /// # }
 /// # impl Block for Link {
 /// #     type Tables = NoTables;
@@ -339,14 +339,14 @@ impl FaultyLink {
                     let lane = &mut self.lanes[at];
                     if lane.removes || io.can_send(to, vc) {
                         if !lane.removes {
-                            io.send(to, vc, lane.copy[sent]);
+                            io.send_wide(to, vc, &lane.copy[sent]);
                         }
                         lane.replay = (sent + 1 < lane.copy.len()).then_some(sent + 1);
                         moved = true;
                     }
                     continue;
                 }
-                let Some(mut flit) = io.head(from, vc) else { continue };
+                let Some(flit) = io.head(from, vc) else { continue };
                 if flit.tag.head() && matches!(self.lanes[at].fate, Fate::Undecided) {
                     let lane = &mut self.lanes[at];
                     lane.fate = self.faults.decide(now, from, &flit, view);
@@ -374,16 +374,16 @@ impl FaultyLink {
                     if !io.can_send(to, vc) {
                         continue;
                     }
-                    io.take(from, vc);
+                    let mut wide = io.take_wide(from, vc);
                     if let Fate::Corrupt { flit: nth, bit } = lane.fate
                         && nth == lane.flits
                     {
-                        flit.word ^= 1 << bit;
+                        wide.flip(bit);
                     }
+                    io.send_wide(to, vc, &wide);
                     if matches!(lane.fate, Fate::Duplicate) {
-                        lane.copy.push(flit);
+                        lane.copy.push(wide);
                     }
-                    io.send(to, vc, flit);
                     moved = true;
                 }
                 lane.flits += 1;

@@ -289,12 +289,12 @@ fn emit<T, J: Join<Tables = T>, const W: usize>(
     if cx.is_engine(out) {
         let visible = cx.wires.flow.now + u64::from(cx.wires.flow.post) + 1;
         cx.wires.flow.note_put(cx.base + u32::from(port), &flit, visible);
-        cx.join.put(port, vc, flit, visible);
+        cx.join.put_wide(port, vc, (flit, cx.wires.flow.more.taken()), visible);
         cx.wake = cx.wake.or(Wake::At(visible));
     } else {
         cx.wires.flow.comes_from(Some((cx.base + u32::from(port), vc)));
         let entry = match std::mem::replace(entry, NONE) {
-            NONE => cx.wires.flow.store(flit),
+            NONE => cx.wires.flow.store_taken(flit),
             entry => entry,
         };
         cx.wires.forward(cx.base + u32::from(out), vc, entry, cx.wires.flow.post, waited);
@@ -340,6 +340,7 @@ fn leave<T, J: Join<Tables = T>, const W: usize>(
 ) -> Flit {
     let (mut entry, waited) = cx.wires.unlink(cx.node, cx.base + u32::from(port), vc);
     let flit = cx.wires.flow.pool[entry as usize].flit;
+    cx.wires.flow.more.take(entry);
     cx.taken_in.insert(port);
     if cx.wires.ports.carries.waits.is_some() {
         count_wait(cx, vc, outs, entry, waited);
@@ -460,6 +461,7 @@ fn advance<T: Tables<W>, J: Join<Tables = T>, const W: usize>(
             let node = cx.node;
             cx.wires.fail(|| format!("switch {node}: a multicast frame on channel {vc} that came in by port {port} has more than the {longest} flits the tables declare (Tables::longest_multicast)"));
         }
+        cx.wires.flow.more.take(next);
         emit(cx, (port, vc), branch.port, slot.flit, waited, &mut { NONE });
         moved = true;
     }

@@ -133,8 +133,21 @@ pub trait Join {
     /// Puts a granted flit into the slot of its input port; it is visible from cycle `visible` on.
     fn put(&mut self, port: u16, vc: u8, flit: Flit, visible: Cycle);
 
+    /// As [`Join::put`], with the words of the flit behind its first.
+    #[inline]
+    fn put_wide(&mut self, port: u16, vc: u8, (flit, more): (Flit, &[u64]), visible: Cycle) {
+        let _ = more;
+        self.put(port, vc, flit, visible);
+    }
+
     /// One clock.
     fn tick(&mut self, cx: &JoinCx<'_, Self::Tables>) -> JoinOut;
+
+    /// The words behind the first of the result of the last clock.
+    #[inline]
+    fn more(&self) -> &[u64] {
+        &[]
+    }
 
     /// Whether nothing is in the engine.
     fn is_idle(&self) -> bool;
@@ -257,9 +270,9 @@ impl<T> Block for NoBump<T> {
 /// set-routed channel first: what a bump does with traffic that is not its own. Which point-to-point channel goes first
 /// changes from cycle to cycle, so that none starves *chosen*.
 ///
-/// `take` decides for every flit that could move: `true` passes it on, `false` leaves it to the bump (which then takes
+/// `passes` decides for every flit that could move, with its words behind the first: `true` passes it on, `false` leaves it to the bump (which then takes
 /// it from the queue itself). Returns whether anything moved.
-pub fn pass_through(io: &mut Io<'_>, mut passes: impl FnMut(u16, &Flit) -> bool) -> bool {
+pub fn pass_through(io: &mut Io<'_>, mut passes: impl FnMut(u16, &Flit, &[u64]) -> bool) -> bool {
     let Vcs { set, unicast } = io.vcs();
     let mut moved = false;
     let turn = (io.now() % u64::from(unicast.max(1))) as u8;
@@ -267,9 +280,8 @@ pub fn pass_through(io: &mut Io<'_>, mut passes: impl FnMut(u16, &Flit) -> bool)
         let point_to_point = (turn..unicast).chain(0..turn).map(|vc| set + vc);
         for vc in (0..set).rev().chain(point_to_point) {
             let Some(flit) = io.head(from, vc) else { continue };
-            if io.can_send(to, vc) && passes(from, &flit) {
-                io.take(from, vc);
-                io.send(to, vc, flit);
+            if io.can_send(to, vc) && passes(from, &flit, io.more(from, vc)) {
+                io.pass(from, to, vc);
                 moved = true;
                 break;
             }

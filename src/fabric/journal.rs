@@ -91,7 +91,8 @@ impl<T, J, B, E, const W: usize> Network<T, J, B, E, W> {
     where
         T: Tables<W>,
     {
-        let route_flits = T::ROUTE_FLITS;
+        let channels = 0..self.plan.vcs.unicast;
+        let route_flits = channels.map(|channel| self.tables.route_flits(channel)).max().unwrap_or(1);
         assert!(self.others.is_empty(), "a divided system keeps no journal");
         let (wires, flow) = (&self.first.wires, &self.first.wires.flow);
         let of_port = flow.vcs.total();

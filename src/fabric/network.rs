@@ -245,7 +245,7 @@ where
         }
         let division = Division::new(&plan, parts);
         let window = parts.windows.then(|| super::windows::length(&plan, &division));
-        let wires = Wires::new(&plan, depths, &cfg, &division, parts.threads);
+        let wires = Wires::new(&plan, depths, &cfg, &division, (parts.threads, tables.cut()));
         let switches = plan.count(NodeKind::Switch);
         let widest = plan.nodes.iter().map(|node| usize::from(node.ports)).max().unwrap_or(1);
         assert_eq!(vc_names.len(), usize::from(plan.vcs.total()), "one name for every channel");

@@ -82,7 +82,7 @@ use std::collections::VecDeque;
 
 use super::crc::crc32;
 use super::fault::{Fate, Faults, View};
-use super::{Flit, Io};
+use super::{Io, WideFlit};
 use watershed_kernel::{Cycle, Wake};
 
 /// Parameters of link-layer replay; see the module's table.
@@ -106,14 +106,14 @@ pub struct Reliability {
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 struct Kept {
     number: u64,
-    flits: Vec<Flit>,
+    flits: Vec<WideFlit>,
     whole: bool,
 }
 
 /// What travels with each flit of a frame.
-#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 struct Sent {
-    flit: Flit,
+    flit: WideFlit,
     number: u64,
     /// The oldest number that can still come.
     oldest: u64,
@@ -157,9 +157,9 @@ struct Transmitter {
 /// The receiving end of a channel.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct Receiver {
-    coming: Vec<Flit>,
+    coming: Vec<WideFlit>,
     next: u64,
-    waiting: VecDeque<Vec<Flit>>,
+    waiting: VecDeque<Vec<WideFlit>>,
     left: usize,
     freed: u64,
     /// It has something to answer.
@@ -204,8 +204,8 @@ pub struct Replay {
     progress: Cycle,
 }
 
-fn crc(flits: &[Flit]) -> u32 {
-    let bytes: Vec<u8> = flits.iter().flat_map(|flit| flit.word.to_be_bytes()).collect();
+fn crc(flits: &[WideFlit]) -> u32 {
+    let bytes: Vec<u8> = flits.iter().flat_map(WideFlit::words).flat_map(u64::to_be_bytes).collect();
     crc32(&bytes)
 }
 
@@ -305,16 +305,14 @@ impl Replay {
         let mut any = false;
         for vc in (0..channels).rev() {
             let Lane { wire, receiver, .. } = &mut self.lanes[direction * channels + vc];
-            while let Some(&(arrival, sent)) = wire.front()
-                && arrival <= now
-            {
-                wire.pop_front();
+            while let Some((_, sent)) = wire.pop_front_if(|(arrival, _)| *arrival <= now) {
                 any = true;
-                if sent.flit.tag.head() {
+                let tag = sent.flit.flit.tag;
+                if tag.head() {
                     receiver.coming.clear();
                 }
                 receiver.coming.push(sent.flit);
-                if sent.flit.tag.tail() {
+                if tag.tail() {
                     let whole = std::mem::take(&mut receiver.coming);
                     if receiver.next < sent.oldest {
                         // What lies between was given up: it takes no room here.
@@ -322,7 +320,7 @@ impl Replay {
                         receiver.next = sent.oldest;
                     }
                     let room = receiver.waiting.len() < usize::from(self.cfg.receive_frames);
-                    let sound = whole[0].tag.head() && crc(&whole) == sent.crc;
+                    let sound = whole[0].flit.tag.head() && crc(&whole) == sent.crc;
                     receiver.owes = true;
                     if sound && sent.number < receiver.next {
                         self.counts.duplicates_removed += 1;
@@ -339,7 +337,7 @@ impl Replay {
             if let Some(frame) = receiver.waiting.front()
                 && io.can_send(out, vc as u8)
             {
-                io.send(out, vc as u8, frame[receiver.left]);
+                io.send_wide(out, vc as u8, &frame[receiver.left]);
                 receiver.left += 1;
                 any = true;
                 if receiver.left == frame.len() {
@@ -370,9 +368,9 @@ impl Replay {
                 self.progress = io.now();
                 transmitter.kept.push_back(Kept { number, flits: Vec::new(), whole: false });
             }
-            io.take(port, vc as u8);
+            let wide = io.take_wide(port, vc as u8);
             let kept = transmitter.kept.back_mut().expect("a frame begins with its head");
-            kept.flits.push(flit);
+            kept.flits.push(wide);
             kept.whole = flit.tag.tail();
             any = true;
         }
@@ -441,7 +439,7 @@ impl Replay {
                     transmitter.deadline.get_or_insert(now + cfg.timeout_cycles);
                     continue;
                 }
-                transmitter.fate = faults.decide(now, direction as u16, &kept.flits[0], view);
+                transmitter.fate = faults.decide(now, direction as u16, &kept.flits[0].flit, view);
                 if let Fate::Wait(until) = transmitter.fate {
                     transmitter.held = transmitter.held.max(until + cfg.wire_cycles);
                 }
@@ -453,12 +451,13 @@ impl Replay {
             }
             let (number, oldest) = (kept.number, transmitter.kept[0].number);
             let kept = &transmitter.kept[transmitter.at];
-            let mut flit = kept.flits[transmitter.flits];
-            let crc = if flit.tag.tail() { crc(&kept.flits) } else { 0 };
+            let mut flit = kept.flits[transmitter.flits].clone();
+            let is_tail = flit.flit.tag.tail();
+            let crc = if is_tail { crc(&kept.flits) } else { 0 };
             if let Fate::Corrupt { flit: nth, bit } = transmitter.fate
                 && usize::from(nth) == transmitter.flits
             {
-                flit.word ^= 1 << bit;
+                flit.flip(bit);
             }
             self.free[direction] = now + cfg.cycles_per_flit;
             let arrival = (now + cfg.wire_cycles).max(transmitter.held);
@@ -466,11 +465,11 @@ impl Replay {
                 wire.push_back((arrival, Sent { flit, number, oldest, crc }));
             }
             transmitter.flits += 1;
-            if flit.tag.tail() {
+            if is_tail {
                 if matches!(transmitter.fate, Fate::Duplicate) {
                     // The wire carries it twice, and is busy so long.
                     for flit in &kept.flits {
-                        wire.push_back((arrival, Sent { flit: *flit, number, oldest, crc }));
+                        wire.push_back((arrival, Sent { flit: flit.clone(), number, oldest, crc }));
                     }
                     self.free[direction] += cfg.cycles_per_flit * kept.flits.len() as u64;
                 }

@@ -422,7 +422,7 @@ pub(super) fn tick<T: Tables<W>, J: Join<Tables = T>, const W: usize>(mut cx: Cx
             // As with arrivals: point-to-point packets walk through the front stages, the others wait them out.
             let front = if cx.wires.flow.vcs.is_set(result.tag.vc()) { cx.wires.flow.front } else { 0 };
             let ready = cx.wires.flow.now + u64::from(front);
-            cx.wires.push(cx.node, at, result, ready);
+            cx.wires.push(cx.node, at, (result, cx.join.more()), ready);
         }
         if let Some(fault) = out.fault {
             cx.wires.fail(|| fault.into());

@@ -1,6 +1,7 @@
 //! The interface of a family's routing tables, and the state of a switch that they may read.
 
 use super::PortSet;
+use super::cut::Cut;
 use super::flit::Flit;
 use super::plan::Vcs;
 use super::ports::{Output, Port};
@@ -17,6 +18,11 @@ pub trait Tables<const W: usize> {
     fn route_flits(&self, channel: u8) -> u16 {
         let _ = channel;
         Self::ROUTE_FLITS
+    }
+
+    /// How frames are cut into flits: what a flit carries.
+    fn cut(&self) -> Cut {
+        Cut::WORD
     }
 
     /// The outputs of a set-routed packet whose head flit came in by `port`; the internal engine port may be among
@@ -83,6 +89,8 @@ pub struct At<'a> {
     pub port: u16,
     /// The point-to-point channel the packet came in on, counted from the first such channel.
     pub channel: u8,
+    /// The words behind the first of the flit that is looked at.
+    pub more: &'a [u64],
     /// The sending sides of the switch, `stride` records each.
     sides: &'a [Port],
     stride: u32,
@@ -95,7 +103,14 @@ pub struct At<'a> {
 impl<'a> At<'a> {
     #[inline]
     pub(super) fn new(sides: &'a [Port], (vcs, stride): (Vcs, u32), switch: u32, port: u16, vc: u8) -> Self {
-        At { switch, port, channel: vc - vcs.set, sides, stride, set: vcs.set, first: 0, count: vcs.unicast }
+        At { switch, port, channel: vc - vcs.set, more: &[], sides, stride, set: vcs.set, first: 0, count: vcs.unicast }
+    }
+
+    /// With the words behind the first of the flit that is looked at.
+    #[inline]
+    #[must_use]
+    pub fn with(self, more: &'a [u64]) -> Self {
+        At { more, ..self }
     }
 
     /// The view of `count` of the channels that are seen, from channel `first` on, for a packet on one of these that never leaves them:

@@ -423,6 +423,7 @@ fn compute_route<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, tables: &
     let channel = &mut here.inputs[local];
     let at = At::new(here.sides, (here.flow.vcs, here.stride), here.node, port, vc);
     let looked_at = route_entry(tables, &here.flow.pool, channel.head, vc - here.flow.vcs.set);
+    let at = if T::ROUTE_FLITS == 1 { at } else { at.with(here.flow.more.of(looked_at as u32)) };
     let route = tables.unicast(&at, &here.flow.pool[looked_at].flit);
     let head = &mut here.flow.pool[channel.head as usize];
     here.flow.asks_again |= route.again;

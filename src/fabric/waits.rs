@@ -142,6 +142,13 @@ pub(super) enum Towards {
 }
 
 impl HeadWaits {
+    fn towards(&mut self, to: Towards) -> &mut WaitCycles {
+        match to {
+            Towards::Link => &mut self.links,
+            Towards::Engine => &mut self.engines,
+        }
+    }
+
     /// What came after an earlier count.
     #[must_use]
     pub fn since(&self, before: &HeadWaits) -> HeadWaits {
@@ -158,6 +165,8 @@ impl HeadWaits {
 struct Open {
     since: Cycle,
     cause: Option<Cause>,
+    /// The causes that it waited for, a bit each: the only cycles of `before` that count.
+    causes: u16,
     before: WaitCycles,
 }
 
@@ -175,9 +184,25 @@ impl Open {
     #[inline]
     fn settle(&mut self, now: Cycle) {
         if let Some(cause) = self.cause {
-            self.before.add(cause, now - self.since);
+            let cycles = &mut self.before.0[cause as usize];
+            let known = self.causes >> cause as u8 & 1;
+            *cycles = *cycles * u64::from(known) + (now - self.since);
+            self.causes |= 1 << cause as u8;
         }
         self.since = now;
+    }
+
+    /// It leaves: its cycles go to those of its port and to all. Most flits have waited for one or two causes.
+    #[inline]
+    fn leave(&mut self, now: Cycle, port: &mut WaitCycles, all: &mut WaitCycles) {
+        self.settle(now);
+        while self.causes != 0 {
+            let cause = self.causes.trailing_zeros() as usize;
+            port.0[cause] += self.before.0[cause];
+            all.0[cause] += self.before.0[cause];
+            self.causes &= self.causes - 1;
+        }
+        self.cause = None;
     }
 }
 
@@ -216,6 +241,14 @@ pub(super) struct Waits {
 /// Cycles of the ports of a page.
 type Page = BoxedArray<WaitCycles, PAGE>;
 
+/// The cycles of a port, which is counted from the first one.
+#[inline]
+fn page(pages: &mut [Option<Page>], port: u32) -> &mut WaitCycles {
+    let at = port as usize;
+    let page = pages[at / PAGE].get_or_insert_with(|| Page::new([WaitCycles::default(); PAGE]));
+    &mut page[at % PAGE]
+}
+
 impl Waits {
     /// For this many ports from `first` on.
     pub fn new(first: u32, ports: usize) -> Waits {
@@ -247,30 +280,23 @@ impl Waits {
 
     /// The flit in the pool's `entry`, which had to wait and has one output, leaves by port `port`.
     pub fn leave(&mut self, entry: u32, port: u32, to: Towards, now: Cycle) {
-        let open = self.open.get_mut(entry as usize).map(std::mem::take);
-        self.close(open, port, to, now);
+        if let Some(open) = self.open.get_mut(entry as usize) {
+            let page = page(&mut self.pages, port - self.first);
+            open.leave(now, page, self.all.towards(to));
+        }
     }
 
     /// The same of a flit with several outputs, for one of them.
     pub fn leave_copy(&mut self, copy: (u32, u16), port: u32, to: Towards, now: Cycle) {
-        let open = self.copies.remove(&copy);
-        self.close(open, port, to, now);
-    }
-
-    fn close(&mut self, open: Option<Open>, port: u32, to: Towards, now: Cycle) {
-        if let Some(mut open) = open {
-            open.settle(now);
-            self.port(port).add_all(&open.before);
-            match to {
-                Towards::Link => self.all.links.add_all(&open.before),
-                Towards::Engine => self.all.engines.add_all(&open.before),
-            }
+        if let Some(mut open) = self.copies.remove(&copy) {
+            let page = page(&mut self.pages, port - self.first);
+            open.leave(now, page, self.all.towards(to));
         }
     }
 
     /// A block that is no switch takes a flit that waited for this many cycles in the queue of a port.
     pub fn taken(&mut self, port: u32, cause: Cause, waited: u64) {
-        self.port(port).add(cause, waited);
+        page(&mut self.pages, port - self.first).add(cause, waited);
         self.all.blocks.add(cause, waited);
     }
 
@@ -298,12 +324,6 @@ impl Waits {
             }
             _ => (owner, credits, false),
         }
-    }
-
-    fn port(&mut self, port: u32) -> &mut WaitCycles {
-        let at = (port - self.first) as usize;
-        let page = self.pages[at / PAGE].get_or_insert_with(|| Page::new([WaitCycles::default(); PAGE]));
-        &mut page[at % PAGE]
     }
 
     /// What flits waited for that left by a port of a switch, its engine's among them, or that a block took from one.

@@ -100,6 +100,7 @@ where
             sent: Vec::new(),
             sent_before: Vec::new(),
             last: vec![none; ports],
+            more: vec![Box::default(); ports],
         }));
         let mut waves = Waves {
             tracer,
@@ -359,6 +360,11 @@ where
         scope.valid("head_id", 12, head.map(|flit| u64::from(flit.tag.id())));
         scope.valid("head_seq", 36, head.map(|flit| flit.tag.seq()));
         scope.valid("head_word", 64, head.map(|flit| flit.word));
+        for (k, &word) in
+            (1..=self.tables.cut().more()).zip(self.first.wires.words_behind(q).chain(std::iter::repeat(&0)))
+        {
+            scope.indexed("head_more", k, |scope| scope.valid("word", 64, head.map(|_| word)));
+        }
     }
 
     fn probe_port(&self, port: usize, scope: &mut Scope<'_>) {
@@ -371,6 +377,10 @@ where
         scope.valid("id", 12, flit.map(|flit| u64::from(flit.tag.id())));
         scope.valid("seq", 36, flit.map(|flit| flit.tag.seq()));
         scope.valid("word", 64, flit.map(|flit| flit.word));
+        let more = self.first.wires.flow.seen.as_ref().map_or(&[][..], |seen| &seen.more[port]);
+        for (k, &word) in (1..=self.tables.cut().more()).zip(more.iter().chain(std::iter::repeat(&0))) {
+            scope.indexed("more", k, |scope| scope.valid("word", 64, flit.map(|_| word)));
+        }
     }
 }
 

@@ -43,11 +43,19 @@ impl Join for Joined {
     }
 
     fn put(&mut self, port: u16, vc: u8, flit: Flit, visible: Cycle) {
+        self.put_wide(port, vc, (flit, &[]), visible);
+    }
+
+    fn more(&self) -> &[u64] {
+        self.discard.as_ref().map_or(&[], Join::more)
+    }
+
+    fn put_wide(&mut self, port: u16, vc: u8, (flit, more): (Flit, &[u64]), visible: Cycle) {
         match (&mut self.ceng, &mut self.discard) {
             (Some(ceng), _) if vc < self.first_armed => ceng.put(port, vc, flit, visible),
             (_, Some(discard)) => {
                 let vc = vc - self.first_armed;
-                discard.put(port, vc, flit.on(vc), visible);
+                discard.put_wide(port, vc, (flit.on(vc), more), visible);
             }
             _ => {}
         }

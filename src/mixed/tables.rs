@@ -1,11 +1,11 @@
 //! What switches look up: each packet in the tables of the family whose channel it is on.
 
 use super::{Map, WORDS};
-use watershed_armed::frame::FRAME_FLITS;
+use watershed_armed::frame::FRAME_BYTES;
 use watershed_armed::{self as armed};
 use watershed_fabric::routing::Routes;
-use watershed_fabric::{self as fabric, At, Flit, PortSet, Route};
-use watershed_pbv::routes::{Directory, FRAMES, ROUTE_FLITS};
+use watershed_fabric::{self as fabric, At, Cut, Flit, PortSet, Route};
+use watershed_pbv::routes::{Directory, FRAMES, MOST_ROUTE_FLITS, route_flits};
 use watershed_piuma::Registers;
 use watershed_state::{Loader, Mismatch, Saver, state};
 
@@ -36,11 +36,20 @@ impl Tables {
 }
 
 impl fabric::Tables<WORDS> for Tables {
-    const ROUTE_FLITS: u16 = ROUTE_FLITS;
+    const ROUTE_FLITS: u16 = MOST_ROUTE_FLITS;
     const CLASSES: bool = true;
 
     fn route_flits(&self, channel: u8) -> u16 {
-        if self.map.is_frame(self.map.vcs().set + channel) { ROUTE_FLITS } else { 1 }
+        if self.map.is_frame(self.map.vcs().set + channel) {
+            route_flits(fabric::Tables::<WORDS>::cut(self))
+        } else {
+            1
+        }
+    }
+
+    fn cut(&self) -> Cut {
+        let pbv = self.pbv.as_ref().map(|directory| directory.cut);
+        self.armed.as_ref().map(|tables| tables.cut).or(pbv).unwrap_or_default()
     }
 
     fn class(&self, channel: u8, head: &Flit) -> u8 {
@@ -57,7 +66,11 @@ impl fabric::Tables<WORDS> for Tables {
     }
 
     fn longest_multicast(&self, vc: u8) -> u32 {
-        if self.map.armed.has(vc) && vc - self.map.armed.first == armed::DOWN { FRAME_FLITS as u32 } else { 1 }
+        if self.map.armed.has(vc) && vc - self.map.armed.first == armed::DOWN {
+            fabric::Tables::<WORDS>::cut(self).flits(FRAME_BYTES) as u32
+        } else {
+            1
+        }
     }
 
     fn unicast(&self, at: &At<'_>, flit: &Flit) -> Route {

@@ -13,10 +13,10 @@
 //! |---|---|---|
 //! | `others_first` | 1 | the engine took the wire when others wanted it: they go first the next time *\[chosen\]* |
 
-use super::{Map, Tables};
+use super::{Map, Tables, WORDS};
 use watershed_armed::{self as armed};
 use watershed_fabric::fault::{View, Way};
-use watershed_fabric::{Block, Channels, Flit, Io};
+use watershed_fabric::{self as fabric, Block, Channels, Flit, Io};
 use watershed_kernel::{Rng, Wake};
 use watershed_pbv::system as pbv;
 use watershed_probe::Scope;
@@ -71,7 +71,7 @@ impl<V: View> View for Seen<V> {
         set.contains(&vc).then(|| self.0.way(from, &head.on(vc - self.1.first))).flatten()
     }
 
-    fn damage(&self, head: &Flit, rng: &mut Rng) -> (u16, u8) {
+    fn damage(&self, head: &Flit, rng: &mut Rng) -> (u16, u16) {
         self.0.damage(head, rng)
     }
 }
@@ -95,10 +95,11 @@ fn pass(io: &mut Io<'_>, own: Channels) -> Passed {
     for (from, to) in [(0, 1), (1, 0)] {
         let point_to_point = (turn..vcs.unicast).chain(0..turn).map(|vc| vcs.set + vc);
         for vc in (0..vcs.set).rev().chain(point_to_point).filter(|&vc| !own.has(vc)) {
-            let Some(flit) = io.head(from, vc) else { continue };
+            if io.head(from, vc).is_none() {
+                continue;
+            }
             if io.can_send(to, vc) {
-                io.take(from, vc);
-                io.send(to, vc, flit);
+                io.pass(from, to, vc);
                 passed.moved = true;
             } else {
                 passed.held |= io.has_sent(to) && io.credits(to, vc) > 0;
@@ -121,11 +122,12 @@ impl Wired {
     fn serve(&mut self, io: &mut Io<'_>, tables: &Tables) -> Wake {
         match (&mut self.what, &tables.armed, &tables.pbv) {
             (What::Armed(armed::Wired::Fault(link)), Some(of), _) => {
-                let frames = armed::tables::Frames { agent: of.managed().is_some() };
+                let frames = armed::tables::Frames { agent: of.managed().is_some(), cut: of.cut };
                 link.tick(io, &Seen(frames, tables.map.armed))
             }
             (What::Pbv(pbv::Wired::Fault(link)), ..) => {
-                link.tick(io, &Seen(watershed_pbv::fault::Frames, tables.map.pbv))
+                let cut = fabric::Tables::<WORDS>::cut(tables);
+                link.tick(io, &Seen(watershed_pbv::fault::Frames { cut }, tables.map.pbv))
             }
             (What::Armed(wired), Some(of), _) => wired.tick(io, of),
             (What::Pbv(wired), _, Some(of)) => wired.tick(io, of),

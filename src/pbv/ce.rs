@@ -15,6 +15,7 @@
 //! | `contexts` | 64 | 1 to 4095 | contexts stored at once; one more is refused with `store-full`. Each costs 2 x (128 + 16) bits of tracking and its accumulators |
 //! | `hazard` | forward | forward, interlock | forward takes a message a cycle; interlock delays a message whose context is in the pipeline by up to 2 cycles |
 //! | `unit_stages` | 4 | 1 to 6 cycles | latency of the reduction unit: a word of one message follows the same word of the message before after this many cycles |
+//! | `units` | 1 | 1 to 64 | reduction units side by side: a message's words enter in lines of as many, a line a cycle, and accumulators are stored in such lines *\[chosen\]*; the scenario has as many by default as a flit has words |
 //! | `feeds` | 2 | 1 to 64 messages | while this many messages have words that wait for the reduction unit no further one is taken; two more may come out of the tracking pipeline. Each costs the storage of a longest message |
 //! | `memory_ports` | 2 | 1 to 4 accesses a cycle | of each of its memories; see below |
 //!
@@ -25,15 +26,15 @@
 //! |---|---|---|
 //! | PBV table | a configuration frame replaces all entries; messages that need the table wait | 128 / p |
 //! | tracking store | a message reads when it is taken and writes two cycles later; with one port nothing is taken in the cycle of a write | - |
-//! | accumulators | a word into the reduction unit is a read, one out of it a write, which goes first | 1 word, every other cycle with one port |
-//! | | a context that begins a new run has its words cleared, by ports that are free; its first word waits for that | words / p |
-//! | words kept for the order of PBV entries | the words of a message are written before the next message | words / p |
-//! | | when all participants have answered they are read in order, into the reduction unit | words of all |
+//! | accumulators | a line of words, one for each reduction unit, into the units is a read, one out of them a write, which goes first | 1 line, every other cycle with one port |
+//! | | a context that begins a new run has its lines cleared, by ports that are free; its first word waits for that | lines / p |
+//! | words kept for the order of PBV entries, in lines too | the words of a message are written before the next message | lines / p |
+//! | | when all participants have answered they are read in order, into the reduction unit | lines of all |
 //! | deadlines | when the earliest one is due, all entries of the store are scanned, used or not; the k-th acts k / p cycles later | contexts / p |
 //!
 //! Timing of a message that is offered in cycle t and taken: the tracking store is read in t, changed in t + 1 and
-//! written in t + 2; the verdict is known in t + 2 too. Its words enter the reduction unit one a cycle from t + 2 on,
-//! each held while the same accumulator word is in the unit. The last word is written `unit_stages` cycles after it
+//! written in t + 2; the verdict is known in t + 2 too. Its words enter the reduction units, a line a cycle, from t + 2 on,
+//! each held while the same line of accumulators is in the units. The last word is written `unit_stages` cycles after it
 //! entered; a context that is satisfied answers in the cycle of that write (without data: in t + 2).
 //!
 //! A context (B-CE-8):
@@ -143,6 +144,8 @@ pub struct CeCfg {
     pub hazard: Hazard,
     /// Clock stages of the reduction unit, 1 to 6.
     pub unit_stages: u8,
+    /// Reduction units side by side, each for a word a cycle, from 1.
+    pub units: u8,
     /// Messages with words that wait for the reduction unit, from which on nothing is taken.
     pub feeds: u8,
     /// Accesses to each memory in a cycle, from 1.
@@ -151,7 +154,7 @@ pub struct CeCfg {
 
 impl Default for CeCfg {
     fn default() -> Self {
-        CeCfg { contexts: 64, hazard: Hazard::Forward, unit_stages: 4, feeds: 2, memory_ports: 2 }
+        CeCfg { contexts: 64, hazard: Hazard::Forward, unit_stages: 4, units: 1, feeds: 2, memory_ports: 2 }
     }
 }
 
@@ -186,6 +189,21 @@ struct Feed {
     words: Vec<u64>,
     next: usize,
     way: FeedWay,
+}
+
+impl Feed {
+    /// What enters a unit for word `at`.
+    fn operand(&self, context: &Context, at: usize) -> TreeIn {
+        let mut operands = Operands::new();
+        if let Some(old) = context.accumulators[at] {
+            operands.set(0, old);
+        }
+        operands.set(1, self.words[at]);
+        let header = context.like;
+        let tag = u64::from(self.generation) << 32 | u64::from(self.slot) << 16 | at as u64;
+        let (op, dtype, mode) = (header.op, header.dtype, header.mode());
+        TreeIn { op, dtype, mode, operands, flags: Flags::NONE, tag }
+    }
 }
 
 /// Where words go.
@@ -237,7 +255,7 @@ pub struct Ce {
     contexts: Vec<Option<Context>>,
     tracker: Tracker,
     awaited: VecDeque<Option<Awaited>>,
-    tree: Tree,
+    trees: Vec<Tree>,
     /// Slot and word of what is in the reduction unit, and the cycles until it is written.
     in_unit: VecDeque<(u16, u16, u8)>,
     feeds: VecDeque<Feed>,
@@ -259,11 +277,19 @@ pub struct Ce {
     /// Device and base offset of this engine.
     me: (u16, u16),
     /// The registers of the reduction unit, while a waveform shows them.
-    stages: Option<Box<TreeStages>>,
+    stages: Option<Box<Watched>>,
 }
 
+/// The registers of the reduction units, while a waveform shows them.
+#[derive(Clone, Debug)]
+struct Watched {
+    units: Vec<TreeStages>,
+}
+
+state!(Watched { each: units });
+
 state!(Ce {
-    saved: index, contexts, tracker, awaited, tree, in_unit, feeds, loads, memory, generation, alarm, record, answered, asked, reported;
+    saved: index, contexts, tracker, awaited, trees, in_unit, feeds, loads, memory, generation, alarm, record, answered, asked, reported;
     watched: stages;
     built: cfg, me
 });
@@ -296,7 +322,7 @@ impl Ce {
             contexts: vec![None; usize::from(contexts)],
             tracker: Tracker::new(contexts, cfg.hazard),
             awaited: VecDeque::from([None, None]),
-            tree: Tree::new(TreeCfg { radix: 2, unit_stages: cfg.unit_stages }),
+            trees: vec![Tree::new(TreeCfg { radix: 2, unit_stages: cfg.unit_stages }); usize::from(cfg.units.max(1))],
             in_unit: VecDeque::new(),
             feeds: VecDeque::new(),
             loads: VecDeque::new(),
@@ -415,7 +441,7 @@ impl Ce {
         if !self.is_idle() {
             // Whatever is in a pipeline knows its generation.
             to.of(self.contexts().map(|context| context.generation).collect::<Vec<_>>());
-            to.of((&self.tracker, &self.awaited, &self.in_unit, &self.feeds, &self.loads, &self.tree, &self.memory));
+            to.of((&self.tracker, &self.awaited, &self.in_unit, &self.feeds, &self.loads, &self.trees, &self.memory));
         }
     }
 
@@ -433,7 +459,7 @@ impl Ce {
         let context = self.contexts[usize::from(slot)].as_mut().expect("a slot in use");
         context.clear();
         context.generation = generation;
-        self.memory.clear(slot, context);
+        self.memory.clear(slot, context, self.trees.len() as u32);
         context
     }
 
@@ -887,8 +913,9 @@ impl Ce {
         self.finish(slot, cx);
     }
 
-    /// The reduction unit: a word in, a word written.
+    /// The reduction units: a line of words in, a line written.
     fn reduce(&mut self, cx: &mut CeCx<'_>) {
+        let units = self.trees.len();
         let mut ports = u32::from(self.cfg.memory_ports);
         if self.feeds.is_empty() && self.in_unit.is_empty() {
             return self.memory.tick(ports);
@@ -897,7 +924,7 @@ impl Ce {
         self.in_unit.iter_mut().for_each(|(.., left)| *left -= 1);
         let writes = self.in_unit.front().is_some_and(|&(.., left)| left == 0);
         ports -= u32::from(writes);
-        let mut input = None;
+        let mut inputs: Vec<TreeIn> = Vec::new();
         let mut over = None;
         while let Some(feed) = self.feeds.front_mut() {
             let context = self.contexts[usize::from(feed.slot)].as_mut();
@@ -907,7 +934,7 @@ impl Ce {
                 continue;
             };
             if let FeedWay::Keep(entry) = feed.way {
-                feed.next += usize::from(self.cfg.memory_ports);
+                feed.next += usize::from(self.cfg.memory_ports) * units;
                 if feed.next >= feed.words.len() {
                     context.kept[usize::from(entry)] = Some(std::mem::take(&mut feed.words));
                     context.under_way -= 1;
@@ -929,29 +956,16 @@ impl Ce {
                 *entry = next.map_or(0, |at| at as u8);
                 (feed.words, feed.next) = (words, 0);
             }
-            let place = (feed.slot, feed.next as u16);
+            let place = (feed.slot, (feed.next / units) as u16);
             let same = |&(slot, word, _): &(u16, u16, u8)| (slot, word) == place;
             if ports == 0 || self.memory.is_clearing(feed.slot) || self.in_unit.iter().any(same) {
                 break;
             }
             ports -= 1;
-            let mut operands = Operands::new();
-            if let Some(old) = context.accumulators[feed.next] {
-                operands.set(0, old);
-            }
-            operands.set(1, feed.words[feed.next]);
-            let header = context.like;
-            let tag = u64::from(feed.generation) << 32 | u64::from(feed.slot) << 16 | feed.next as u64;
-            input = Some(TreeIn {
-                op: header.op,
-                dtype: header.dtype,
-                mode: header.mode(),
-                operands,
-                flags: Flags::NONE,
-                tag,
-            });
+            let line = feed.next..(feed.next + units).min(feed.words.len());
+            inputs.extend(line.clone().map(|at| feed.operand(context, at)));
             self.in_unit.push_back((place.0, place.1, self.cfg.unit_stages));
-            feed.next += 1;
+            feed.next = line.end;
             if feed.next == feed.words.len() {
                 feed.words.clear();
                 if feed.way == FeedWay::Unit {
@@ -961,34 +975,41 @@ impl Ce {
             break;
         }
         self.memory.tick(ports);
-        let done = if let Some(stages) = &mut self.stages {
-            let labelled = input.clone().map(|input| {
-                let context = self.contexts[(input.tag >> 16 & 0xffff) as usize].as_ref();
-                let (cc_id, run) = context.map_or((0, 0), |context| (context.cc_id, context.like.run));
-                let tag = input.tag & 0xffff | u64::from(cc_id) << 16 | u64::from(run) << 28;
-                TreeIn { tag, ..input }
-            });
-            let left = stages.clock(labelled.as_ref());
-            let done = self.tree.tick(input);
-            let result = |out: TreeOut| (out.value, out.flags);
-            debug_assert_eq!(left.map(result), done.map(result), "the last register has what is written");
-            done
-        } else {
-            self.tree.tick(input)
-        };
-        debug_assert_eq!(done.is_some(), writes, "the unit takes as many cycles as it has stages");
+        let labels = if self.stages.is_some() { self.labels(&inputs) } else { Vec::new() };
+        let mut inputs = inputs.into_iter();
+        let mut written = None;
+        for (unit, tree) in self.trees.iter_mut().enumerate() {
+            let done = tree.tick(inputs.next());
+            if let Some(stages) = self.stages.as_mut().map(|watched| &mut watched.units[unit]) {
+                let result = |out: &TreeOut| (out.value, out.flags);
+                let left = stages.clock(labels.get(unit));
+                debug_assert_eq!(
+                    left.as_ref().map(result),
+                    done.as_ref().map(result),
+                    "the last register has what is written"
+                );
+            }
+            debug_assert!(unit > 0 || done.is_some() == writes, "the units take as many cycles as they have stages");
+            let Some(done) = done else { continue };
+            let (slot, word) = ((done.tag >> 16) as u16, (done.tag & 0xffff) as usize);
+            let context = self.contexts[usize::from(slot)].as_mut();
+            let Some(context) = context.filter(|context| context.generation == (done.tag >> 32) as u32) else {
+                continue;
+            };
+            if let Some(place) = context.accumulators.get_mut(word) {
+                *place = Some(done.value);
+                context.flags |= done.flags;
+                context.under_way -= 1;
+                written = Some(slot);
+            }
+        }
         if let Some(slot) = over {
             self.finish(slot, cx);
         }
-        let Some(done) = done else { return };
-        self.in_unit.pop_front();
-        let (slot, word) = ((done.tag >> 16) as u16, (done.tag & 0xffff) as usize);
-        let context = self.contexts[usize::from(slot)].as_mut();
-        let Some(context) = context.filter(|context| context.generation == (done.tag >> 32) as u32) else { return };
-        if let Some(place) = context.accumulators.get_mut(word) {
-            *place = Some(done.value);
-            context.flags |= done.flags;
-            context.under_way -= 1;
+        if writes {
+            self.in_unit.pop_front();
+        }
+        if let Some(slot) = written {
             self.finish(slot, cx);
         }
     }

@@ -98,12 +98,12 @@ use std::hash::Hasher;
 use super::ce::{Ce, CeCfg, CeCx, Outgoing, Target, engine_tag, reply_offset};
 use super::event::{Did, Event, Log};
 use super::metrics::{INBOX, OUTPUT};
-use super::packet::{Body, ConfigRecord, Header, Message, NO_DEVICE, PBV_ENTRIES, Packet, Status, flits_by_length};
+use super::packet::{Body, ConfigRecord, Header, Message, NO_DEVICE, PBV_ENTRIES, Packet, Status, words_by_length};
 use super::priority::Picker;
 use super::reports::Reporter;
-use super::routes::{Directory, FRAMES, ROUTE_FLITS, address_of, frame_flit};
+use super::routes::{Directory, FRAMES, address_of, route_flits, send_flit, whole};
 use super::tables::{ENGINE_BASE, ENGINE_SPAN, Owner, Owners, PbvTable, RegisterBlock, following};
-use watershed_fabric::{Block, Io};
+use watershed_fabric::{Block, Cut, Io, Pieces};
 use watershed_kernel::{Cycle, Digest, Wake};
 use watershed_probe::Scope;
 use watershed_state::state;
@@ -133,6 +133,8 @@ pub struct EngineCfg {
     pub inbox: usize,
     /// Messages that wait to leave.
     pub output: u32,
+    /// What a flit carries, which the system says: the unit of `inbox`.
+    pub cut: Cut,
     /// Its collective engine.
     pub ce: CeCfg,
 }
@@ -147,6 +149,7 @@ impl EngineCfg {
             priority_bound: 16,
             inbox: 1024,
             output: 256,
+            cut: Cut::WORD,
             ce: CeCfg::default(),
         }
     }
@@ -178,7 +181,7 @@ struct Interposer {
     turns: [Turn; 2],
     ways: [[Way; MOST_CHANNELS]; 2],
     /// Words of the frame being extracted.
-    collecting: [[Vec<u64>; MOST_CHANNELS]; 2],
+    collecting: [[Pieces; MOST_CHANNELS]; 2],
     /// The output channel is in the middle of a frame that passes.
     passing: [[bool; MOST_CHANNELS]; 2],
     /// An injected frame waited while one passed: it starts next.
@@ -200,6 +203,7 @@ impl Interposer {
         mine: impl Fn(u32) -> bool,
         room: usize,
         (injecting, yields): ([bool; 2], [bool; 2]),
+        cut: Cut,
         frames: &mut Vec<Vec<u64>>,
     ) -> bool {
         let vcs = io.vcs();
@@ -211,10 +215,10 @@ impl Interposer {
             // Who had the output last goes last; the channels of traffic take turns by the cycle.
             let traffic = vcs.unicast - 1;
             let turn = (io.now() % u64::from(traffic.max(1))) as u8;
-            let behind = (turn..traffic).chain(0..turn).map(|channel| 1 + channel);
+            let others = (turn..traffic).chain(0..turn).map(|channel| 1 + channel);
             let frames_first = self.turns[out] == Turn::Frames || yields[out];
             let (early, late) = if frames_first { (Some(FRAMES), None) } else { (None, Some(FRAMES)) };
-            for channel in early.into_iter().chain(behind).chain(late) {
+            for channel in early.into_iter().chain(others).chain(late) {
                 if channel != FRAMES && yields[out] {
                     continue;
                 }
@@ -224,12 +228,13 @@ impl Interposer {
                 let between = self.ways[side][at] == Way::Between;
                 // Whose frame it is stands behind its head flit.
                 let frame = channel == FRAMES;
-                let addressed = if between && frame { io.behind_head(from, vc, ROUTE_FLITS - 1) } else { None };
+                let behind = route_flits(cut) - 1;
+                let addressed = if between && frame { io.behind_head(from, vc, behind) } else { None };
                 if between && frame && addressed.is_none() {
                     continue;
                 }
-                if addressed.is_some_and(|flit| mine(address_of(&flit))) {
-                    let length = flits_by_length(flit.word);
+                if addressed.is_some_and(|flit| mine(address_of(&flit, io.more_behind(from, vc, behind)))) {
+                    let length = cut.flits(8 * words_by_length(flit.word));
                     if room < length + self.reserved.iter().flatten().sum::<usize>() {
                         continue;
                     }
@@ -241,13 +246,13 @@ impl Interposer {
                         continue;
                     }
                     extracted = true;
+                    self.collecting[side][at].push(cut, flit.word, io.more(from, vc));
                     io.take(from, vc);
                     moved = true;
-                    self.collecting[side][at].push(flit.word);
                     if flit.tag.tail() {
                         self.ways[side][at] = Way::Between;
                         self.reserved[side][at] = 0;
-                        frames.push(std::mem::take(&mut self.collecting[side][at]));
+                        frames.push(whole(cut, &std::mem::take(&mut self.collecting[side][at])));
                     }
                     continue;
                 }
@@ -260,8 +265,7 @@ impl Interposer {
                 if !free {
                     continue;
                 }
-                io.take(from, vc);
-                io.send(to, vc, flit);
+                io.pass(from, to, vc);
                 moved = true;
                 self.ways[side][at] = if flit.tag.tail() { Way::Between } else { Way::Passes };
                 self.passing[out][at] = !flit.tag.tail();
@@ -545,10 +549,11 @@ impl Engine {
             match header.message {
                 Message::ReadReply | Message::Report => self.refuse(&header, Status::WrongType),
                 message => {
-                    self.inbox_flits += words.len();
+                    let flits = self.cfg.cut.flits(8 * words.len());
+                    self.inbox_flits += flits;
                     let registers = matches!(message, Message::Write | Message::Read | Message::Configuration);
                     let queue = if registers { &mut self.for_registers } else { &mut self.inbox };
-                    queue.push_back((packet, words.len()));
+                    queue.push_back((packet, flits));
                 }
             }
         }
@@ -759,10 +764,10 @@ impl Engine {
             readings.frames_out += 1;
             self.log.note(Event::sent(io.now(), &copy.header));
         }
-        io.send(copy.port, vc, frame_flit(&copy.header, vc, copy.sent, &copy.words));
+        let last = send_flit(io, (copy.port, self.cfg.cut), &copy.header, copy.sent, &copy.words);
         self.interposer.turns[out] = Turn::Traffic;
         copy.sent += 1;
-        if copy.sent == copy.words.len() {
+        if last {
             self.output.copy = None;
         }
     }
@@ -787,7 +792,7 @@ impl Block for Engine {
         }
         let mut frames = std::mem::take(&mut self.scratch.0);
         let yields = self.wants(io);
-        let moved = self.interposer.tick(io, mine, room, (injecting, yields), &mut frames);
+        let moved = self.interposer.tick(io, mine, room, (injecting, yields), self.cfg.cut, &mut frames);
         // The collective engine sees what the checker had at the start of the cycle.
         self.step(io.now());
         self.inject(io, directory);

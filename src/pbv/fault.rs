@@ -9,22 +9,26 @@
 //! on damaged, and a faulty link further on may damage it again. Its receiver finds that the CRC is wrong; so does a
 //! device that gets a frame with a damaged address.
 
-use super::packet::flits_by_length;
+use super::packet::words_by_length;
 use super::routes::FRAMES;
-use watershed_fabric::Flit;
 use watershed_fabric::fault::{View, Way};
+use watershed_fabric::{Cut, Flit};
 use watershed_kernel::Rng;
 
 /// Frames of this family.
 #[derive(Clone, Copy, Debug)]
-pub struct Frames;
+pub struct Frames {
+    /// How frames are cut into flits.
+    pub cut: Cut,
+}
 
 impl View for Frames {
     fn way(&self, from: u16, head: &Flit) -> Option<Way> {
         (head.tag.vc() == FRAMES).then_some(if from == 0 { Way::Up } else { Way::Down })
     }
 
-    fn damage(&self, head: &Flit, rng: &mut Rng) -> (u16, u8) {
-        (rng.below(flits_by_length(head.word) as u64) as u16, rng.below(64) as u8)
+    fn damage(&self, head: &Flit, rng: &mut Rng) -> (u16, u16) {
+        let (word, bit) = (rng.below(words_by_length(head.word) as u64) as usize, rng.below(64) as u8);
+        self.cut.place(word, bit)
     }
 }

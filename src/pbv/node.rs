@@ -74,10 +74,10 @@ use super::ce::reply_offset;
 use super::event::{Did, Event, Log};
 use super::gather::Gather;
 use super::packet::{Body, Control, Groups, Header, Message, NO_DEVICE, Packet, Status};
-use super::routes::{Directory, frame_flit};
+use super::routes::{Directory, send_flit, whole};
 use watershed_arith::Flags;
 use watershed_arith::divider::word_quotient;
-use watershed_fabric::{Block, Io};
+use watershed_fabric::{Block, Cut, Io, Pieces};
 use watershed_kernel::{Cycle, Digest, Rng, Wake};
 use watershed_probe::{EnumTable, Scope};
 
@@ -348,7 +348,7 @@ pub struct Node {
     /// Frames that are not this node's to send, and when they are sent.
     strange: VecDeque<(Cycle, Packet)>,
     leaving: Option<Leaving>,
-    collecting: Vec<u64>,
+    collecting: Pieces,
     rng: Option<Rng>,
     /// Frames that changed nothing, by status.
     refused: [u32; 16],
@@ -372,7 +372,7 @@ impl Node {
             outbox: VecDeque::new(),
             strange: VecDeque::new(),
             leaving: None,
-            collecting: Vec::new(),
+            collecting: Pieces::default(),
             rng: None,
             refused: [0; 16],
             casts: BTreeMap::new(),
@@ -949,7 +949,7 @@ impl Node {
         }
     }
 
-    fn send(&mut self, io: &mut Io<'_>) {
+    fn send(&mut self, io: &mut Io<'_>, cut: Cut) {
         let now = io.now();
         let vc = io.vcs().set;
         self.choose(now);
@@ -960,9 +960,9 @@ impl Node {
             return;
         }
         let first = (*sent == 0).then(|| packet.clone());
-        io.send(0, vc, frame_flit(&packet.header, vc, *sent, words));
+        let last = send_flit(io, (0, cut), &packet.header, *sent, words);
         *sent += 1;
-        if *sent == words.len() {
+        if last {
             self.leaving = None;
         }
         if let Some(packet) = first {
@@ -1004,20 +1004,21 @@ impl Node {
 impl Block for Node {
     type Tables = Directory;
 
-    fn tick(&mut self, io: &mut Io<'_>, _: &Directory) -> Wake {
+    fn tick(&mut self, io: &mut Io<'_>, directory: &Directory) -> Wake {
         let now = io.now();
         let vcs = io.vcs();
         let vc = vcs.set;
         if io.head(0, vc).is_some() {
-            let flit = io.take(0, vc);
-            self.collecting.push(flit.word);
-            if flit.tag.tail() {
-                let words = std::mem::take(&mut self.collecting);
-                self.receive(&words, now);
+            let cut = directory.cut;
+            let flit = io.take_wide(0, vc);
+            self.collecting.push(cut, flit.flit.word, &flit.more);
+            if flit.flit.tag.tail() {
+                let pieces = std::mem::take(&mut self.collecting);
+                self.receive(&whole(cut, &pieces), now);
             }
         }
         self.step(now);
-        self.send(io);
+        self.send(io, directory.cut);
         for _ in 0..std::mem::take(&mut self.ended) {
             io.complete();
         }

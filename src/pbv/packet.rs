@@ -8,11 +8,10 @@
 //!         └────────┴──────────┴──────────────────────────────────┘
 //! ```
 //!
-//! A frame is a row of bytes, the most significant byte of every field first. On a link it is a packet of one flit for
-//! every eight bytes: a command of 32 bytes is 4 flits, a result frame of 1056 bytes is 132. A link of 256-bit beats
-//! carries four of these flits in a beat, so the same frame is 33 beats. The width of a link sets its rate
-//! (`cycles_per_flit` and the clock), and does not change the layout of the bytes. Flits carry the frame's real bits.
-//! *\[chosen\]*
+//! A frame is a row of bytes, the most significant byte of every field first. On a link it is a packet of as many flits as
+//! its bits fill ([`Cut`](watershed_fabric::Cut)). A command of 32 bytes is 4 flits of 64 bits, a result frame of 1056
+//! bytes is 132; of 256 bits they are 1 and 33. The size of a flit does not change the layout of the bytes. Flits carry the
+//! frame's real bits. *\[chosen\]*
 //!
 //! Header, all frames. The text names the fields and gives no positions; DW 0 and DW 1 are laid out as a PCIe 6
 //! flit-mode header *\[chosen\]*:
@@ -78,12 +77,12 @@ use watershed_arith::{DType, Flags, Mode, Op, Round};
 
 /// Bytes of the header with its collective part.
 pub const HEADER_BYTES: usize = 32;
-/// Bytes of a flit.
-pub const FLIT_BYTES: usize = 8;
+/// Bytes of a word.
+pub const WORD_BYTES: usize = 8;
 /// The largest payload.
 pub const MAX_PAYLOAD_BYTES: usize = 4080;
-/// Flits of the longest frame.
-pub const LONGEST_FRAME: usize = (HEADER_BYTES + MAX_PAYLOAD_BYTES) / FLIT_BYTES;
+/// Words of the longest frame.
+pub const LONGEST_FRAME: usize = (HEADER_BYTES + MAX_PAYLOAD_BYTES) / WORD_BYTES;
 /// Entries of a PBV table.
 pub const PBV_ENTRIES: usize = 128;
 /// The version in DW 3.
@@ -321,7 +320,7 @@ pub enum PacketError {
         given: usize,
     },
     /// An odd number of double words, or more than fit.
-    #[error("a payload of {0} bytes; it must be a multiple of {FLIT_BYTES} and at most {MAX_PAYLOAD_BYTES}")]
+    #[error("a payload of {0} bytes; it must be a multiple of {WORD_BYTES} and at most {MAX_PAYLOAD_BYTES}")]
     Payload(usize),
     /// No such encapsulated type.
     #[error("encapsulated type {0} is not assigned")]
@@ -512,11 +511,11 @@ pub enum Body {
     },
 }
 
-/// Flits of a frame by Length in its first flit; those of the longest if that is none.
-pub fn flits_by_length(head: u64) -> usize {
-    // Length is the lowest field of DW 0, which is the upper half of the flit.
-    let flits = (HEADER_BYTES + 4 * usize::from(Dw0((head >> 32) as u32).length())) / FLIT_BYTES;
-    flits.min(LONGEST_FRAME)
+/// Words of a frame by Length in its first flit; those of the longest if that is none.
+pub fn words_by_length(head: u64) -> usize {
+    // Length is the lowest field of DW 0, which is the upper half of the flit's first word.
+    let words = (HEADER_BYTES + 4 * usize::from(Dw0((head >> 32) as u32).length())) / WORD_BYTES;
+    words.min(LONGEST_FRAME)
 }
 
 fn u16_at(bytes: &[u8], at: usize) -> u16 {
@@ -582,7 +581,7 @@ impl Packet {
             Body::Missing { pbv, devices } => {
                 out.extend(pbv_bytes(*pbv));
                 out.extend(devices.iter().flat_map(|device| device.to_be_bytes()));
-                out.resize(out.len().next_multiple_of(FLIT_BYTES), 0xff);
+                out.resize(out.len().next_multiple_of(WORD_BYTES), 0xff);
             }
         }
         out
@@ -655,7 +654,7 @@ impl Packet {
         let (dw5, dw7) = (Dw5(u32_at(bytes, 20)), Dw7(u32_at(bytes, 28)));
         let payload = &bytes[HEADER_BYTES..];
         let expected = 4 * usize::from(dw0.length());
-        if expected % FLIT_BYTES != 0 || expected > MAX_PAYLOAD_BYTES {
+        if expected % WORD_BYTES != 0 || expected > MAX_PAYLOAD_BYTES {
             return Err(PacketError::Payload(expected));
         }
         if expected != payload.len() {
@@ -713,15 +712,15 @@ impl Packet {
         Ok(Packet { header, body: Body::read(message, payload)? })
     }
 
-    /// The frame as the words of its flits.
+    /// The frame as words of 64 bits: its flits where one carries 64 bits.
     ///
     /// # Errors
     /// If the payload is longer than a frame can carry.
     pub fn flits(&self) -> Result<Vec<u64>, PacketError> {
-        Ok(self.encode()?.chunks_exact(FLIT_BYTES).map(|chunk| u64_at(chunk, 0)).collect())
+        Ok(self.encode()?.chunks_exact(WORD_BYTES).map(|chunk| u64_at(chunk, 0)).collect())
     }
 
-    /// Reads a frame from the words of its flits.
+    /// Reads a frame from its words.
     ///
     /// # Errors
     /// The first thing that is wrong with it.
@@ -774,7 +773,7 @@ impl Body {
                 }
                 Ok(Body::Missing { pbv: pbv_at(payload, 0), devices: all[..count].to_vec() })
             }
-            _ => Ok(Body::Words(payload.chunks_exact(FLIT_BYTES).map(|chunk| u64_at(chunk, 0)).collect())),
+            _ => Ok(Body::Words(payload.chunks_exact(WORD_BYTES).map(|chunk| u64_at(chunk, 0)).collect())),
         }
     }
 }

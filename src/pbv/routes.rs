@@ -1,33 +1,51 @@
 //! The places of devices and engines, and the route tables of the switches (B-STR-2).
 //!
 //! An address is 32 bits: device ID, and an offset in the device's space. It is DW 2 of a frame, the upper half of its
-//! second flit. Switches and engines look up a route when that flit has arrived, a flit's time behind the head, so each
-//! of them on the way adds a flit's time. The address alone routes a frame: one with a damaged address goes to the
+//! second word: in the second flit of 64 bits, the third of 32, the first of 96 and more. Switches and engines look up a route
+//! when that flit has arrived, so each of them on the way adds the time of the flits before it. The address alone routes a frame: one with a damaged address goes to the
 //! wrong device, which finds that its CRC is wrong. A frame for an unused address goes to the first engine of the
 //! switch it is in, which refuses it.
 
-use super::packet::{HEADER_BYTES, Header, NO_DEVICE};
+use super::packet::{HEADER_BYTES, Header, NO_DEVICE, words_by_length};
 use super::tables::{ENGINE_BASE, ENGINE_SPAN};
 use watershed_fabric::routing::Routes;
-use watershed_fabric::{At, Flit, PortSet, Route, Shares, Tables};
+use watershed_fabric::{At, Cut, Flit, FramePart, Io, Pieces, PortSet, Route, Shares, Tables};
 use watershed_state::state;
 
-/// A flit of a frame. Its number on the side-band is a label for waves and journals: nothing is decided by it.
-pub fn frame_flit(header: &Header, vc: u8, index: usize, words: &[u64]) -> Flit {
+/// Sends flit `index` of a frame by a port; whether it is the last one. Its number on the side-band is a label for waves and journals:
+/// nothing is decided by it.
+pub fn send_flit(io: &mut Io<'_>, (port, cut): (u16, Cut), header: &Header, index: usize, words: &[u64]) -> bool {
     debug_assert!(words.len() * 8 >= HEADER_BYTES);
-    Flit::part(header.cc_id, vc, u64::from(header.address()), index as u32, words.len() as u32, words[index])
+    let vc = io.vcs().set + FRAMES;
+    let part = FramePart { cut, frame: words, index, flits: cut.flits(8 * words.len()) };
+    io.send_part(port, vc, (header.cc_id, u64::from(header.address())), part);
+    index + 1 == part.flits
 }
 
-/// Flits of a frame up to the one with its destination address.
-pub const ROUTE_FLITS: u16 = 2;
+/// The words of a frame that has come whole; its Length says how many they are.
+pub fn whole(cut: Cut, pieces: &Pieces) -> Vec<u64> {
+    let words = pieces.words().first().map_or(0, |&head| words_by_length(head));
+    pieces.frame(cut, 8 * words).to_vec()
+}
+
+/// Flits of a frame up to the one with its destination address, which stands in bits 64 to 95.
+pub const fn route_flits(cut: Cut) -> u16 {
+    (64 / cut.bits()) as u16 + 1
+}
+
+/// The same of the smallest flits.
+pub const MOST_ROUTE_FLITS: u16 = match Cut::of_bits(Cut::LEAST_BITS) {
+    Some(cut) => route_flits(cut),
+    None => unreachable!(),
+};
 
 /// The channel of frames: one, so that messages from one device to another never overtake each other. Background traffic has
 /// those behind it, and class 0.
 pub const FRAMES: u8 = 0;
 
-/// The destination address in the last of the first [`ROUTE_FLITS`] flits: DW 2.
-pub fn address_of(flit: &Flit) -> u32 {
-    (flit.word >> 32) as u32
+/// The destination address in the last of the first [`route_flits`] flits, with its words behind the first: DW 2.
+pub fn address_of(flit: &Flit, more: &[u64]) -> u32 {
+    (more.first().unwrap_or(&flit.word) >> 32) as u32
 }
 
 /// The traffic class in the first flit of a frame: DW 0, bits 23:21.
@@ -142,11 +160,13 @@ pub struct Directory {
     places: Vec<(u32, u16)>,
     /// The number in the system of the channel of frames, which is [`FRAMES`] here.
     pub frames: u8,
+    /// How frames are cut into flits.
+    pub cut: Cut,
     /// How background traffic goes, if there is some.
     traffic: Option<(Routes, Shares)>,
 }
 
-state!(Directory { built: index, homes, next, switches, diameter, engines, places, frames, traffic });
+state!(Directory { built: index, homes, next, switches, diameter, engines, places, frames, cut, traffic });
 
 impl Directory {
     /// Routes over links between switches (switch, port, switch, port): shortest, of several the one by the lowest port
@@ -185,6 +205,7 @@ impl Directory {
             engines: vec![Vec::new(); switches],
             places: Vec::new(),
             frames: FRAMES,
+            cut: Cut::WORD,
             traffic: None,
         }
     }
@@ -313,11 +334,15 @@ impl Directory {
 }
 
 impl<const W: usize> Tables<W> for Directory {
-    const ROUTE_FLITS: u16 = ROUTE_FLITS;
+    const ROUTE_FLITS: u16 = MOST_ROUTE_FLITS;
     const CLASSES: bool = true;
 
     fn route_flits(&self, channel: u8) -> u16 {
-        if channel == FRAMES { ROUTE_FLITS } else { 1 }
+        if channel == FRAMES { route_flits(self.cut) } else { 1 }
+    }
+
+    fn cut(&self) -> Cut {
+        self.cut
     }
 
     fn class(&self, channel: u8, head: &Flit) -> u8 {
@@ -329,7 +354,7 @@ impl<const W: usize> Tables<W> for Directory {
     }
 
     fn unicast(&self, at: &At<'_>, flit: &Flit) -> Route {
-        let frame = || Route::over(self.port(at.switch, address_of(flit)));
+        let frame = || Route::over(self.port(at.switch, address_of(flit, at.more)));
         let Some((routes, shares)) = &self.traffic else { return frame() };
         let is_frame = at.channel == FRAMES;
         shares.route(at, |at| if is_frame { frame() } else { routes.route(at, flit) })

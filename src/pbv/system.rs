@@ -19,7 +19,7 @@ use super::engine::{Engine, EngineCfg};
 use super::event::Event;
 use super::node::Node;
 use super::plan::{Seat, Tables};
-use super::routes::{Directory, FRAMES, ROUTE_FLITS};
+use super::routes::{Directory, FRAMES, route_flits};
 use super::tables::{ENGINE_BASE, ENGINE_SPAN, Owners};
 use super::view::View;
 use watershed_fabric::arbiter::Policy;
@@ -27,8 +27,8 @@ use watershed_fabric::fault::FaultyLink;
 use watershed_fabric::topology::LinkParams;
 use watershed_fabric::traffic::Beside;
 use watershed_fabric::{
-    Block, Blocks, Io, NoJoin, NodeKind, Parts, Pipeline, Plan, PlanLink, PlanNode, RouterCfg, Step, SwitchCfg, Vcs,
-    credit_round_trip,
+    Block, Blocks, Cut, Io, NoJoin, NodeKind, Parts, Pipeline, Plan, PlanLink, PlanNode, RouterCfg, Step, SwitchCfg,
+    Vcs, credit_round_trip,
 };
 use watershed_kernel::{Cycle, Wake};
 use watershed_probe::Scope;
@@ -210,6 +210,7 @@ impl Spec {
     pub fn build(&self, nodes: Vec<Node>) -> System {
         let links = self.ported_links();
         let directory = self.directory();
+        let directory_cut = directory.cut;
         let mut plan = Plan {
             vcs: Vcs { set: 0, unicast: FRAMES + 1 },
             nodes: Vec::new(),
@@ -254,7 +255,8 @@ impl Spec {
         let (side_port, side_port_cycles, owners) = (Tables::default(), BTreeMap::new(), BTreeMap::new());
         let ground = Ground { plan, directory, engines, ends, faults: Vec::new(), side_port, side_port_cycles, owners };
         let pipeline = Pipeline::new(self.stages);
-        let depths = |link: &PlanLink, _: u8| self.buffer.unwrap_or_else(|| credit_loop(link, pipeline) as u16);
+        let cut = directory_cut;
+        let depths = |link: &PlanLink, _: u8| self.buffer.unwrap_or_else(|| credit_loop(link, pipeline, cut) as u16);
         let switch =
             SwitchCfg { pipeline, policy: Policy::RoundRobin, monitors: self.monitors, router: RouterCfg::default() };
         let placed = ground.place((self.inner, self.local), self.log, false);
@@ -265,8 +267,8 @@ impl Spec {
 
 /// Cycles from granting a flit to being able to spend its credit again: the head of a frame waits in its queue for the flit with
 /// the address, and so do all behind it. With less, frames that follow each other leave gaps.
-pub fn credit_loop(link: &PlanLink, pipeline: Pipeline) -> u64 {
-    let address = u64::from(ROUTE_FLITS - 1) * u64::from(link.cycles_per_flit);
+pub fn credit_loop(link: &PlanLink, pipeline: Pipeline, cut: Cut) -> u64 {
+    let address = u64::from(route_flits(cut) - 1) * u64::from(link.cycles_per_flit);
     credit_round_trip(link.latency, link.cycles_per_flit, pipeline.post(), pipeline.front()) + address
 }
 
@@ -340,7 +342,7 @@ impl Ground {
             let (at, side) = if cfg.part > 0 { plan.outermost(switch, port) } else { (switch, port) };
             let bump = plan.insert_bump(at, side, inner, &format!("{name}.engine{suffix}"));
             plan.nodes[switches + bump].path = format!("{home}.engine{suffix}");
-            let mut engine = Engine::new(cfg, number as u32);
+            let mut engine = Engine::new(EngineCfg { cut: directory.cut, ..cfg }, number as u32);
             engine.log.on = log;
             let seat = (cfg.device, k as u8);
             if let Some(owners) = owners.remove(&seat) {
@@ -454,7 +456,7 @@ impl Block for Wired {
     fn tick(&mut self, io: &mut Io<'_>, directory: &Directory) -> Wake {
         match self {
             Wired::Engine(engine) => engine.tick(io, directory),
-            Wired::Fault(link) => link.tick(io, &super::fault::Frames),
+            Wired::Fault(link) => link.tick(io, &super::fault::Frames { cut: directory.cut }),
         }
     }
 

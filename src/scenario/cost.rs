@@ -502,7 +502,8 @@ fn pbv(scenario: &Scenario, flit: u64, switches: u64, add: &mut impl FnMut(&str,
     add("words before the reduction unit", text, count, Sum::storage(feeds * longest * 64));
     let messages = u64::from(pbv.output_messages());
     let frame = longest + watershed_pbv::packet::HEADER_BYTES as u64 / 8;
-    add("output queue", format!("{messages} messages of {frame} flits"), count, Sum::storage(messages * frame * 64));
+    let text = format!("{messages} messages of {} flits", scenario.link.cut().flits(8 * frame as usize));
+    add("output queue", text, count, Sum::storage(messages * frame * 64));
     if pbv.setup.file.configuration == super::pbv::file::ConfigurationFile::SidePort {
         // A shift register for a write, and a counter of its bits.
         let (bits, lines) = (watershed_pbv::plan::SIDE_PORT_BITS, pbv.setup.file.side_port_lines);
@@ -516,7 +517,9 @@ fn pbv(scenario: &Scenario, flit: u64, switches: u64, add: &mut impl FnMut(&str,
     let pipe = u64::from(engine.stages) * (64 + 5);
     let each = Sum { adders: 1, comparators: 1, gates: unit_gates(true), ..Sum::default() };
     let each = each.plus(Sum { storage_bits: pipe, gates: 6 * pipe, ..Sum::default() });
-    add("reduction unit", format!("a two-input unit of {} stages", engine.stages), count, each);
+    let units = u64::from(engine.units(scenario.link.cut()));
+    let beside = if units == 1 { String::new() } else { format!(", {units} side by side") };
+    add("reduction unit", format!("a two-input unit of {} stages{beside}", engine.stages), units * count, each);
 }
 
 /// The cost as a piece of JSON.

@@ -18,6 +18,7 @@ use serde::Serialize;
 use super::config::Latency;
 use super::file::{HeaderFile, LinkFile, ReliabilityFile};
 use super::source::Source;
+use watershed_fabric::Cut;
 use watershed_fabric::topology::LinkParams;
 
 /// A link.
@@ -88,6 +89,11 @@ impl Link {
     /// Bits that a flit takes on the wires of a link: its payload, and the header where that is not on a side band.
     pub fn wire_bits(&self) -> u32 {
         bits(self.flit_bits, self.header)
+    }
+
+    /// How frames are cut into flits.
+    pub fn cut(&self) -> Cut {
+        Cut::of_bits(self.flit_bits).unwrap_or_default()
     }
 
     /// Wires of the links of a level, where the scenario says so; a topology file may say otherwise for single links.

@@ -4,7 +4,7 @@ use super::config::{Arbiter, AutoOr, Family, Scenario};
 use super::file::{self, ReliabilityFile};
 use super::mixed::channels::map;
 use super::segments;
-use watershed_armed::FRAME_FLITS;
+use watershed_armed::FRAME_BYTES;
 use watershed_fabric::arbiter::Policy;
 use watershed_fabric::replay::Reliability;
 use watershed_fabric::{Pipeline, PlanLink, RouterCfg, SwitchAllocator, VcAllocator, credit_round_trip};
@@ -93,14 +93,14 @@ pub(crate) fn buffer(scenario: &Scenario, kind: ChannelKind, link: &PlanLink) ->
     let (switch, pipeline) = (&scenario.switch, pipeline(scenario));
     let trip = match kind {
         ChannelKind::PointToPoint => return switch.point_to_point_buffer_flits as u16,
-        ChannelKind::Packets => credit_loop(link, pipeline),
+        ChannelKind::Packets => credit_loop(link, pipeline, scenario.link.cut()),
         _ => credit_round_trip(link.latency, link.cycles_per_flit, pipeline.post(), pipeline.front()),
     };
     let flits = match switch.collective_buffer_flits {
         AutoOr::Fixed(flits) => flits as u16,
         AutoOr::Auto => (trip + u64::from(switch.router.credit_delay_cycles)) as u16,
     };
-    if kind == ChannelKind::Frames { flits.max(FRAME_FLITS as u16) } else { flits }
+    if kind == ChannelKind::Frames { flits.max(scenario.link.cut().flits(FRAME_BYTES) as u16) } else { flits }
 }
 
 /// The arbitration policy of a scenario.

@@ -61,6 +61,7 @@ const PIUMA: Keys = &[
 
 const ARMED: Keys = &[
     ("switch", "collective_buffer_flits", &["16", "24", "32"]),
+    ("link", "flit_bits", &["64", "96", "256", "1024"]),
     ("armed.engine", "stages", &["1", "2", "6"]),
     ("armed.engine", "descriptors", &["1", "2", "0"]),
     ("armed.engine", "entrance_frames", &["1", "4"]),
@@ -80,6 +81,8 @@ const ALWAYS: [(&str, &str, &str); 3] = [
 
 const PBV: Keys = &[
     ("switch", "collective_buffer_flits", &["16", "24", "32"]),
+    ("link", "flit_bits", &["64", "32", "96", "256", "1024"]),
+    ("pbv.engine", "reduction_units", &["1", "3"]),
     ("pbv.engine", "stages", &["1", "2", "6"]),
     ("pbv.engine", "contexts", &["1", "2"]),
     ("pbv.engine", "memory_ports", &["1", "2"]),

@@ -14,7 +14,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use super::named::{Relation, Report, Row, Study};
-use watershed_pbv::packet::{FLIT_BYTES, HEADER_BYTES};
+use watershed_pbv::packet::{HEADER_BYTES, WORD_BYTES};
 use watershed_probe::ladder::{Ladder, Message};
 use watershed_scenario::load_text;
 use watershed_scenario::result::LinkResult;
@@ -189,7 +189,7 @@ pub struct Column {
 }
 
 fn flits(words: usize) -> f64 {
-    ((HEADER_BYTES + 8 * words) / FLIT_BYTES) as f64
+    ((HEADER_BYTES + 8 * words) / WORD_BYTES) as f64
 }
 
 /// Measures a column in a run.

@@ -386,10 +386,10 @@ impl Block for Wire {
         let now = io.now();
         let mut wake = Wake::OnInput;
         let moved = match self {
-            Wire::Pass => pass_through(io, |_, _| true),
+            Wire::Pass => pass_through(io, |_, _, _| true),
             Wire::Absorb { taken } => {
                 let set = io.vcs().set;
-                let mut moved = pass_through(io, |from, flit| from == 1 || flit.tag.vc() >= set);
+                let mut moved = pass_through(io, |from, flit, _| from == 1 || flit.tag.vc() >= set);
                 for vc in 0..set {
                     if io.head(0, vc).is_some() {
                         io.take(0, vc);
@@ -415,7 +415,7 @@ impl Block for Wire {
                     }
                 }
                 let own = *index > 0;
-                moved |= pass_through(io, |from, flit| {
+                moved |= pass_through(io, |from, flit, _| {
                     if from == 0 && own {
                         return false;
                     }
@@ -426,7 +426,7 @@ impl Block for Wire {
                 });
                 moved
             }
-            Wire::Cut { after } => pass_through(io, |from, _| {
+            Wire::Cut { after } => pass_through(io, |from, _, _| {
                 let passes = from == 1 || *after > 0;
                 *after -= u32::from(passes && from == 0);
                 passes
@@ -436,7 +436,7 @@ impl Block for Wire {
                     wake = Wake::At(*until);
                 }
                 let until = *until;
-                pass_through(io, |from, _| from == 1 || now >= until)
+                pass_through(io, |from, _, _| from == 1 || now >= until)
             }
         };
         if moved { Wake::Next } else { wake }

@@ -31,8 +31,9 @@ fn scenario(seed: u64) -> String {
         _ => format!("s0.node{end}"),
     };
     let (timeout, retries) = (300 + below(700), below(3));
+    let bits = [64, 64, 32, 96, 256, 1024][Rng::new(seed, 0xf117).below(6) as usize];
     let mut text = format!(
-        "family = \"pbv\"\nseed = {seed}\n[topology]\n{shape}\n[link]\nlatency_cycles = {}\n[limits]\nmax_cycles = 100000000\n\
+        "family = \"pbv\"\nseed = {seed}\n[topology]\n{shape}\n[link]\nflit_bits = {bits}\nlatency_cycles = {}\n[limits]\nmax_cycles = 100000000\n\
          [pbv.setup]\nconfiguration = \"side-port\"\n[pbv.link_layer]\nsequence_check = {}\n[pbv.engine]\n\
          timeout_cycles = {timeout}\nretries = {retries}\n",
         1 + below(6),

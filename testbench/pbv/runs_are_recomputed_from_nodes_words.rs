@@ -52,9 +52,10 @@ fn scenario(seed: u64) -> String {
     let configuration = if in_band { ["frame-each", "one-frame", "writes"][below(3) as usize] } else { "side-port" };
     let initialisation = ["through-master", "each"][below(2) as usize];
     let mut text = format!(
-        "family = \"pbv\"\nseed = {seed}\n[topology]\n{topology}\n[link]\nlatency_cycles = {}\n[limits]\nmax_cycles = 100000000\n\
+        "family = \"pbv\"\nseed = {seed}\n[topology]\n{topology}\n[link]\nflit_bits = {}\nlatency_cycles = {}\n[limits]\nmax_cycles = 100000000\n\
          [pbv.setup]\nconfiguration = \"{configuration}\"\ninitialisation = \"{initialisation}\"\n[pbv.link_layer]\n\
          sequence_check = {}\n[pbv.engine]\ntimeout_cycles = {timeout}\ntimeout_factor = 2\nretries = {retries}\n",
+        [64, 64, 32, 96, 256, 1024][Rng::new(seed, 0xf117).below(6) as usize],
         1 + below(6),
         below(2) == 0
     );
@@ -294,10 +295,12 @@ impl BuildOf {
     fn text(self, seed: u64) -> String {
         let text = scenario(seed);
         let small = "[pbv.engine]\ninbox_flits = 514\nfeed_messages = 1\noutput_messages = 40\nmemory_ports = 1\n";
+        // As many flits as hold a frame's address.
+        let buffer = if text.contains("flit_bits = 32\n") { 3 } else { 2 };
         match self {
             BuildOf::Usual => text,
             BuildOf::Small => text
-                .replace("[limits]", "[switch]\ncollective_buffer_flits = 2\n[limits]")
+                .replace("[limits]", &format!("[switch]\ncollective_buffer_flits = {buffer}\n[limits]"))
                 .replace("[pbv.engine]\n", small),
             BuildOf::Reliable => text
                 .replace("[limits]", "[link.reliability]\nreplay_frames = 2\nreceive_frames = 1\n[limits]")

@@ -139,8 +139,9 @@ fn made(seed: u64, agent: &mut Option<Rng>) -> Case {
     let sequence_check = rng.below(4) > 0;
     let reliable = sequence_check && rng.below(3) == 0;
     let unit = if rng.below(3) == 0 { "[1, 1, 2, 2]" } else { "[1, 1, 1, 1]" };
+    let bits = [64, 64, 32, 96, 256, 1024][Rng::new(seed, 0xf117).below(6) as usize];
     let mut text = format!(
-        "family = \"armed\"\nseed = {seed}\n[topology]\n{shape}\n[link]\nlatency_cycles = {}\n[limits]\nmax_cycles = {LIMIT}\n",
+        "family = \"armed\"\nseed = {seed}\n[topology]\n{shape}\n[link]\nflit_bits = {bits}\nlatency_cycles = {}\n[limits]\nmax_cycles = {LIMIT}\n",
         1 + rng.below(20)
     );
     if reliable {

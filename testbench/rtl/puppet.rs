@@ -7,7 +7,7 @@ use watershed::arith::quad::OPCODES;
 use watershed::arith::{Op, Quad, ResultCode, repsum};
 use watershed::armed::frame::{COMMAND, Portals};
 use watershed::armed::header::{MAX_COUNT, NO_RESULT, SEQNOS};
-use watershed::armed::{Address, DOWN, FRAME_FLITS, Frame, Header, Keys, Owner, Tables, UP};
+use watershed::armed::{Address, DOWN, FRAME_WORDS, Frame, Header, Keys, Owner, Tables, UP};
 use watershed::fabric::{Block, Flit, Io, crc32};
 use watershed::kernel::{Cycle, Rng, Wake};
 use watershed::probe::Scope;
@@ -151,7 +151,7 @@ impl Puppet {
             // Frames on the other one's channel pass.
             UP => self.words(now, false),
             DOWN => self.words(now, self.above),
-            _ => (0..=self.rng.below(FRAME_FLITS as u64)).map(|_| self.rng.bits()).collect(),
+            _ => (0..=self.rng.below(FRAME_WORDS as u64)).map(|_| self.rng.bits()).collect(),
         };
         let (id, number, length) = (self.rng.below(4096) as u16, self.rng.bits() >> 28, words.len() as u32);
         let part = |(at, word): (u32, u64)| Flit::part(id, vc, number, at, length, word);

@@ -15,6 +15,69 @@ pub(super) struct Busy {
     pub(super) cycles_per_flit: u16,
 }
 
+/// The words of flits behind the first, by their place in the pool; there are none where a flit carries a word or less.
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+pub(crate) struct More {
+    /// Words of each flit behind the first.
+    each: usize,
+    words: Vec<u64>,
+    /// Those of the flit that was taken out last.
+    taken: Vec<u64>,
+}
+
+impl More {
+    /// For flits of `each` words behind the first.
+    pub fn new(each: usize) -> More {
+        More { each, words: Vec::new(), taken: vec![0; each] }
+    }
+
+    /// Those of a place in the pool.
+    pub fn of(&self, entry: u32) -> &[u64] {
+        let from = entry as usize * self.each;
+        self.words.get(from..from + self.each).unwrap_or_default()
+    }
+
+    /// Those of the flit that was taken out of its queue last.
+    pub fn taken(&self) -> &[u64] {
+        &self.taken
+    }
+
+    /// Remembers those of a flit that is taken out.
+    #[inline(always)]
+    pub fn take(&mut self, entry: u32) {
+        if self.each > 0 {
+            self.copy_out(entry);
+        }
+    }
+
+    #[cold]
+    fn copy_out(&mut self, entry: u32) {
+        let from = entry as usize * self.each;
+        self.taken.copy_from_slice(&self.words[from..from + self.each]);
+    }
+
+    /// Gives those of a place; missing ones are zero.
+    #[cold]
+    fn set(&mut self, entry: u32, words: impl Iterator<Item = u64>) {
+        let from = entry as usize * self.each;
+        let need = from + self.each;
+        if self.words.len() < need {
+            self.words.resize(need, 0);
+        }
+        let places = self.words[from..need].iter_mut();
+        places.zip(words.chain(std::iter::repeat(0))).for_each(|(place, word)| *place = word);
+    }
+}
+
+/// Which entries of the pool are free.
+#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
+pub(super) struct Places {
+    /// The first free one, which names the next.
+    pub free: u32,
+    /// Entries that are in use.
+    pub live: usize,
+}
+
 /// What moves, flits and credits, and the rules it moves by: all of a system that belongs to no port.
 #[derive(Clone, Debug)]
 pub(crate) struct Flow {
@@ -22,9 +85,9 @@ pub(crate) struct Flow {
     pub vcs: Vcs,
     pub vc_shift: u32,
     pub pool: Vec<Slot>,
-    pub(super) free: u32,
-    /// Entries of the pool that are in use.
-    pub(super) live: usize,
+    /// What flits carry beyond a word.
+    pub more: More,
+    pub(super) places: Places,
     pub arrivals: Wheel<Arrival>,
     pub returns: Wheel<Return>,
     /// Until when a port narrower than a flit is busy; empty if all links take a flit a cycle.
@@ -60,7 +123,7 @@ pub(crate) struct Flow {
 }
 
 state!(Flow {
-    saved: now, pool, free, live, arrivals, returns, busy, moves, asks_again, crossings;
+    saved: now, pool, more, places, arrivals, returns, busy, moves, asks_again, crossings;
     watched: seen, journal;
     built: vcs, vc_shift, monitored, front, post, look, credit_delay, drains, first_switchless_node, home, divided
 });
@@ -96,8 +159,8 @@ impl Flow {
     /// Takes over what another part sent in this cycle.
     pub fn cross(&mut self, crossing: Crossing) {
         match crossing {
-            Crossing::Flit(at, arrival, flit) => {
-                let entry = self.store(flit);
+            Crossing::Flit(at, arrival, flit, more) => {
+                let entry = self.store_with(flit, more.iter().copied());
                 let ready = at + self.stay(flit.tag.vc(), arrival.to.node());
                 self.pool[entry as usize].ready = ready;
                 self.arrivals.push(self.now, at - self.now, Arrival { entry, ..arrival });
@@ -110,8 +173,9 @@ impl Flow {
     pub fn shed(&mut self) {
         self.arrivals.shed();
         self.returns.shed();
-        if self.live == 0 {
-            (self.pool, self.free) = (Vec::new(), NONE);
+        if self.places.live == 0 {
+            (self.pool, self.places.free) = (Vec::new(), NONE);
+            self.more.words = Vec::new();
         }
     }
 
@@ -123,21 +187,51 @@ impl Flow {
         }
     }
 
-    /// Puts a flit into the pool.
+    /// Puts a flit with these words behind its first into the pool.
+    pub fn store_with(&mut self, flit: Flit, more: impl Iterator<Item = u64>) -> u32 {
+        let entry = self.put(flit);
+        if self.more.each > 0 {
+            self.more.set(entry, more);
+        }
+        entry
+    }
+
+    /// Puts a copy of the flit that was taken out last into the pool.
+    #[inline]
+    pub fn store_taken(&mut self, flit: Flit) -> u32 {
+        let entry = self.put(flit);
+        if self.more.each > 0 {
+            let taken = std::mem::take(&mut self.more.taken);
+            self.more.set(entry, taken.iter().copied());
+            self.more.taken = taken;
+        }
+        entry
+    }
+
+    /// Puts a flit into the pool, with nothing behind its first word.
     #[inline]
     pub fn store(&mut self, flit: Flit) -> u32 {
+        let entry = self.put(flit);
+        if self.more.each > 0 {
+            self.more.set(entry, std::iter::empty());
+        }
+        entry
+    }
+
+    #[inline(always)]
+    fn put(&mut self, flit: Flit) -> u32 {
         let slot = Slot::new(flit, 0);
-        self.live += 1;
-        if self.free == NONE {
+        self.places.live += 1;
+        if self.places.free == NONE {
             if self.pool.len() == self.pool.capacity() {
                 self.pool.reserve_exact(self.pool.len().max(64));
             }
             self.pool.push(slot);
             return self.pool.len() as u32 - 1;
         }
-        let entry = self.free;
+        let entry = self.places.free;
         let place = &mut self.pool[entry as usize];
-        self.free = place.next;
+        self.places.free = place.next;
         *place = slot;
         entry
     }
@@ -146,9 +240,9 @@ impl Flow {
     #[inline]
     pub fn discard(&mut self, entry: u32) -> Flit {
         let slot = &mut self.pool[entry as usize];
-        slot.next = self.free;
-        self.free = entry;
-        self.live -= 1;
+        slot.next = self.places.free;
+        self.places.free = entry;
+        self.places.live -= 1;
         slot.flit
     }
 
@@ -236,8 +330,9 @@ impl Flow {
         if LOOK & DIVIDED == 0 || self.home.contains(&link.to_port) {
             self.arrivals.push(self.now, delay, arrival);
         } else {
+            let more = self.more.of(entry).into();
             self.discard(entry);
-            self.crossings.push(Crossing::Flit(self.now + delay, Arrival { entry: NONE, ..arrival }, flit));
+            self.crossings.push(Crossing::Flit(self.now + delay, Arrival { entry: NONE, ..arrival }, flit, more));
         }
         flit.tag.tail()
     }
@@ -257,6 +352,9 @@ impl Flow {
             seen.channels.push(channel);
             seen.sent.push(port);
             seen.last[port as usize] = (self.now, flit);
+            if self.more.each > 0 {
+                seen.more[port as usize] = self.more.of(entry).into();
+            }
         }
     }
 

@@ -1,8 +1,9 @@
 //! The view that a block has of its ports.
 
 use super::Wires;
+use super::flow::Flow;
 use crate::ports::channel;
-use crate::{Cause, Flit, Vcs};
+use crate::{Cause, Cut, Flit, Vcs, WideFlit};
 use watershed_kernel::Cycle;
 
 /// Channels that follow each other: set-routed ones and, behind them, point-to-point ones.
@@ -20,6 +21,19 @@ impl Channels {
     pub fn has(&self, vc: u8) -> bool {
         vc.wrapping_sub(self.first) < self.vcs.total()
     }
+}
+
+/// A flit of a frame.
+#[derive(Clone, Copy, Debug)]
+pub struct FramePart<'a> {
+    /// What a flit carries.
+    pub cut: Cut,
+    /// The words of the frame.
+    pub frame: &'a [u64],
+    /// Which flit of it.
+    pub index: usize,
+    /// Of how many.
+    pub flits: usize,
 }
 
 /// What a block between links or at the end of one sees of its ports in a cycle.
@@ -110,6 +124,23 @@ impl<'a> Io<'a> {
         let pool = &self.wires.flow.pool;
         let entry = |at: u32| (0..places).fold(at, |at, _| pool[at as usize].next);
         (queue.len > places).then(|| pool[entry(queue.head) as usize].flit.on(vc))
+    }
+
+    /// The words behind the first of the flit at the head of an input queue; none if a flit carries no more than a word.
+    #[inline]
+    pub fn more(&self, port: u16, vc: u8) -> &[u64] {
+        self.more_behind(port, vc, 0)
+    }
+
+    /// The same of the flit this many places behind the head.
+    #[inline]
+    pub fn more_behind(&self, port: u16, vc: u8, places: u16) -> &[u64] {
+        let queue = &self.wires.inputs[self.wires.queue(self.port(port), self.vc(vc))];
+        if queue.len <= places {
+            return &[];
+        }
+        let pool = &self.wires.flow.pool;
+        self.wires.flow.more.of((0..places).fold(queue.head, |at, _| pool[at as usize].next))
     }
 
     /// How many flits are queued at an input.
@@ -218,13 +249,64 @@ impl<'a> Io<'a> {
     /// If [`Io::can_send`] is false.
     #[inline]
     pub fn send(&mut self, port: u16, vc: u8, flit: Flit) {
+        self.put_out(port, vc, |flow| flow.store(flit));
+    }
+
+    /// Sends what `store` puts into the pool.
+    #[inline(always)]
+    fn put_out(&mut self, port: u16, vc: u8, store: impl FnOnce(&mut Flow) -> u32) {
         assert!(self.can_send(port, vc), "port {port} cannot send on channel {vc} now: ask can_send() first");
         self.sent |= 1 << port;
         let (port, vc) = (self.port(port), self.vc(vc));
         self.wires.flow.comes_from(None);
-        self.wires.send(port, vc, flit, 0, 0);
+        let entry = store(&mut self.wires.flow);
+        self.wires.forward(port, vc, entry, 0, 0);
         self.wires.served[usize::from(!self.wires.flow.vcs.is_set(vc))] += 1;
         self.wires.flow.moves += 1;
+    }
+
+    /// Sends a flit with these words behind its first.
+    ///
+    /// # Panics
+    /// As [`Io::send`].
+    #[inline]
+    pub fn send_with(&mut self, port: u16, vc: u8, flit: Flit, more: impl Iterator<Item = u64>) {
+        self.put_out(port, vc, |flow| flow.store_with(flit, more));
+    }
+
+    /// Sends a flit of a frame, which has this collective id and number in its tag.
+    ///
+    /// # Panics
+    /// As [`Io::send`].
+    #[inline]
+    pub fn send_part(&mut self, port: u16, vc: u8, (id, seq): (u16, u64), part: FramePart<'_>) {
+        let FramePart { cut, frame, index, flits } = part;
+        let flit = Flit::part(id, vc, seq, index as u32, flits as u32, cut.word(frame, index, 0));
+        self.send_with(port, vc, flit, cut.words_behind(frame, index));
+    }
+
+    /// Takes the flit at the head of an input queue, with all its words.
+    pub fn take_wide(&mut self, port: u16, vc: u8) -> WideFlit {
+        let flit = self.take(port, vc);
+        WideFlit { flit, more: self.wires.flow.more.taken().into() }
+    }
+
+    /// Sends a flit with all its words.
+    ///
+    /// # Panics
+    /// As [`Io::send`].
+    pub fn send_wide(&mut self, port: u16, vc: u8, flit: &WideFlit) {
+        self.send_with(port, vc, flit.flit, flit.more.iter().copied());
+    }
+
+    /// Takes the flit at the head of a queue and sends it by another port.
+    ///
+    /// # Panics
+    /// As [`Io::take`] and [`Io::send`].
+    #[inline]
+    pub fn pass(&mut self, from: u16, to: u16, vc: u8) {
+        let flit = self.take(from, vc);
+        self.put_out(to, vc, |flow| flow.store_taken(flit));
     }
 
     /// Tells the driver that one unit of work is complete.

@@ -19,7 +19,7 @@
 //! send to the cycle in which the returned credit can be spent again, a switch that takes the flit at once needs
 //! [`credit_round_trip`] cycles.
 
-use flow::{Busy, channel_mask};
+use flow::{Busy, Places, channel_mask};
 use queue::{append, shuffle_apart};
 
 use super::arena::Arena;
@@ -29,7 +29,7 @@ use super::node::{Flags, NodeInfo, Nodes, number};
 use super::ports::{Link, NONE, Output, Ports, channel, channel_mut};
 use super::span::Span;
 use super::unicast::each;
-use super::{Flit, NodeKind, Plan, PortSet, monitor};
+use super::{Cut, Flit, NodeKind, Plan, PortSet, monitor};
 use watershed_kernel::ahead::ask;
 use watershed_kernel::{Cycle, Wake, Wheel};
 use watershed_state::state;
@@ -38,8 +38,8 @@ mod flow;
 mod io;
 mod queue;
 
-pub(crate) use flow::Flow;
-pub use io::{Channels, Io};
+pub(crate) use flow::{Flow, More};
+pub use io::{Channels, FramePart, Io};
 pub use queue::Phase;
 pub(crate) use queue::{AGAIN, Arrival, Crossing, Input, Return, Slot, State};
 
@@ -95,9 +95,11 @@ pub(super) struct Seen {
     pub sent_before: Vec<u32>,
     /// The flit each port sent last, and when.
     pub last: Vec<(Cycle, Flit)>,
+    /// Its words behind the first.
+    pub more: Vec<Box<[u64]>>,
 }
 
-state!(Seen { saved: channels, sent, sent_before, last; built: traced });
+state!(Seen { saved: channels, sent, sent_before, last, more; built: traced });
 
 /// The arenas; see the module's text.
 #[derive(Clone, Debug)]
@@ -130,13 +132,13 @@ state!(Wires {
 });
 
 impl Wires {
-    /// The arenas of each part of a system, made by this many threads.
+    /// The arenas of each part of a system whose flits carry so much, made by this many threads.
     pub(super) fn new(
         plan: &Plan,
         depths: Depths<'_>,
         cfg: &super::SwitchCfg,
         division: &Division,
-        threads: usize,
+        (threads, cut): (usize, Cut),
     ) -> Vec<Wires> {
         let (front, post) = (cfg.pipeline.front(), cfg.pipeline.post());
         if let Some(fault) = plan.fault() {
@@ -180,8 +182,8 @@ impl Wires {
                 vcs: plan.vcs,
                 vc_shift,
                 pool: Vec::new(),
-                free: NONE,
-                live: 0,
+                more: More::new(cut.more()),
+                places: Places { free: NONE, live: 0 },
                 arrivals: Wheel::new(ahead),
                 returns: Wheel::new(back),
                 busy: Arena::new(from, vec![Busy { until: 0, cycles_per_flit: 1 }; if narrow { ports } else { 0 }]),
@@ -316,8 +318,8 @@ impl Wires {
 
     /// Appends what a switch's own engine made to its input queue.
     #[inline]
-    pub(super) fn push(&mut self, node: u32, port: u32, flit: Flit, ready: Cycle) {
-        let (q, entry) = (self.queue(port, flit.tag.vc()), self.flow.store(flit));
+    pub(super) fn push(&mut self, node: u32, port: u32, (flit, more): (Flit, &[u64]), ready: Cycle) {
+        let (q, entry) = (self.queue(port, flit.tag.vc()), self.flow.store_with(flit, more.iter().copied()));
         self.flow.pool[entry as usize].ready = ready;
         self.flow.note(q, entry, super::Moved::Entered { ready });
         append(&mut self.inputs[q], &mut self.flow.pool, entry);
@@ -335,6 +337,12 @@ impl Wires {
         Some((slot.flit, if slot.ready <= self.flow.now { Ok(()) } else { Err(slot.ready) }))
     }
 
+    /// The words behind the first of the flit at the head of a queue; none if there is no flit.
+    pub(super) fn words_behind(&self, q: usize) -> std::slice::Iter<'_, u64> {
+        let channel = &self.inputs[q];
+        if channel.len == 0 { [].iter() } else { self.flow.more.of(channel.head).iter() }
+    }
+
     /// For how many cycles the flit at the head of a queue could have left; 0 if there is none.
     pub(super) fn head_waited(&self, q: usize) -> u64 {
         let channel = &self.inputs[q];
@@ -347,6 +355,7 @@ impl Wires {
     #[inline]
     pub(super) fn pop(&mut self, node: u32, port: u32, vc: u8) -> (Flit, u64) {
         let (entry, waited) = self.unlink(node, port, vc);
+        self.flow.more.take(entry);
         (self.flow.discard(entry), waited)
     }
 
@@ -376,17 +385,10 @@ impl Wires {
         self.flow.is_free(port)
     }
 
-    /// Sends a flit that leaves over `port` on channel `vc`: spends the credit and enters it into the link.
+    /// Sends a flit that stands in the pool over `port` on channel `vc`: spends the credit and enters it into the link.
     ///
     /// # Panics
     /// If there is no credit: the allocator must check for one first.
-    #[inline]
-    pub(super) fn send(&mut self, port: u32, vc: u8, flit: Flit, pipeline: u16, waited: u64) {
-        let entry = self.flow.store(flit);
-        self.forward(port, vc, entry, pipeline, waited);
-    }
-
-    /// The same with a flit that stands in the pool.
     #[inline(always)]
     pub(super) fn forward(&mut self, port: u32, vc: u8, entry: u32, pipeline: u16, waited: u64) {
         let side = self.ports.stretch_mut(port, 1);
@@ -540,6 +542,6 @@ impl Wires {
 
     /// Flits that stand in queues or are under way.
     pub fn live_flits(&self) -> usize {
-        self.flow.live
+        self.flow.places.live
     }
 }

@@ -139,10 +139,10 @@ pub(crate) struct Return {
 }
 
 /// What goes from one part of a system into another.
-#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) enum Crossing {
-    /// A flit that arrives in this cycle.
-    Flit(Cycle, Arrival, Flit),
+    /// A flit that arrives in this cycle, with its words behind the first.
+    Flit(Cycle, Arrival, Flit, Box<[u64]>),
     /// A credit that arrives in this cycle.
     Credit(Cycle, Return),
 }
@@ -151,7 +151,7 @@ impl Crossing {
     /// The queue or channel it goes to.
     pub fn queue(&self) -> u32 {
         match self {
-            Self::Flit(_, arrival, _) => arrival.queue,
+            Self::Flit(_, arrival, ..) => arrival.queue,
             Self::Credit(_, back) => back.queue,
         }
     }

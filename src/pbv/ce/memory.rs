@@ -10,19 +10,19 @@ use crate::context::Context;
 /// The accesses that wait for ports.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Memory {
-    /// Contexts whose accumulators are being cleared: slot, generation, words left.
+    /// Contexts whose accumulators are being cleared: slot, generation, lines left.
     clears: VecDeque<(u16, u32, u32)>,
     /// The next context that a scan of the deadlines looks at.
     pub scan: Option<u16>,
 }
 
 impl Memory {
-    /// A context has begun anew.
-    pub fn clear(&mut self, slot: u16, context: &Context) {
-        let words = context.accumulators.len() as u32;
+    /// A context has begun anew; a line has this many words.
+    pub fn clear(&mut self, slot: u16, context: &Context, line: u32) {
+        let lines = (context.accumulators.len() as u32).div_ceil(line);
         self.clears.retain(|&(other, ..)| other != slot);
-        if words > 0 {
-            self.clears.push_back((slot, context.generation, words));
+        if lines > 0 {
+            self.clears.push_back((slot, context.generation, lines));
         }
     }
 
@@ -31,7 +31,7 @@ impl Memory {
         self.clears.iter().any(|&(other, ..)| other == slot)
     }
 
-    /// Clears words through the ports that are free in this cycle.
+    /// Clears lines through the ports that are free in this cycle.
     pub fn tick(&mut self, mut ports: u32) {
         while ports > 0
             && let Some((.., left)) = self.clears.front_mut()

@@ -1,26 +1,44 @@
 //! The registers of a collective engine as waves show them.
 
-use super::{Ce, PROBED_CONTEXTS, STAGE_TAG};
+use super::{Ce, PROBED_CONTEXTS, STAGE_TAG, Watched};
 use crate::context::{STATES, State};
 use watershed_arith::stages::{TreeStages, all_units};
+use watershed_arith::{Tree, TreeIn};
 use watershed_fabric::stage_waves;
 use watershed_probe::Scope;
 
 impl Ce {
     /// Clocks the registers of the reduction unit from now on, or no longer.
     pub fn watch_stages(&mut self, watched: bool) {
-        self.stages = watched.then(|| Box::new(TreeStages::new(self.tree.cfg(), &all_units())));
+        let of = |tree: &Tree| TreeStages::new(tree.cfg(), &all_units());
+        self.stages = watched.then(|| Box::new(Watched { units: self.trees.iter().map(of).collect() }));
+    }
+
+    /// What enters the units in this cycle, with the tags that waves show.
+    pub(super) fn labels(&self, inputs: &[TreeIn]) -> Vec<TreeIn> {
+        let of = |input: &TreeIn| {
+            let context = self.contexts[(input.tag >> 16 & 0xffff) as usize].as_ref();
+            let (cc_id, run) = context.map_or((0, 0), |context| (context.cc_id, context.like.run));
+            let tag = input.tag & 0xffff | u64::from(cc_id) << 16 | u64::from(run) << 28;
+            TreeIn { tag, ..input.clone() }
+        };
+        inputs.iter().map(of).collect()
     }
 
     /// Whether a register of the reduction unit may have changed at the last edge.
     pub fn stages_moved(&self) -> bool {
-        self.stages.as_ref().is_some_and(|stages| stages.moved())
+        self.stages.as_ref().is_some_and(|watched| watched.units.iter().any(TreeStages::moved))
     }
 
     /// Describes the registers of the reduction unit to a wave.
     pub fn probe_stages(&self, scope: &mut Scope<'_>) {
-        if let Some(stages) = &self.stages {
-            stage_waves::tree(scope, stages, &[1], &STAGE_TAG);
+        // One unit is the tree; of several the others are beside it.
+        for (unit, stages) in self.stages.iter().flat_map(|watched| &watched.units).enumerate() {
+            if unit == 0 {
+                stage_waves::tree(scope, stages, &[1], &STAGE_TAG);
+            } else {
+                scope.indexed("unit", unit, |scope| stage_waves::tree(scope, stages, &[1], &STAGE_TAG));
+            }
         }
     }
 

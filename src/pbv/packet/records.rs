@@ -2,7 +2,7 @@
 
 use crate::reports::Reports;
 
-use super::{FLIT_BYTES, NO_DEVICE, PBV_ENTRIES, PacketError, pbv_at, pbv_bytes, u16_at, u32_at, u64_at};
+use super::{NO_DEVICE, PBV_ENTRIES, PacketError, WORD_BYTES, pbv_at, pbv_bytes, u16_at, u32_at, u64_at};
 
 /// Configuration of one engine (FIG. 4, B-PKT-2).
 ///
@@ -143,7 +143,7 @@ impl ConfigRecord {
 
     /// Bytes of the record in a payload.
     pub fn bytes(&self) -> usize {
-        (self.head() + 2 * self.entries.len()).next_multiple_of(FLIT_BYTES)
+        (self.head() + 2 * self.entries.len()).next_multiple_of(WORD_BYTES)
     }
 
     pub(super) fn put(&self, out: &mut Vec<u8>) {
@@ -176,7 +176,7 @@ impl ConfigRecord {
         }
         let told = bytes[9] & 4 != 0;
         let head = CONFIG_RECORD_BYTES + if told { REPORT_BYTES } else { 0 };
-        let length = (head + 2 * entries).next_multiple_of(FLIT_BYTES);
+        let length = (head + 2 * entries).next_multiple_of(WORD_BYTES);
         if usize::from(u16_at(bytes, 2)) != length || bytes.len() < length {
             return Err(bad("its length does not fit its number of entries or the payload"));
         }

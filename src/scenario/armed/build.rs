@@ -19,11 +19,11 @@ use crate::sources::{self, Sources};
 use crate::switches::{buffer, channel_kinds, pipeline, policy, replay, router};
 use crate::{Loaded, Problems, Scenario, number, workload};
 use watershed_arith::{Mode, NanPolicy, Op, Quad, SignalPolicy, repsum};
-use watershed_armed::frame::ETHERNET_FLITS;
+use watershed_armed::frame::ETHERNET_BYTES;
 use watershed_armed::job::RunTime;
 use watershed_armed::manage::Verb;
 use watershed_armed::{
-    Adapter, Agent, CHANNELS, Client, Compute, Discard, Effect, End, Engine, EngineCfg, FRAME_FLITS, Fault, FaultyLink,
+    Adapter, Agent, CHANNELS, Client, Compute, Discard, Effect, End, Engine, EngineCfg, FRAME_BYTES, Fault, FaultyLink,
     Forged, Hazard, Inputs, Job, Keys, Late, Leaf, LinkLayer, Managed, Manager, ManagerCfg, Other, Overheads, Owner,
     Refusal, Root, Soft, SpanningTree, Stranger, System, Tables, TablesCfg, Tokens, Way, Wired, Wrong, station, tables,
 };
@@ -173,7 +173,7 @@ impl<'a> Builder<'a> {
         };
         let Placed { plan, tables, bumps, ends } = parts;
         let switches = plan.count(NodeKind::Switch);
-        let join = if armed.agent.is_some() { Discard::managed() } else { Discard::default() };
+        let join = if armed.agent.is_some() { Discard::managed(scenario.link.cut()) } else { Discard::default() };
         let ends = Sources::beside(Some(&mut sources), ends, (scenario.seed, switch.monitors), shares.messages);
         let blocks = Blocks { joins: vec![join; switches], no_join: Discard::default(), bumps, ends };
         let mut vc_names = vec!["up".to_owned(), "down".to_owned()];
@@ -194,15 +194,16 @@ impl<'a> Builder<'a> {
             self.problems.push(Problem::at("topology", message).expected(expected));
             return false;
         }
+        let frame = self.scenario.link.cut().flits(FRAME_BYTES);
         let short = match self.scenario.switch.collective_buffer_flits {
-            AutoOr::Fixed(flits) => Some(flits).filter(|&flits| (flits as usize) < FRAME_FLITS),
+            AutoOr::Fixed(flits) => Some(flits).filter(|&flits| (flits as usize) < frame),
             AutoOr::Auto => None,
         };
         if let Some(flits) = short {
             let message = format!("a buffer of {flits} flits cannot hold a reduction frame whole");
             self.problems.push(
                 Problem::at("switch.collective_buffer_flits", message)
-                    .expected(format!("at least {FRAME_FLITS}, or \"auto\"")),
+                    .expected(format!("at least {frame}, or \"auto\"")),
             );
         }
         short.is_none()
@@ -218,6 +219,7 @@ impl<'a> Builder<'a> {
         let names: Vec<String> = lay.switch_names().map(String::from).collect();
         let routes = Routes { routing: lay.routing.clone(), ends: lay.ends.clone() };
         let mut tables = Tables::new(cfg, names, lay.external_ports, routes);
+        tables.cut = scenario.link.cut();
         let agent = Arc::new(Agent::new(lay));
         if let Some(manage) = &armed.agent {
             let ways = agent.ways(lay.ends[manage.end_point as usize]);
@@ -611,7 +613,7 @@ impl<'a> Builder<'a> {
                 let outer = outer.expect("a bump has two sides");
                 let (wire, flit) = (u64::from(outer.latency), u64::from(outer.cycles_per_flit));
                 outer.latency = 1;
-                replay(&replays, wire, flit, ETHERNET_FLITS as u64)
+                replay(&replays, wire, flit, self.scenario.link.cut().flits(ETHERNET_BYTES) as u64)
             });
             let layer = LinkLayer { reliability, ..layer };
             let link = FaultyLink::new(faults, layer, self.scenario.seed, 0xfa17_0000 + stream as u64);

@@ -484,7 +484,7 @@ pub struct StrangerFile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 512))]
     pub behind: Option<u32>,
-    /// Cycles from one frame to the next; 11 is the full rate of a link.
+    /// Cycles from one frame to the next; 11 is the full rate of a link that carries 64 bits a cycle.
     #[serde(default = "full_rate")]
     #[schemars(range(min = 1, max = 1_048_576))]
     pub every_cycles: u64,

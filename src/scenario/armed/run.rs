@@ -21,7 +21,7 @@ use crate::run::watchdog::{Watchdog, not_done, stands};
 use crate::sources::Sources;
 use crate::why;
 use watershed_arith::{Quad, ResultCode};
-use watershed_armed::frame::FRAME_FLITS;
+use watershed_armed::frame::FRAME_BYTES;
 use watershed_armed::root::RootRound;
 use watershed_armed::{Client, ClientState, Discard, Job, Leaf, Refusals, Root, RootState, RoundEnd, Soft, Wired};
 use watershed_fabric::fault::FaultyLink;
@@ -466,7 +466,9 @@ impl Family for Run<'_> {
 
     fn watchdog(&self, system: &System) -> Watchdog {
         let (jobs, plan) = (self.ready.reductions.len(), system.plan());
-        Watchdog::of_frames(self.loaded.scenario.limits.watchdog_cycles, jobs, plan, FRAME_FLITS as u64)
+        let scenario = &self.loaded.scenario;
+        let frame = scenario.link.cut().flits(FRAME_BYTES) as u64;
+        Watchdog::of_frames(scenario.limits.watchdog_cycles, jobs, plan, frame)
     }
 
     fn after(&mut self, system: &mut System, step: Step) -> After {

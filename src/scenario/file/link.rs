@@ -45,8 +45,9 @@ pub struct LinkFile {
     /// nodes: links between two subnodes of a node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subnode: Option<SubnodeLinkFile>,
-    /// Payload bits of a flit: 64, a word, wherever words are reduced or framed. A plain fabric without hosts counts its
-    /// traffic in flits: there it says how much one carries and how wide buffers are, and changes no cycle.
+    /// Payload bits of a flit. armed, pbv: a frame of B bits is cut into ceil(B / flit_bits) flits; a multiple of 32. Where single
+    /// words are reduced or sent (piuma, hosts, workloads) it is 64, a word. A plain fabric counts its traffic in flits: there it
+    /// says how much one carries and how wide buffers are, and changes no cycle.
     #[schemars(range(min = 8, max = 4096))]
     pub flit_bits: u32,
     /// Wires of a link between switches for each direction: bits it carries in a cycle. A flit of F bits (`flit_bits`, and the

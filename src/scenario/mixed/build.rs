@@ -157,7 +157,7 @@ fn assemble(loaded: &Loaded, options: &RunOptions<'_>, problems: &mut Vec<Proble
     };
     let engine = of_piuma.as_ref().filter(|_| has_engines(scenario)).map(|(placed, _)| placed.ceng.clone());
     let agent = scenario.armed.as_ref().map(|armed| armed.agent.is_some());
-    let discard = agent.map(|managed| if managed { Discard::managed() } else { Discard::default() });
+    let discard = agent.map(|managed| if managed { Discard::managed(scenario.link.cut()) } else { Discard::default() });
     let join = Joined { ceng: engine, discard, first_armed: map.armed.first };
     let joins = if common.engine { vec![join.clone(); lay.switches()] } else { Vec::new() };
 

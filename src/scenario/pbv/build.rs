@@ -22,17 +22,17 @@ use crate::{Loaded, Problems, Scenario};
 use watershed_arith::Mode;
 use watershed_fabric::routing::Routes;
 use watershed_fabric::topology::{Common, EndPlace, Layout, LinkParams};
-use watershed_fabric::{PlanLink, RouterCfg, SwitchCfg, Vcs};
+use watershed_fabric::{Cut, PlanLink, RouterCfg, SwitchCfg, Vcs};
 use watershed_kernel::Cycle;
 use watershed_pbv::ce::{CeCfg, Hazard};
 use watershed_pbv::engine::EngineCfg;
 use watershed_pbv::gather::Gather;
 use watershed_pbv::metrics::QUEUES;
 use watershed_pbv::node::{Node, Part, TaskTime, When};
-use watershed_pbv::packet::{FLIT_BYTES, Groups, HEADER_BYTES, Header, Message, NO_DEVICE, PBV_ENTRIES, Packet};
+use watershed_pbv::packet::{Groups, HEADER_BYTES, Header, Message, NO_DEVICE, PBV_ENTRIES, Packet};
 use watershed_pbv::plan::{self, Branch, Tables};
 use watershed_pbv::reports::Reports;
-use watershed_pbv::routes::{Directory, FRAMES};
+use watershed_pbv::routes::{Directory, FRAMES, route_flits};
 use watershed_pbv::system::{Ground, Placed, System, Wires};
 use watershed_pbv::tables::{ENGINE_BASE, ENGINE_SPAN, METRICS, Owner, Owners, engine_base};
 
@@ -209,6 +209,16 @@ impl<'a> Builder<'a> {
             return None;
         }
         self.settings(&mut tables, &collectives);
+        let longest = self.longest_frame(&collectives, &tables);
+        if longest > u64::from(self.pbv.engine.inbox_flits) {
+            let message =
+                format!("an inbox of {} flits never takes this scenario's longest frame", self.pbv.engine.inbox_flits);
+            self.problems.push(
+                Problem::at("pbv.engine.inbox_flits", message)
+                    .expected(format!("{longest} or more, or a larger `link.flit_bits`")),
+            );
+            return None;
+        }
         let (initialise, start) = self.times(&collectives, &tables, &directory, lay);
         self.derived.push(("pbv_initialise_cycle".into(), initialise));
         self.derived.push(("pbv_start_cycle".into(), start));
@@ -273,6 +283,7 @@ impl<'a> Builder<'a> {
 
     fn directory(&mut self, lay: &Layout) -> Option<Directory> {
         let mut directory = Directory::new(lay.switches(), &self.links);
+        directory.cut = self.scenario.link.cut();
         for switch in 0..lay.switches() as u32 {
             directory.add_switch(self.switch_device(switch), switch);
         }
@@ -314,6 +325,7 @@ impl<'a> Builder<'a> {
                 HazardFile::Interlock => Hazard::Interlock,
             },
             unit_stages: engine.stages as u8,
+            units: engine.units(self.scenario.link.cut()) as u8,
             feeds: engine.feed_messages as u8,
             memory_ports: engine.memory_ports as u8,
         };
@@ -324,6 +336,7 @@ impl<'a> Builder<'a> {
             part,
             priority_bound: engine.priority_bound as u8,
             inbox: engine.inbox_flits as usize,
+            cut: self.scenario.link.cut(),
             output,
             ce,
         };
@@ -538,7 +551,9 @@ impl<'a> Builder<'a> {
         let pipeline = pipeline(self.scenario);
         let stages = u64::from(pipeline.post() + pipeline.front());
         // A switch and an engine wait for the flit with the address.
-        let hop = latency + stages + 2 * (u64::from(self.pbv.engine.inner_cycles) + wide) + 6;
+        let cut = self.scenario.link.cut();
+        let address = u64::from(route_flits(cut) - 1).max(1);
+        let hop = latency + stages + 2 * (u64::from(self.pbv.engine.inner_cycles) + wide * address) + 6;
         // Link-layer replay keeps a frame until it is whole.
         let whole = match self.scenario.link.reliability {
             Some(_) => wide * self.longest_frame(collectives, tables) + 4,
@@ -552,8 +567,8 @@ impl<'a> Builder<'a> {
                 self.side_port(tables).values().copied().max().filter(|&last| last > 0).map_or(0, |last| last + 1)
             }
             (AutoOr::Auto, _) => {
-                let sent: u64 = self.configuration(tables).iter().map(flits).sum();
-                let each: u64 = tables.frames(0).iter().map(flits).sum();
+                let sent: u64 = self.configuration(tables).iter().map(|frame| flits(cut, frame)).sum();
+                let each: u64 = tables.frames(0).iter().map(|frame| flits(cut, frame)).sum();
                 // Each engine writes its table.
                 let written = PBV_ENTRIES as u64;
                 2 * (wide * (sent + each) + 2 * trip + written)
@@ -566,26 +581,30 @@ impl<'a> Builder<'a> {
             let mut level = vec![&collective.tree];
             while !level.is_empty() {
                 let emitted = |branch: &&Branch| -> u64 {
-                    let below: u64 =
-                        branch.engines.iter().map(|engine| 4 + record * engine.preorder().len() as u64).sum();
-                    below + 9 * branch.nodes.len() as u64
+                    let frame = |words: usize| cut.flits(8 * words) as u64;
+                    let below = branch.engines.iter().map(|engine| frame(4 + record * engine.preorder().len()));
+                    below.sum::<u64>() + frame(9) * branch.nodes.len() as u64
                 };
                 after += wide * (level.iter().map(emitted).max().unwrap_or(0) + 16) + trip;
                 level = level.into_iter().flat_map(|branch| &branch.engines).collect();
             }
-            after += wide * collective.initialise(tables).flits().map_or(0, |flits| flits.len() as u64);
+            after += wide * flits(cut, &collective.initialise(tables));
         }
         (initialise, initialise + 2 * after)
     }
 
     /// Flits of the longest frame that is sent on purpose.
     fn longest_frame(&self, collectives: &[plan::Collective], tables: &Tables) -> u64 {
-        let data = collectives.iter().map(|collective| HEADER_FLITS + u64::from(collective.words));
-        let set_up =
-            collectives.iter().flat_map(|collective| collective.initialise_each(tables)).map(|frame| flits(&frame));
-        let through = collectives.iter().map(|collective| flits(&collective.initialise(tables)));
-        let tables = self.configuration(tables).into_iter().map(|frame| flits(&frame));
-        data.chain(set_up).chain(through).chain(tables).max().unwrap_or(HEADER_FLITS)
+        let cut = self.scenario.link.cut();
+        let frame = |words: usize| cut.flits(HEADER_BYTES + 8 * words) as u64;
+        let data = collectives.iter().map(|collective| frame(collective.words.into()));
+        let set_up = collectives
+            .iter()
+            .flat_map(|collective| collective.initialise_each(tables))
+            .map(|frame| flits(cut, &frame));
+        let through = collectives.iter().map(|collective| flits(cut, &collective.initialise(tables)));
+        let tables = self.configuration(tables).into_iter().map(|frame| flits(cut, &frame));
+        data.chain(set_up).chain(through).chain(tables).max().unwrap_or(frame(0))
     }
 
     /// When every engine has its table from the side port.
@@ -829,10 +848,7 @@ fn congestion_read(from: u16, device: u16, plane: u8, request: usize) -> Packet 
     Packet::bare(header)
 }
 
-/// Flits of a frame without payload.
-const HEADER_FLITS: u64 = (HEADER_BYTES / FLIT_BYTES) as u64;
-
 /// Flits of a frame.
-fn flits(frame: &Packet) -> u64 {
-    frame.flits().map_or(0, |flits| flits.len() as u64)
+fn flits(cut: Cut, frame: &Packet) -> u64 {
+    frame.flits().map_or(0, |words| cut.flits(8 * words.len()) as u64)
 }

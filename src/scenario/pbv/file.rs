@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::armed::file::{ComputeFile, ContributionFile, EffectFile, LateFile, LinkLayerFile, cycles_or_auto, is_two};
 use crate::file::{AutoOr, Number, ParticipantsFile, auto_or, names};
 use crate::names::{DType, Op, Round};
+use watershed_fabric::Cut;
 use watershed_pbv::engine::MOST_CHANNELS;
 use watershed_pbv::metrics::{INBOX, OUTPUT};
 
@@ -66,8 +67,8 @@ pub struct EngineFile {
     /// Contexts an engine stores; one more is refused.
     #[schemars(range(min = 1, max = 4095))]
     pub contexts: u32,
-    /// What happens to messages for one context that follow each other in the tracking pipeline. Frames bring them four
-    /// cycles apart or more, so that neither choice costs a cycle there.
+    /// What happens to messages for one context that follow each other in the tracking pipeline. Frames of four flits or more, as
+    /// those of 64 bits are, bring them too far apart to meet in it; larger flits let them.
     pub hazard: HazardFile,
     /// Frames in a row that may go past an older one of a lower traffic class, in an engine's inbox and output queue; then the
     /// oldest goes. In a switch: packets in a row that may take a channel past one of a lower class. Flits in a row at an output
@@ -78,7 +79,13 @@ pub struct EngineFile {
     /// Clock stages of the arithmetic. Never changes bits.
     #[schemars(range(min = 1, max = 6))]
     pub stages: u32,
-    /// Flits of frames that come into an engine or wait in it; the longest frame has 514. One that does not fit waits before it.
+    /// Two-input units side by side, each of which takes a word a cycle: a message's words enter them in rows of as many, and the
+    /// accumulators stand in rows. "auto" is as many as a flit has words, so that words are reduced as fast as they come; with
+    /// fewer the unit is slower than the link and frames wait in the inbox and before it.
+    #[serde(skip_serializing_if = "is_auto")]
+    #[schemars(schema_with = "auto_or::<1, 64>")]
+    pub reduction_units: AutoOr,
+    /// Flits of frames that come into an engine or wait in it; the longest frame has 4112 bytes, 514 flits of 64 bits. One that does not fit waits before it.
     #[schemars(range(min = 514, max = 65_535))]
     pub inbox_flits: u32,
     /// Messages with words that wait for the arithmetic; while there are as many an engine takes nothing more.
@@ -115,6 +122,16 @@ pub struct EngineFile {
     pub validate: bool,
 }
 
+impl EngineFile {
+    /// Reduction units, for flits of this size.
+    pub fn units(&self, cut: Cut) -> u32 {
+        match self.reduction_units {
+            AutoOr::Fixed(units) => units,
+            AutoOr::Auto => cut.words() as u32,
+        }
+    }
+}
+
 impl Default for EngineFile {
     fn default() -> Self {
         Self {
@@ -126,6 +143,7 @@ impl Default for EngineFile {
             hazard: HazardFile::Forward,
             priority_bound: 16,
             stages: 4,
+            reduction_units: AutoOr::Auto,
             inbox_flits: 1024,
             feed_messages: 2,
             output_messages: AutoOr::Auto,

@@ -29,7 +29,7 @@ use watershed_fabric::fault::FaultyLink;
 use watershed_kernel::Cycle;
 use watershed_pbv::gather::Gather;
 use watershed_pbv::node::Node;
-use watershed_pbv::packet::{Body, Message, PBV_ENTRIES, Status};
+use watershed_pbv::packet::{Body, HEADER_BYTES, Message, PBV_ENTRIES, Status};
 use watershed_pbv::system::Wired;
 use watershed_pbv::system::engines;
 use watershed_probe::ladder::Ladder;
@@ -39,8 +39,8 @@ use watershed_state::{Loader, Mismatch, Saver};
 const LISTED: usize = 16;
 /// Rounds that are listed at all.
 const MOST_LISTED: usize = 1000;
-/// Flits of the frame of a large result, 1056 bytes.
-const FRAME_FLITS: u64 = 132;
+/// Bytes of the frame of a large result.
+const FRAME_BYTES: usize = 1056;
 
 /// A system of the PBV family under way.
 pub(crate) struct Run<'a> {
@@ -503,11 +503,14 @@ impl Family for Run<'_> {
         let (jobs, plan) = (self.pbv.collectives.len(), system.plan());
         // While the frames of a larger engine's participants pass its one port, nothing else is seen of them.
         let wide = u64::from(self.loaded.scenario.link.cycles_per_flit);
+        let cut = self.loaded.scenario.link.cut();
         let larger = self.pbv.collectives.iter().filter(|of| of.tree == TreeFile::Monolithic);
         let larger = larger.filter(|of| of.participants.len() > PBV_ENTRIES);
-        let passing = larger.map(|of| of.participants.len() as u64 * (u64::from(of.words()) + 4) * wide).sum::<u64>();
+        let passing = larger
+            .map(|of| of.participants.len() as u64 * cut.flits(HEADER_BYTES + 8 * of.words() as usize) as u64 * wide)
+            .sum::<u64>();
         let patience = if limits.watchdog_cycles == 0 { 0 } else { limits.watchdog_cycles + passing };
-        Watchdog::of_frames(patience, jobs, plan, FRAME_FLITS)
+        Watchdog::of_frames(patience, jobs, plan, cut.flits(FRAME_BYTES) as u64)
     }
 
     /// A collective stands if work is left and no watchdog, task, patience or delay of its is pending (requirement K-WD-1).

@@ -5,21 +5,38 @@ use crate::config::{Router, Switch, Topology};
 use crate::file::{AutoOr, Family, ScenarioFile, SwitchAllocator, VcAllocator};
 use crate::limits;
 use crate::problem::Problem;
-use watershed_fabric::Pipeline;
 use watershed_fabric::topology::Shape;
+use watershed_fabric::{Cut, Pipeline};
+use watershed_pbv::routes::route_flits;
 
 impl Resolver<'_> {
-    /// A flit is a word of 64 bits wherever words are reduced or framed; collective flits have a header.
+    /// A flit is a word of 64 bits wherever single words are reduced or sent; frames are cut into flits of any size.
     pub(super) fn flit(&mut self, file: &ScenarioFile) {
         let bits = file.link.flit_bits;
-        let (who, abstract_flits) = match file.family {
-            Family::Piuma => ("the piuma family", false),
-            Family::Armed => ("the armed family", false),
-            Family::Pbv => ("the pbv family", false),
-            Family::Mixed => ("engines of several families", false),
-            Family::Fabric => ("a host or a workload", file.host.is_empty() && file.workload.is_none()),
+        let words = !file.host.is_empty() || file.workload.is_some() || file.family == Family::Piuma;
+        // Of several families some may send words: what is in the file of those with frames is in tables of their own.
+        let of_words = words || !file.collective.is_empty() || !file.program.is_empty();
+        let who = match file.family {
+            Family::Piuma => "the piuma family",
+            Family::Mixed if of_words && file.host.is_empty() && file.workload.is_none() => "PIUMA's engines",
+            _ => "a host or a workload",
         };
-        if bits != WORD_BITS && !abstract_flits {
+        if matches!(file.family, Family::Fabric | Family::Armed | Family::Pbv) && !words
+            || file.family == Family::Mixed && !of_words
+        {
+            if file.family != Family::Fabric && Cut::of_bits(bits).is_none() {
+                let message = format!("a frame cannot be cut into flits of {bits} bits");
+                let problem = Problem::at("link.flit_bits", message);
+                let (least, most) = (Cut::LEAST_BITS, Cut::MOST_BITS);
+                self.report(
+                    problem.expected(format!("a multiple of 32 from {least} to {most}")).help(
+                        "the fields by which frames are routed have 32 bits; a narrower link has `link.width_bits` below that",
+                    ),
+                );
+            }
+            return;
+        }
+        if bits != WORD_BITS {
             self.report(
                 Problem::at("link.flit_bits", format!("a flit of {who} carries a word of 64 bits, not {bits}"))
                     .expected("64")
@@ -37,16 +54,19 @@ impl Resolver<'_> {
         }
     }
 
-    /// A frame of the PBV family is routed by its second flit, which has to stand behind the first.
+    /// A frame of the PBV family is routed by its second word; buffers hold the flits up to that.
     pub(super) fn address(&mut self, file: &ScenarioFile) {
-        let least = u64::from(watershed_pbv::routes::ROUTE_FLITS);
+        let least = u64::from(route_flits(Cut::of_bits(file.link.flit_bits).unwrap_or_default()));
         if let (true, AutoOr::Fixed(flits)) = (has_pbv(file), file.switch.collective_buffer_flits)
             && u64::from(flits) < least
         {
             self.report(
                 Problem::at(
                     "switch.collective_buffer_flits",
-                    format!("a buffer of {flits} flit never holds a frame's address, which stands in its flit {least}"),
+                    format!(
+                        "a buffer of {flits} flit{} never holds a frame's address, which stands in its flit {least}",
+                        if flits == 1 { "" } else { "s" }
+                    ),
                 )
                 .expected(format!("{least} or more, or \"auto\"")),
             );
