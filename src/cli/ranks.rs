@@ -25,7 +25,7 @@ pub(super) struct Exchanged {
     /// How often all ranks met.
     pub exchanges: u64,
     /// What this one gave away.
-    pub exchanged_bytes: u64,
+    pub given_bytes: u64,
     /// Wall time of that, waiting for others included.
     pub exchange_seconds: f64,
 }
@@ -79,7 +79,7 @@ impl Crew {
         Exchanged {
             ranks: self.exchange.ranks(),
             exchanges: calls,
-            exchanged_bytes: bytes,
+            given_bytes: bytes,
             exchange_seconds: nanos as f64 * 1e-9,
         }
     }

@@ -110,7 +110,7 @@ fn long(folder: &Path) -> (Child, Vec<u32>) {
     let run = ["run", "allreduce-die", "--set", "job.0.elements=300000", "--out", out];
     let mut command = mpirun();
     command.args(["-n", "2", WATERSHED]).args(run).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let child = command.spawn().unwrap();
+    let mut child = command.spawn().unwrap();
     let begun = Instant::now();
     loop {
         let mut ranks: Vec<(u32, u32)> = std::fs::read_dir("/proc")
@@ -131,7 +131,10 @@ fn long(folder: &Path) -> (Child, Vec<u32>) {
             ranks.sort_unstable();
             return (child, ranks.into_iter().map(|(_, process)| process).collect());
         }
-        assert!(begun.elapsed() < Duration::from_secs(120), "no two ranks: {ranks:?}");
+        if begun.elapsed() > Duration::from_secs(120) {
+            let _ = child.kill();
+            panic!("no two ranks: {ranks:?}, and {:?}", child.wait());
+        }
         std::thread::sleep(Duration::from_millis(50));
     }
 }
