@@ -35,7 +35,6 @@ Examples:
   watershed run allreduce-die --wave die.vcd --signals '**.ceng.**' --wave-window 0..200
   watershed run mesh-uniform --checkpoint-every 1000 --out out
   watershed run mesh-uniform --resume out/mesh-uniform.checkpoint --out out
-  mpirun -n 4 watershed run allreduce-torus --out out    (of a build with --features mpi)
   watershed run allreduce-die --set 'job.0.elements=64' --set link.latency_ns=25 --json
 
 Exit status:
@@ -107,7 +106,7 @@ pub(super) struct Arguments {
     /// Evaluate every block in every cycle, which must not change anything either
     #[arg(long)]
     no_skip: bool,
-    /// Evaluate a large system of any family with N threads; results do not change. A waveform needs one thread
+    /// Evaluate a large system of any family with N threads; results do not change. A waveform needs one thread. Of a build with --features mpi, `mpirun -n M watershed run ...` evaluates it with M processes of N threads
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=64))]
     threads: usize,
     #[command(flatten)]
