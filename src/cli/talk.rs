@@ -136,8 +136,7 @@ impl Display for Took {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let memory = self.peak_memory_bytes.map_or_else(String::new, |bytes| format!(", {} MiB at most", bytes >> 20));
         write!(f, "took           {:.2} s, {:.0} cycles a second{memory}", self.wall_seconds, self.cycles_per_second)?;
-        let Some(Exchanged { ranks, exchanges, given_bytes: bytes, exchange_seconds: seconds }) = self.exchanged
-        else {
+        let Some(Exchanged { ranks, exchanges, given_bytes: bytes, exchange_seconds: seconds }) = self.exchanged else {
             return Ok(());
         };
         write!(f, "\n               {ranks} ranks met {exchanges} times, rank 0 gave {bytes} bytes in {seconds:.2} s")
