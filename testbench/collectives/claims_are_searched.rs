@@ -2,6 +2,7 @@
 //! a step is what the simulator clocks ([`deliver`], [`Arbiter`], [`QueueClaim`]); the search chooses what comes next.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 
 use stateright::{Checker, HasDiscoveries, Model, Property};
 use watershed::piuma::claim::{Arbiter, Holder, QueueClaim, Rewrite, Signal, Unit, Units, Wire, Wiring, deliver};
@@ -528,16 +529,18 @@ fn scenario(steps: &[Step], programs: &[Vec<(u16, bool)>], tables: &str) -> Stri
     for (number, core) in calls.enumerate() {
         let (call, since) = &mut next[core];
         let tree = programs[core][*call].0;
-        text[core] += &format!("compute {}\n", (number + 1) * APART - *since);
-        text[core] += &format!("allreduce.nb r{call}, {tree}, 0, {}, 200\n", 0x4000 + 0x4000 * tree);
+        let (waits, to) = ((number + 1) * APART - *since, 0x4000 + 0x4000 * tree);
+        let _ = writeln!(text[core], "compute {waits}\nallreduce.nb r{call}, {tree}, 0, {to}, 200");
         (*call, *since) = (*call + 1, (number + 1) * APART);
     }
     for (text, (calls, _)) in text.iter_mut().zip(&next) {
-        *text += &(0..*calls).map(|call| format!("wait r{call}\n")).collect::<String>();
+        (0..*calls).for_each(|call| _ = writeln!(text, "wait r{call}"));
     }
-    let programs =
-        text.iter().enumerate().map(|(core, text)| format!("[[program]]\ncores = [{core}]\ntext = '''\n{text}'''\n"));
-    mesh(&[programs.len() as u32], 1, &(tables.to_owned() + &programs.collect::<String>()))
+    let mut rest = tables.to_owned();
+    for (core, text) in text.iter().enumerate() {
+        let _ = write!(rest, "[[program]]\ncores = [{core}]\ntext = '''\n{text}'''\n");
+    }
+    mesh(&[programs.len() as u32], 1, &rest)
 }
 
 #[test]

@@ -21,9 +21,12 @@ use watershed::state::{Loader, Saver, State as _, state};
 const REQUEST: u8 = 0;
 const RESPONSE: u8 = 1;
 
-/// Outputs by switch, input port, channel and id.
+/// Switch, input port, channel and id.
+type Key = (u32, u16, u8, u16);
+
+/// Outputs of each.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-struct Ways(Vec<((u32, u16, u8, u16), Vec<u16>)>);
+struct Ways(Vec<(Key, Vec<u16>)>);
 
 impl Tables<1> for Ways {
     fn outputs(&self, switch: u32, port: u16, flit: &Flit) -> PortSet<1> {
