@@ -47,7 +47,7 @@ impl Cut {
 
     /// Flits of this many bits: a multiple of 32, from [`Cut::LEAST_BITS`] to [`Cut::MOST_BITS`].
     pub const fn of_bits(bits: u32) -> Option<Cut> {
-        if bits % 32 == 0 && bits >= Cut::LEAST_BITS && bits <= Cut::MOST_BITS {
+        if bits.is_multiple_of(32) && bits >= Cut::LEAST_BITS && bits <= Cut::MOST_BITS {
             Some(Cut { pieces: (bits / 32) as u16 })
         } else {
             None

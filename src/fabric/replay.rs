@@ -305,7 +305,9 @@ impl Replay {
         let mut any = false;
         for vc in (0..channels).rev() {
             let Lane { wire, receiver, .. } = &mut self.lanes[direction * channels + vc];
-            while let Some((_, sent)) = wire.pop_front_if(|(arrival, _)| *arrival <= now) {
+            while wire.front().is_some_and(|(arrival, _)| *arrival <= now)
+                && let Some((_, sent)) = wire.pop_front()
+            {
                 any = true;
                 let tag = sent.flit.flit.tag;
                 if tag.head() {
