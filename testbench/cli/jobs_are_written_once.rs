@@ -275,7 +275,8 @@ fn jobs_are_written_with_what_is_set_in_tables_of_engines() {
     }
     // A whole table is no value of a job: only the translation says it.
     let text = text.replace("FAMILY", "piuma");
-    let sets = ["host=[{ algorithm = \"ring\", participants = \"all\", elements = 2 }]".to_owned()];
+    let host = "host=[{ algorithm = \"ring\", participants = \"all\", elements = 2 }]";
+    let sets = ["collective.1.id=3".to_owned(), host.to_owned()];
     let loaded = load_text("x", &text, root(), "x", &sets).unwrap_or_else(|p| panic!("{p}"));
     let written = Written::new(&loaded);
     assert!(written.lines.contains(&"[[collective]]".to_owned()) && written.lines.contains(&"[[host]]".to_owned()));
