@@ -309,7 +309,8 @@ fn place(name: &str, unit_stages: u8, contexts: u16) -> Option<String> {
 
 /// An engine on the bench, with these signals of its waves.
 fn bench(cfg: CeCfg, watched: &Watched) -> Bench {
-    let CeCfg { contexts, hazard, unit_stages, feeds, memory_ports } = cfg;
+    let CeCfg { contexts, hazard, unit_stages, units: lanes, feeds, memory_ports } = cfg;
+    assert_eq!(lanes, 1, "the twin has one reduction unit");
     let mut bench = Bench::default();
     bench.input("valid", 1);
     for (name, width) in MESSAGE {

@@ -164,7 +164,9 @@ fn packets(of: &[pbv::config::Collective], results: &[pbv::result::CollectiveRes
     let (first, head) = (&results[0], &of[0]);
     let reduces = first.kind == "allreduce";
     let mut outcomes = Outcomes::default();
-    results.iter().for_each(|one| outcomes.add(&one.outcomes));
+    for one in results {
+        outcomes.add(&one.outcomes);
+    }
     let spread = |one: &pbv::result::CollectiveResult| {
         let latency = Spread::of(one.latency_min_cycles, one.latency_mean_cycles, one.latency_max_cycles)?;
         Some((latency, one.outcomes.complete + one.outcomes.after_retry))
