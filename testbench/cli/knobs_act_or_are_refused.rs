@@ -299,16 +299,24 @@ fn keys_of_waves_change_the_wave_that_is_written() {
 }
 
 #[test]
-fn a_flit_is_a_word_where_words_are_reduced() {
+fn flits_are_words_of_piuma_and_pieces_of_frames_elsewhere() {
     let names = ["allreduce-die", "fig2-tree", "fig7-barrier"];
     for (name, family) in names.iter().zip(["piuma", "armed", "pbv"]) {
         let of = |bits: u32| shipped(name, &[format!("link.flit_bits={bits}")]);
-        for bits in [8, 63, 128, 512] {
-            let error = of(bits).unwrap_err();
-            let found = error.contains(&format!("a flit of the {family} family carries a word of 64 bits, not {bits}"))
-                && error.contains("expected: 64")
-                && error.contains("link.width_bits");
-            assert!(found, "{error}");
+        for bits in [8, 63, 80, 128, 512, 4128] {
+            let cut = family != "piuma" && [128, 512].contains(&bits);
+            let Err(error) = of(bits) else {
+                assert!(cut, "{name}: flits of {bits} bits");
+                continue;
+            };
+            let found = if family == "piuma" {
+                error.contains(&format!("a flit of the {family} family carries a word of 64 bits, not {bits}"))
+                    && error.contains("expected: 64")
+            } else {
+                error.contains(&format!("a frame cannot be cut into flits of {bits} bits"))
+                    && error.contains("expected: a multiple of 32 from 32 to 4096")
+            };
+            assert!(!cut && found && error.contains("link.width_bits"), "{name}: {error}");
         }
         assert!(of(64).is_ok());
     }

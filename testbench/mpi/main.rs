@@ -104,7 +104,8 @@ fn a_waveform_among_processes_is_that_of_one() {
     }
 }
 
-/// A long run of two ranks; the process of each.
+/// A long run of two ranks; the process of each. Who asks for it waits for its end.
+#[expect(clippy::zombie_processes, reason = "the caller gets the process and waits")]
 fn long(folder: &Path) -> (Child, Vec<u32>) {
     let out = folder.to_str().unwrap();
     let run = ["run", "allreduce-die", "--set", "job.0.elements=300000", "--out", out];

@@ -51,13 +51,12 @@ fn scenario(seed: u64) -> String {
     let in_band = below(2) == 0;
     let configuration = if in_band { ["frame-each", "one-frame", "writes"][below(3) as usize] } else { "side-port" };
     let initialisation = ["through-master", "each"][below(2) as usize];
+    let (latency, sequence_check) = (1 + below(6), below(2) == 0);
     let mut text = format!(
-        "family = \"pbv\"\nseed = {seed}\n[topology]\n{topology}\n[link]\nflit_bits = {}\nlatency_cycles = {}\n[limits]\nmax_cycles = 100000000\n\
+        "family = \"pbv\"\nseed = {seed}\n[topology]\n{topology}\n[link]\nflit_bits = {}\nlatency_cycles = {latency}\n[limits]\nmax_cycles = 100000000\n\
          [pbv.setup]\nconfiguration = \"{configuration}\"\ninitialisation = \"{initialisation}\"\n[pbv.link_layer]\n\
-         sequence_check = {}\n[pbv.engine]\ntimeout_cycles = {timeout}\ntimeout_factor = 2\nretries = {retries}\n",
-        [64, 64, 32, 96, 256, 1024][Rng::new(seed, 0xf117).below(6) as usize],
-        1 + below(6),
-        below(2) == 0
+         sequence_check = {sequence_check}\n[pbv.engine]\ntimeout_cycles = {timeout}\ntimeout_factor = 2\nretries = {retries}\n",
+        [64, 64, 32, 96, 256, 1024][Rng::new(seed, 0xf117).below(6) as usize]
     );
     let mut names = Vec::new();
     for context in 0..=below(2) {

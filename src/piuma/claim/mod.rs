@@ -76,9 +76,10 @@
 //!
 //! # Trees that programs write
 //!
-//! A tree that somebody may make another one meet is not alone: *chosen*, where the text of programs may write the tree of an id,
-//! all trees on its plane claim if there are two ids or more, those that meet nobody from an arbiter of their own. So a collective
-//! that only some have called holds nothing, whatever is written meanwhile. The first use of a written tree moves the sets:
+//! A tree that a program may lead across another one is not alone. *Chosen*: where the text of programs may write the tree of an id,
+//! all trees on its plane claim, if there are two ids or more. Those that meet no other tree have an arbiter of their own. So a
+//! collective that only some cores have called holds nothing, whatever is written meanwhile. The first use of a written tree moves
+//! the sets:
 //!
 //! | round | what | cycles |
 //! |---|---|---|
@@ -87,13 +88,13 @@
 //! | 3 | the old arbiters send who asks, in their order, and who holds; requests and releases under way follow | the same way back |
 //! | 4 | the new arbiters have all that and grant | |
 //!
-//! With `way(t)`, the two reaches of tree t, the arbiters of the sets that change grant nobody for at most `2 max way(t)` cycles;
-//! calls of the written id wait `climb + reach + 2 max way(t)`, and until `done` of its last call has come to its arbiter. Sets
+//! `way(t)` is the sum of both reaches of tree t. The arbiters of the sets that change grant nobody for at most `2 max way(t)` cycles.
+//! Calls of the written id wait `climb + reach + 2 max way(t)`, and until `done` of its last call has come to its arbiter. Sets
 //! that do not change go on. A source of a multicast that was written counts its credits anew: its share, less the messages in the
 //! queue of the receiver that has most; the others give the difference.
 //!
-//! This ends: a written tree is idle, so rounds 1 to 3 wait for wires, and never for a program or a memory; round 4 grants
-//! somebody if anybody asks whom no holder keeps out, and those who asked before keep their turn. So points 1 to 3 above hold.
+//! This ends: a written tree is idle, so rounds 1 to 3 wait for wires, and never for a program or a memory. Round 4 grants a call
+//! that asks and that no holder keeps out, if there is one, and calls that asked before keep their turn. So points 1 to 3 above hold.
 //!
 //! ```
 //! use watershed_piuma::claim::Arbiter;

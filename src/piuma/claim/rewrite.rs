@@ -27,7 +27,7 @@ impl Rewrite {
         all.filter(changes).collect()
     }
 
-    /// Cycles between the old arbiter of a tree and its new one, by way of its root.
+    /// Cycles between the old arbiter of a tree and its new one, through its root.
     fn way(&self, before: &Wiring, tree: u16) -> Cycle {
         before.trees[usize::from(tree)].reach + self.wiring.trees[usize::from(tree)].reach
     }

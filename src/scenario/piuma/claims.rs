@@ -137,7 +137,7 @@ impl Claims {
     /// now on. Calls of these ids wait until the change is made.
     ///
     /// # Errors
-    /// Messages stand where there is no slot for them under the new trees, or somebody sends who is no source of a tree.
+    /// Messages stand where there is no slot for them under the new trees, or a core sends that is no source of a tree.
     pub(super) fn change(
         claims: &mut Option<Claims>,
         scenario: &Scenario,
