@@ -21,7 +21,7 @@
 //! impl Block for Repeater {
 //!     type Tables = NoTables;
 //!     fn tick(&mut self, io: &mut Io<'_>, _: &NoTables) -> Wake {
-//!         if pass_through(io, |_, _| true) { Wake::Next } else { Wake::OnInput }
+//!         if pass_through(io, |_, _, _| true) { Wake::Next } else { Wake::OnInput }
 //!     }
 //!     fn open(&self) -> Option<String> { None }
 //!     fn probe(&self, _: &mut watershed_probe::Scope<'_>) {}

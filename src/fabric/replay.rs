@@ -49,7 +49,7 @@
 //! # struct Frames;
 //! # impl View for Frames {
 //! #     fn way(&self, _: u16, _: &Flit) -> Option<Way> { Some(Way::Up) }
-//! #     fn damage(&self, _: &Flit, _: &mut Rng) -> (u16, u8) { (0, 0) }
+//! #     fn damage(&self, _: &Flit, _: &mut Rng) -> (u16, u16) { (0, 0) }
 //! # }
 //! # impl Block for Link {
 //! #     type Tables = NoTables;
