@@ -3,6 +3,9 @@
 use super::frame::{FRAME_BYTES, FRAME_WORDS, Frame, FrameError};
 use watershed_fabric::{Cut, Flit};
 
+/// Where the count of words stays: its register has four bits.
+const LAST_COUNT: u32 = 15;
+
 /// A frame under assembly: the words of its flits as they come.
 #[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Assembly {
@@ -32,7 +35,7 @@ impl Assembly {
         }
         cut.put(&mut self.words, self.flits.into(), flit.word, more);
         self.flits = self.flits.saturating_add(1);
-        self.filled = (cut.bits() * u32::from(self.flits)).div_ceil(64).min(FRAME_WORDS as u32) as u16;
+        self.filled = (cut.bits() * u32::from(self.flits)).div_ceil(64).min(LAST_COUNT) as u16;
         if !flit.tag.tail() {
             return None;
         }
