@@ -124,6 +124,31 @@ fn processes_share_a_folder_and_leave_what_one_does() {
     assert!(best.status == 0 && best.stdout.contains("best of 20 points"), "{}{}", best.stdout, best.stderr);
 }
 
+/// A process makes its file before the first commit is on the disk, and others may read it in between.
+#[test]
+fn a_part_that_has_not_begun_is_no_part_of_another_sweep() {
+    let place = Place::new();
+    let (journal, table) = place.expected();
+    assert_eq!(place.sweep("shared", &["--shared"]).status, 0);
+    let line = journal.iter().position(|&byte| byte == b'\n').unwrap();
+    for (number, of) in [0, line / 2, line + 1].into_iter().enumerate() {
+        for part in [format!("part-0-{number}"), format!("part-zz-{number}")] {
+            let part = place.at("shared").join(part);
+            fs::create_dir(&part).unwrap();
+            fs::write(part.join("sweep.jsonl"), &journal[..of]).unwrap();
+        }
+        assert!(place.merged("joined", &["shared"]) == (journal.clone(), table.clone()));
+        assert_eq!(place.status(&["shared"])["done"], POINTS);
+        assert_eq!(place.sweep("shared", &["--shared"]).status, 0);
+    }
+    // Where none has begun there is nothing to join.
+    fs::create_dir_all(place.at("early/part-1")).unwrap();
+    fs::write(place.at("early/part-1/sweep.jsonl"), &journal[..line]).unwrap();
+    let output = watershed(["sweep", "merge", "--out", &place.path("none"), &place.path("early")]);
+    assert!(output.status == 2 && output.stderr.contains("holds no sweep"), "{}", output.stderr);
+    assert!(!place.at("none").exists());
+}
+
 #[test]
 fn a_shared_folder_is_of_one_sweep_and_searches_are_refused() {
     let place = Place::new();

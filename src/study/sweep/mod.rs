@@ -442,20 +442,28 @@ fn spread(given: &[PathBuf]) -> Result<Vec<PathBuf>, SweepError> {
     Ok(all)
 }
 
+/// The stores of folders, and the sweep that they belong to. A process whose part is there has not always begun in it.
+///
+/// # Errors
+/// Nothing has begun in any, or they belong to different sweeps.
+fn of_one_sweep(folders: &[PathBuf]) -> Result<(Vec<Store>, Sweep), SweepError> {
+    let stores = folders.iter().map(|folder| Store::open(folder)).collect::<Result<Vec<Store>, StoreError>>()?;
+    let all = || stores.iter().zip(folders);
+    let Some((store, folder)) = all().find(|(store, _)| store.has_begun()).or_else(|| all().next()) else {
+        return Err(SweepError::Usage("there is no folder to look at".into()));
+    };
+    let sweep = of_store(store, folder)?;
+    stores.iter().try_for_each(|other| store.fits(other))?;
+    Ok((stores, sweep))
+}
+
 /// What of a sweep is done and left in these folders, shared or not.
 ///
 /// # Errors
 /// A folder has no store, or they belong to different sweeps.
 pub fn status(given: &[PathBuf]) -> Result<Status, SweepError> {
     let folders = spread(given)?;
-    let stores = folders.iter().map(|folder| Store::open(folder)).collect::<Result<Vec<Store>, StoreError>>()?;
-    let (Some(store), Some(folder)) = (stores.first(), folders.first()) else {
-        return Err(SweepError::Usage("there is no folder to look at".into()));
-    };
-    let sweep = of_store(store, folder)?;
-    for other in &stores {
-        store.fits(other)?;
-    }
+    let (stores, sweep) = of_one_sweep(&folders)?;
     let size = Plan::new(&sweep).ok().and_then(|plan| plan.size()).map(|size| size as u64);
     let status = stores.iter().flat_map(Store::rows).map(|row| (row.number, row.status)).collect();
     // What parts were joined into has been computed by them.
@@ -481,22 +489,12 @@ pub struct Merged {
 /// # Errors
 /// A folder has no store, or they belong to different sweeps: nothing is written then.
 pub fn merge(folder: &Path, parts: &[PathBuf]) -> Result<Merged, SweepError> {
-    let parts = spread(parts)?;
-    let stores = parts.iter().map(|part| Store::open(part)).collect::<Result<Vec<Store>, StoreError>>()?;
-    let (Some(store), Some(part)) = (stores.first(), parts.first()) else {
-        return Err(SweepError::Usage("there is nothing to merge".into()));
-    };
-    let sweep = of_store(store, part)?;
-    for other in &stores {
-        store.fits(other)?;
-    }
+    let (stores, sweep) = of_one_sweep(&spread(parts)?)?;
     // A merge that is refused leaves no folder behind.
     let _there = if folder.is_dir() { claim(folder)? } else { None };
     if Store::exists(folder) {
         let into = Store::open(folder)?;
-        if into.note("fingerprint").is_some() {
-            into.fits(store)?;
-        }
+        stores.iter().try_for_each(|store| into.fits(store))?;
     }
     let _claim = claim(folder)?;
     let mut into = Store::open(folder)?;

@@ -339,12 +339,18 @@ impl Store {
         self.rows.values().filter_map(whole).collect()
     }
 
-    /// Whether another store holds points of the same sweep.
+    /// Whether a sweep has begun in it. A process makes the file before its first commit is on the disk.
+    pub fn has_begun(&self) -> bool {
+        self.note("fingerprint").is_some()
+    }
+
+    /// Whether another store holds points of the same sweep. One in which nothing has begun yet holds none of another.
     ///
     /// # Errors
     /// The other belongs to another sweep.
     pub fn fits(&self, other: &Store) -> Result<()> {
-        if self.note("fingerprint") == other.note("fingerprint") {
+        let same = self.note("fingerprint") == other.note("fingerprint");
+        if same || !self.has_begun() || !other.has_begun() {
             return Ok(());
         }
         Err(other.fail(format_args!("it belongs to another sweep than {}", self.path.display())))
@@ -356,12 +362,11 @@ impl Store {
     /// # Errors
     /// They belong to different sweeps, or it cannot be written.
     pub fn merge(&mut self, others: &[Store]) -> Result<()> {
-        let Some(first) = others.first() else { return Ok(()) };
-        let empty = self.note("fingerprint").is_none();
+        let Some(begun) = std::iter::once(&*self).chain(others).find(|store| store.has_begun()) else { return Ok(()) };
         for other in others {
-            if empty { first.fits(other)? } else { self.fits(other)? }
+            begun.fits(other)?;
         }
-        let notes = if empty { first.notes.clone() } else { self.notes.clone() };
+        let notes = begun.notes.clone();
         let mut rows: BTreeMap<u64, Row> = BTreeMap::new();
         let mut points: BTreeMap<&String, &Done> = self.points.iter().collect();
         for store in std::iter::once(&*self).chain(others) {
