@@ -7,6 +7,7 @@
 
 mod harness_sees_changes;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
     if !accept {
         trials.push(Trial::test("no_golden_is_left_over", || Ok(no_golden_is_left_over()?)));
         trials.push(Trial::test("golden_waves_are_small", || Ok(golden_waves_are_small()?)));
+        trials.push(Trial::test("exemplars_have_every_family_kind_and_topology", || Ok(exemplars_have_everything()?)));
         trials.extend(harness_sees_changes::trials());
     }
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
@@ -64,19 +66,55 @@ fn no_golden_is_left_over() -> Result<(), String> {
 }
 
 fn golden_waves_are_small() -> Result<(), String> {
-    let mut waves = 0;
     for folder in FAMILIES.map(|family| Path::new("golden").join(family)) {
         let entries = std::fs::read_dir(root().join(folder)).map_err(|error| error.to_string())?;
         let paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
         for path in paths.iter().filter(|path| path.extension().is_some_and(|extension| extension == "vcd")) {
             let size = path.metadata().map_err(|error| error.to_string())?.len();
-            waves += 1;
             if size > MOST_WAVE_BYTES {
                 return Err(format!("{}: {size} bytes; look at fewer signals or cycles", path.display()));
             }
         }
     }
-    if waves > 50 { Ok(()) } else { Err(format!("{waves} waves were found")) }
+    Ok(())
+}
+
+/// A few scenarios are kept whole, with document and wave, and reviewed; of the others only the summary. The few have everything
+/// between them.
+fn exemplars_have_everything() -> Result<(), String> {
+    let (mut shipped, mut kept, mut exemplars) = (BTreeSet::new(), BTreeSet::new(), 0);
+    for test in FAMILIES.iter().flat_map(|family| scenarios(family).tests) {
+        let text = std::fs::read_to_string(root().join(&test.scenario)).map_err(|error| error.to_string())?;
+        let has = what_it_has(&text.parse().map_err(|error| format!("{}: {error}", test.scenario.display()))?);
+        let golden = |end: &str| root().join(&test.goldens).join(format!("{}.{end}", test.stem())).exists();
+        if golden("json") && golden("vcd") {
+            exemplars += 1;
+            kept.extend(has.clone());
+        }
+        shipped.extend(has);
+    }
+    let missing: Vec<_> = shipped.difference(&kept).collect();
+    match exemplars {
+        _ if !missing.is_empty() => Err(format!("no exemplar has {missing:?}")),
+        20..=40 => Ok(()),
+        _ => Err(format!("{exemplars} documents are too many to review, or too few to show anything")),
+    }
+}
+
+/// The family, the topology, and engine and kind of every job.
+fn what_it_has(scenario: &toml::Table) -> BTreeSet<(&'static str, String)> {
+    let word = |table: &toml::Table, key: &str| table.get(key).and_then(|value| value.as_str()).map(str::to_owned);
+    let mut has = BTreeSet::new();
+    has.extend(word(scenario, "family").map(|family| ("family", family)));
+    let topology = scenario.get("topology").and_then(|value| value.as_table());
+    has.extend(topology.and_then(|table| word(table, "kind")).map(|kind| ("topology", kind)));
+    for job in
+        scenario.get("job").and_then(|value| value.as_array()).into_iter().flatten().filter_map(|job| job.as_table())
+    {
+        has.extend(word(job, "engine").map(|engine| ("engine", engine)));
+        has.insert(("kind", word(job, "kind").unwrap_or_else(|| "allreduce".into())));
+    }
+    has
 }
 
 /// The root of the project: tests are started there.
