@@ -751,10 +751,15 @@ impl Body {
                     records.push(record);
                 }
                 let mut at = 0;
+                // Where the records below the ones around end.
+                let mut ends = vec![records.len()];
                 for (k, record) in records.iter().enumerate() {
-                    if usize::from(record.below) > records.len() - k - 1 {
-                        return Err(PacketError::Record { at, what: "more records below it than follow" });
+                    ends.retain(|&end| end > k);
+                    let end = k + 1 + usize::from(record.below);
+                    if ends.last().is_none_or(|&around| end > around) {
+                        return Err(PacketError::Record { at, what: "more records below it than follow there" });
                     }
+                    ends.push(end);
                     at += record.bytes();
                 }
                 Ok(Body::Initialisation(records))
