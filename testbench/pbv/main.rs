@@ -16,6 +16,7 @@ mod links_send_again;
 mod means_are_divided_once;
 mod memories_have_ports;
 mod messages_follow_each_other;
+mod messages_have_senders;
 mod other_contexts_are_untouched;
 mod packets_on_the_command_line;
 #[path = "../probe/player.rs"]
@@ -35,6 +36,7 @@ mod standing_collectives_are_found;
 mod strangers_change_nothing;
 mod support;
 mod table_1_of_the_source;
+mod time_outs_are_as_many_as_allowed;
 mod tracking_loses_no_update;
 mod tracking_stands_in_waves;
 mod widths_cost_time;

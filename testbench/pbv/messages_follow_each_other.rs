@@ -4,10 +4,10 @@
 
 use std::path::Path;
 
+use crate::support::Bench;
 use watershed::arith::{DType, Op};
-use watershed::pbv::ce::{Ce, CeCfg, CeCx, Hazard, Outgoing, State, Track};
+use watershed::pbv::ce::{Hazard, Outgoing, State, Track};
 use watershed::pbv::packet::{Body, ConfigRecord, Control, Header, InitRecord, Message, NO_DEVICE, Packet, Status};
-use watershed::pbv::tables::PbvTable;
 use watershed::scenario::load_text;
 use watershed::scenario::run::RunOptions;
 
@@ -15,61 +15,15 @@ use watershed::scenario::run::RunOptions;
 const ME: u16 = 0x10;
 const CC: u16 = 7;
 
-struct Bench {
-    ce: Ce,
-    table: PbvTable,
-    now: u64,
-    sent: Vec<Outgoing>,
-    refused: Vec<Status>,
+/// Its table: the engine below first.
+fn bench(hazard: Hazard) -> Bench {
+    Bench::new(hazard, &ConfigRecord::of(ME, vec![0x20, 0x11, 0x12], 1))
 }
 
-impl Bench {
-    fn new(hazard: Hazard) -> Bench {
-        let mut table = PbvTable::default();
-        table.configure(&ConfigRecord::of(ME, vec![0x20, 0x11, 0x12], 1));
-        let mut ce = Ce::new(CeCfg { hazard, ..CeCfg::default() });
-        ce.place(ME, 0xc000);
-        Bench { ce, table, now: 0, sent: Vec::new(), refused: Vec::new() }
-    }
-
-    fn tick(&mut self, packet: Option<Packet>) {
-        let refused = &mut self.refused;
-        let mut cx = CeCx {
-            table: &self.table,
-            now: self.now,
-            full: false,
-            out: &mut self.sent,
-            refuse: &mut |status| refused.push(status),
-            watched: &mut |_| (),
-            missing: &mut |_, _, _| (),
-        };
-        self.ce.tick(packet, &mut cx);
-        self.now += 1;
-    }
-
-    /// Offers a message until it is taken.
-    fn give(&mut self, packet: &Packet) {
-        for _ in 0..200 {
-            if self.ce.ready(&packet.header) {
-                return self.tick(Some(packet.clone()));
-            }
-            self.tick(None);
-        }
-        panic!("{:?} is never taken", packet.header);
-    }
-
-    fn rest(&mut self) {
-        for _ in 0..200 {
-            self.tick(None);
-        }
-        assert!(self.ce.is_idle());
-    }
-
-    /// What came of it: messages, refusals, the context.
-    fn came(mut self) -> Came {
-        self.refused.sort();
-        Came(self.sent, self.refused, self.ce.find(CC).map(|context| (context.state, context.track)))
-    }
+/// What came of messages: what was sent, refusals, the context.
+fn came(mut bench: Bench) -> Came {
+    bench.refused.sort();
+    Came(bench.sent, bench.refused, bench.ce.find(CC).map(|context| (context.state, context.track)))
 }
 
 #[derive(Debug)]
@@ -168,7 +122,7 @@ fn pairs(role: Role, hazard: Hazard) {
     let all = messages(role);
     let (mut count, mut answered) = (0, 0);
     for step in 0..5 {
-        let mut ready = Bench::new(hazard);
+        let mut ready = bench(hazard);
         for packet in before(role, step) {
             ready.give(&packet);
             ready.rest();
@@ -176,13 +130,7 @@ fn pairs(role: Role, hazard: Hazard) {
         for first in &all {
             for second in &all {
                 let of = |gap: u64| {
-                    let mut bench = Bench {
-                        ce: ready.ce.clone(),
-                        table: ready.table.clone(),
-                        sent: Vec::new(),
-                        refused: Vec::new(),
-                        now: 0,
-                    };
+                    let mut bench = ready.again();
                     bench.give(first);
                     for _ in 0..gap {
                         bench.tick(None);
@@ -192,7 +140,7 @@ fn pairs(role: Role, hazard: Hazard) {
                         bench.tick(None);
                     }
                     assert!(bench.ce.is_idle());
-                    bench.came()
+                    came(bench)
                 };
                 let far = of(24);
                 answered += usize::from(!far.0.is_empty());
@@ -260,7 +208,7 @@ fn what_is_tracked_when_a_run_ends_stays_out_of_the_next() {
 #[test]
 fn an_old_command_does_not_lead_a_context_that_is_armed_again_back() {
     let role = Role { above: 1, master: true };
-    let mut bench = Bench::new(Hazard::Forward);
+    let mut bench = bench(Hazard::Forward);
     for packet in before(role, 4) {
         bench.give(&packet);
         bench.rest();

@@ -146,6 +146,36 @@ fn a_dead_node_is_named_to_the_source_and_the_others_get_an_error_with_the_parti
     }
 }
 
+/// A contribution that is right but for where it goes is in nobody's sum.
+#[test]
+fn a_frame_for_another_device_or_engine_is_not_taken() {
+    for (device, offset, status) in [(0x7777, 0xc000, Status::UnknownDevice), (0x10, 0xc400, Status::BadAddress)] {
+        let collective = sum();
+        let mut lab = lab(&collective);
+        for (at, record) in &mut lab.tables.engines {
+            record.timeout = if at.0 == 0 { 6000 } else { 2000 };
+        }
+        let frames = lab.tables.frames(1);
+        lab.send(1, When::At(SET_UP * 3 / 4), frames);
+        lab.join(&collective, |device| {
+            (vec![1 << (device & 0xf), 1], if device == 0x11 { TaskTime::Never } else { TaskTime::Fixed(10) })
+        });
+        let like = Header { requester: 0x11, run: 1, device, offset, ..collective.like(0x11, &lab.tables) };
+        lab.send(0x11, When::At(SET_UP + 200), [Packet::of(like, vec![2, 1])]);
+        lab.send(1, When::At(SET_UP), [collective.command(1)]);
+        let mut system = lab.build();
+        run(&mut system, 1_000_000).unwrap();
+        assert_eq!(missing(node(&system, 1)), [0x11], "{status}");
+        for device in [1, 2, 0x12] {
+            let outcome = &node(&system, device).outcomes(2)[0];
+            assert_eq!((outcome.error, &outcome.words[..]), (Some(Status::TimedOut), &[2 + 4 + 4, 3][..]), "{status}");
+        }
+        let answers: Vec<Status> = node(&system, 0x11).mail().iter().map(|(_, frame)| frame.header.status).collect();
+        assert_eq!(answers, [status]);
+        assert_eq!(engine(&system, 0x10).read(0x180 + 4 * u16::from(status.number())).unwrap(), 1, "{status}");
+    }
+}
+
 #[test]
 fn a_late_node_is_asked_again_and_nothing_is_lost() {
     for late in [&[0x12u16][..], &[2, 0x11]] {

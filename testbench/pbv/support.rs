@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use watershed::pbv::ce::{Ce, CeCfg, CeCx, Hazard, Outgoing};
 use watershed::pbv::node::{Node, Part, TaskTime, When};
-use watershed::pbv::packet::Packet;
+use watershed::pbv::packet::{ConfigRecord, Packet, Status};
 use watershed::pbv::plan::{Collective, Tables, tables};
 use watershed::pbv::system::{Spec, System, engines, run};
+use watershed::pbv::tables::PbvTable;
 
 /// A system and what its nodes are to do.
 pub struct Lab {
@@ -68,3 +70,71 @@ impl Lab {
 
 /// A cycle in which every set-up is over.
 pub const SET_UP: u64 = 20_000;
+
+/// A collective engine on its own: what it was given, what it sent, what it refused.
+pub struct Bench {
+    pub ce: Ce,
+    pub table: PbvTable,
+    pub now: u64,
+    pub sent: Vec<Outgoing>,
+    pub refused: Vec<Status>,
+    /// Devices that it noted as missing, by its registers: context, device, status.
+    pub missing: Vec<(u16, u16, Status)>,
+}
+
+impl Bench {
+    pub fn new(hazard: Hazard, table: &ConfigRecord) -> Bench {
+        let mut ce = Ce::new(CeCfg { hazard, ..CeCfg::default() });
+        ce.place(table.device, 0xc000);
+        Bench::of(ce, table)
+    }
+
+    pub fn of(ce: Ce, record: &ConfigRecord) -> Bench {
+        let mut table = PbvTable::default();
+        table.configure(record);
+        Bench { ce, table, now: 0, sent: Vec::new(), refused: Vec::new(), missing: Vec::new() }
+    }
+
+    /// The same engine from cycle 0 on, with nothing sent or refused.
+    pub fn again(&self) -> Bench {
+        let (ce, table) = (self.ce.clone(), self.table.clone());
+        Bench { ce, table, now: 0, sent: Vec::new(), refused: Vec::new(), missing: Vec::new() }
+    }
+
+    pub fn tick(&mut self, packet: Option<Packet>) {
+        let (refused, missing) = (&mut self.refused, &mut self.missing);
+        let mut cx = CeCx {
+            table: &self.table,
+            now: self.now,
+            full: false,
+            out: &mut self.sent,
+            refuse: &mut |status| refused.push(status),
+            watched: &mut |_| (),
+            missing: &mut |cc_id, device, status| missing.push((cc_id, device, status)),
+        };
+        self.ce.tick(packet, &mut cx);
+        self.now += 1;
+    }
+
+    /// Offers a message until it is taken.
+    pub fn give(&mut self, packet: &Packet) {
+        for _ in 0..200 {
+            if self.ce.ready(&packet.header) {
+                return self.tick(Some(packet.clone()));
+            }
+            self.tick(None);
+        }
+        panic!("{:?} is never taken", packet.header);
+    }
+
+    /// Until nothing is under way in it.
+    pub fn rest(&mut self) {
+        for _ in 0..200 {
+            self.tick(None);
+            if self.ce.is_idle() {
+                return;
+            }
+        }
+        panic!("it is never idle");
+    }
+}
