@@ -341,28 +341,65 @@ pub fn search<S: System>(system: S, first: Out<S::Frame>, faults: Faults) -> Fou
     found
 }
 
-/// Whether a system can come back to a state it was in: then it need not end.
-pub fn returns<S: System>(system: S, first: Out<S::Frame>, faults: Faults) -> bool {
+/// What a walk came to.
+pub struct Walked {
+    /// Different states.
+    pub states: usize,
+    /// The first property that was found not to hold, with the way there, which need not be the shortest.
+    pub broken: Option<(&'static str, Vec<String>)>,
+    /// Whether the system can come back to a state it was in: then it need not end.
+    pub returns: bool,
+}
+
+/// Walks through all states that a system can reach, depth first, or as far as to the first in which a property does not hold or
+/// that comes again on its own way. Whole states are kept along that way alone, and of all others a hash of 64 bits: two of them
+/// that agree would hide what follows the second.
+pub fn walk<S: System>(system: S, first: Out<S::Frame>, faults: Faults) -> Walked {
     let start = State::first(system, first, faults);
     let search = Search { start: start.clone(), faults };
-    // Depth first: a state that is met again while its own followers are looked at.
+    let properties = search.properties();
+    let broken = |state: &State<S>| properties.iter().find(|of| !(of.condition)(&search, state)).map(|of| of.name);
+    let actions = |state: &State<S>| {
+        let mut actions = Vec::new();
+        search.actions(state, &mut actions);
+        actions
+    };
+    // By hash: whether a state lies on the way.
     let mut open: HashMap<u64, bool> = HashMap::from([(start.hash_of(), true)]);
-    let mut path = vec![(start.hash_of(), search.next_states(&start))];
-    while let Some((hash, next)) = path.last_mut() {
-        let Some(state) = next.pop() else {
+    let mut way: Vec<(u64, State<S>, Vec<Step>)> = vec![(start.hash_of(), start.clone(), actions(&start))];
+    let mut taken: Vec<Step> = Vec::new();
+    let mut walked = Walked { states: 0, broken: broken(&start).map(|name| (name, Vec::new())), returns: false };
+    while walked.broken.is_none()
+        && !walked.returns
+        && let Some((hash, state, left)) = way.last_mut()
+    {
+        let Some(step) = left.pop() else {
             open.insert(*hash, false);
-            path.pop();
+            way.pop();
+            taken.pop();
             continue;
         };
-        let at = state.hash_of();
+        let Some(next) = search.next_state(state, step) else { continue };
+        let at = next.hash_of();
         match open.get(&at) {
-            Some(true) => return true,
+            Some(true) => walked.returns = true,
             Some(false) => {}
             None => {
+                taken.push(step);
+                walked.broken = broken(&next).map(|name| {
+                    let steps = taken.iter().map(|step| format!("{step:?}"));
+                    (name, steps.chain([format!("{next:?}")]).collect())
+                });
                 open.insert(at, true);
-                path.push((at, search.next_states(&state)));
+                let left = actions(&next);
+                way.push((at, next, left));
+                if open.len().is_multiple_of(5_000_000) {
+                    println!("{} states, {} steps deep", open.len(), way.len());
+                }
             }
         }
     }
-    false
+    walked.states = open.len();
+    println!("{} states walked, {faults:?}: returns: {}, {:#?}", walked.states, walked.returns, walked.broken);
+    walked
 }
