@@ -4,7 +4,7 @@ use watershed::scenario::load_text;
 use watershed::scenario::result::Document;
 use watershed::scenario::run::{RunOptions, run};
 
-use crate::support::root;
+use crate::support::{armed, passed, reduction, root};
 
 /// Runs a scenario as it is, without skipping, and in shuffled orders, and returns the document of all of them.
 pub fn every_way(scenario: &str, orders: &[u64]) -> Document {
@@ -56,4 +56,34 @@ fn software_and_dead_end_points_do_the_same_in_the_same_cycles() {
          [[armed.fault]]\neffect = \"dead\"\nat = \"s1_1.node\"\nfrom_cycle = 300\nuntil_cycle = 900\n",
         &[5],
     );
+}
+
+/// A stranger sends a frame in every eleven cycles, and the link carries nothing else for most of the time.
+fn busy_stranger(rounds: u32, compute: u32, until: u32) -> Document {
+    let document = every_way(
+        &format!(
+            "family = \"armed\"\n[topology]\nkind = \"tree\"\nbranching = [2]\n[limits]\nmax_cycles = 2000000000\n[armed.engine]\n\
+             timeouts_1024_cycles = [400, 400, 400, 400]\n[[armed.reduction]]\nop = \"int-sum\"\nrounds = {rounds}\n\
+             compute_cycles = {compute}\n[[armed.stranger]]\nend_point = 0\nreduction = \"r0\"\nwrong = \"vni\"\nevery_cycles = 11\n\
+             until_cycle = {until}\n"
+        ),
+        &[1],
+    );
+    passed(&document);
+    let of = reduction(&document, "r0");
+    assert_eq!(of.outcomes.complete, u64::from(rounds) + 1, "{}", of.outcomes.words());
+    document
+}
+
+#[test]
+fn a_stranger_on_every_link_cycle_changes_nothing_without_skipping() {
+    busy_stranger(4, 3000, 12_000);
+}
+
+/// More frames than a counter of 18 bits tells apart.
+#[test]
+#[ignore = "minutes: part of make soak"]
+fn more_frames_than_a_counter_holds_are_the_same_without_skipping() {
+    let document = busy_stranger(12, 280_000, 3_300_000);
+    assert!(armed(&document).stranger_frames > 1 << 18, "{}", armed(&document).stranger_frames);
 }
