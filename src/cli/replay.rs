@@ -103,7 +103,7 @@ impl Recorded {
             .load(&format!("the scenario in {name}"), &document.stamp.scenario, &[])
             .map_err(|problems| problems.to_string())?;
         if document.jobs.is_empty() {
-            document.jobs = run::jobs::all(&loaded, &document);
+            document.jobs = run::jobs::all(&loaded, &document, &[]);
         }
         Ok(Self { json, document, loaded })
     }

@@ -16,6 +16,7 @@ use watershed_files::{self as files, Draft};
 use watershed_probe::ladder::{COLUMNS, Ladder};
 use watershed_scenario::checkpoint::{Checkpoint, Checkpoints};
 use watershed_scenario::expr::Expr;
+use watershed_scenario::kept::Kept;
 use watershed_scenario::result::Document;
 use watershed_scenario::run::{Control, RunError, RunOptions, TriggerOptions, WaveOptions};
 use watershed_scenario::summary::{self, Written};
@@ -30,6 +31,7 @@ Examples:
   watershed run allreduce-die --wave die.fst --last 500 --only-failed
   watershed run allreduce-die --record die.tile2.sw4.switch.ceng --out out
   watershed run barrier-die --ladder barrier.svg
+  watershed run allreduce-die --results hash --json
   watershed run goal-mesh --perfetto ranks.json
   watershed run goal-mesh --workload traces/astra-sim/all_gather/16npus_1MB/all_gather
   watershed run allreduce-die --wave die.vcd --signals '**.ceng.**' --wave-window 0..200
@@ -91,12 +93,8 @@ pub(super) struct Arguments {
     /// Write the latencies of all traffic as CSV: one line a bucket that is not empty
     #[arg(long, value_name = "FILE")]
     histogram: Option<PathBuf>,
-    /// Print the complete result document as JSON instead of the summary
-    #[arg(long)]
-    json: bool,
-    /// Report every link in the result document, not only the busiest
-    #[arg(long)]
-    all_links: bool,
+    #[command(flatten)]
+    document: DocumentArguments,
     /// Save the result vectors as a NumPy array, one row a receiving participant
     #[arg(long, value_name = "FILE")]
     save_npy: Option<PathBuf>,
@@ -119,6 +117,20 @@ pub(super) struct Arguments {
     flip: Option<Fault>,
     #[command(flatten)]
     _every: talk::Every,
+}
+
+/// What becomes of the result document, and how much is in it.
+#[derive(Debug, Args)]
+struct DocumentArguments {
+    /// Print the complete result document as JSON instead of the summary
+    #[arg(long)]
+    json: bool,
+    /// Report every link in the result document, not only the busiest
+    #[arg(long)]
+    all_links: bool,
+    /// Hold of vectors of results all elements ("all"), their beginnings ("first N") or none ("hash") in the document; of what it does not hold whole it has the SHA-256. Sets the scenario's `results`
+    #[arg(long, value_name = "WHAT")]
+    results: Option<Kept>,
 }
 
 /// Where a run that may be killed is kept, and where one goes on.
@@ -351,7 +363,8 @@ struct Ready {
 impl Ready {
     /// Reads what the run needs, and claims the files that it will write; only one of several ranks does.
     fn new(arguments: &Arguments, writes: bool) -> Result<Ready, RunError> {
-        let loaded = arguments.scenario.load()?;
+        let results = arguments.document.results.map(|kept| format!("results=\"{kept}\""));
+        let loaded = arguments.scenario.load_with(results.as_slice())?;
         asked_in_vain(arguments, &loaded)?;
         let wave = wave_options(arguments, &loaded);
         let checkpoints = arguments.checkpoints.written(&arguments.scenario.stem(), arguments.out.as_deref());
@@ -450,7 +463,7 @@ fn execute(arguments: &Arguments, crew: Option<&Crew>) -> Result<Exit, RunError>
         order_seed: arguments.order_seed,
         no_skip: arguments.no_skip,
         no_checks: arguments.no_checks,
-        all_links: arguments.all_links,
+        all_links: arguments.document.all_links,
         flip: arguments.flip.as_ref().map(Fault::flip),
         ladder: arguments.ladder.file.is_some(),
         record: arguments.record.as_deref(),
@@ -511,7 +524,7 @@ fn execute(arguments: &Arguments, crew: Option<&Crew>) -> Result<Exit, RunError>
         written.push(Written::new("wave", wave.path.clone()).over(had_wave.then_some("replaced")));
     }
     lost.extend(result.wave_error.into_iter().chain(result.checkpoint_error));
-    if arguments.json {
+    if arguments.document.json {
         print(&json());
     } else {
         print_painted(&summary::text(&loaded.scenario, document, &written));

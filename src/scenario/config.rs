@@ -33,6 +33,9 @@ pub struct Scenario {
     pub family: Family,
     /// Seed of everything random.
     pub seed: u64,
+    /// What the document holds of results; left out where nothing was asked for.
+    #[serde(skip_serializing_if = "super::kept::Kept::is_auto")]
+    pub results: super::kept::Kept,
     /// The clock.
     pub clock: Clock,
     /// The shape.

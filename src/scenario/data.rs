@@ -278,13 +278,40 @@ fn npy_type(layout: Layout) -> String {
     format!("{letter}{}", layout.bits() / 8)
 }
 
+/// Bytes of an element in a file.
+pub fn width(dtype: DType) -> usize {
+    layout(dtype).bits() as usize / 8
+}
+
+/// Elements that are turned into bytes at a time.
+const PIECE: usize = 4096;
+
+/// Gives rows as bytes, one after the other: each element little-endian and as wide as its type.
+///
+/// # Errors
+/// That of who takes them.
+pub fn pieces<'a, E>(
+    dtype: DType,
+    rows: impl Iterator<Item = &'a [u64]>,
+    mut take: impl FnMut(&[u8]) -> Result<(), E>,
+) -> Result<(), E> {
+    let width = width(dtype);
+    let mut bytes = Vec::with_capacity(PIECE * width);
+    for piece in rows.flat_map(|row| row.chunks(PIECE)) {
+        bytes.clear();
+        bytes.extend(piece.iter().flat_map(|word| word.to_le_bytes().into_iter().take(width)));
+        take(&bytes)?;
+    }
+    Ok(())
+}
+
 /// Writes rows as a two-dimensional `.npy` array.
 ///
 /// # Errors
 /// Those of writing the file.
 pub fn save_npy<R: AsRef<[u64]>>(path: &Path, dtype: DType, rows: &[R]) -> std::io::Result<()> {
     let layout = layout(dtype);
-    let width = layout.bits() as usize / 8;
+    let width = width(dtype);
     let mark = if width == 1 { "|" } else { "<" };
     let elements = rows.first().map_or(0, |row| row.as_ref().len());
     let kind = npy_type(layout);
@@ -296,7 +323,7 @@ pub fn save_npy<R: AsRef<[u64]>>(path: &Path, dtype: DType, rows: &[R]) -> std::
         file.write_all(b"\x93NUMPY\x01\x00")?;
         file.write_all(&(length as u16).to_le_bytes())?;
         writeln!(file, "{header:<0$}", length - 1)?;
-        rows.iter().flat_map(AsRef::as_ref).try_for_each(|word| file.write_all(&word.to_le_bytes()[..width]))
+        pieces(dtype, rows.iter().map(AsRef::as_ref), |piece| file.write_all(piece))
     })
 }
 

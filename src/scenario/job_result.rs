@@ -49,8 +49,27 @@ pub struct JobResult {
     pub round_latency_cycles: Option<Spread>,
     /// Every result has the oracle's bits; null if it was switched off or there is none.
     pub bit_exact: Option<bool>,
+    /// Its results as a hash; missing if the document holds all their words, and in documents of older programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub results: Option<Hashed>,
     /// Where the document has what only this engine knows: a path of names and numbers, as sweeps have it.
     pub details: String,
+}
+
+/// What a document says of a job's results instead of their words.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hashed {
+    /// Rows of the array: see the [table](super::kept).
+    pub rows: u64,
+    /// Elements of the longest row.
+    pub elements: u64,
+    /// Bytes of an element.
+    pub element_bytes: u64,
+    /// The first elements of the first row, as many as were asked for, as bit patterns.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub first: Vec<String>,
+    /// SHA-256 over all of them: rows one after the other, each element little-endian.
+    pub sha256: String,
 }
 
 /// Least, mean and largest.

@@ -84,6 +84,7 @@ pub mod hosts;
 pub mod inherit;
 pub mod job_result;
 pub mod jobs;
+pub mod kept;
 pub mod kind;
 pub mod ladder;
 pub mod limits;

@@ -419,6 +419,9 @@ impl CollectiveResult {
 /// Bit patterns of one collective's result vectors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResultData {
+    /// Where the document tells of the collective: a path of names and numbers, as
+    /// [`JobResult::details`](super::job_result::JobResult::details) has it.
+    pub place: String,
     /// Name of the collective.
     pub name: String,
     /// Type of an element.

@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use super::config::Scenario;
+use super::job_result::Hashed;
 use super::result::{CollectiveResult, Document, Outcome, TrafficResult};
 use super::segments;
 use watershed_fabric::topology::Shape;
@@ -58,6 +59,11 @@ pub fn text(scenario: &Scenario, document: &Document, written: &[Written]) -> St
     if let Some(pbv) = &document.pbv {
         for (label, text) in pbv.lines(|cycles| scenario.clock.nanoseconds(cycles)) {
             line(&mut out, &label, &text);
+        }
+    }
+    for job in &document.jobs {
+        if let Some(Hashed { rows, elements, sha256, .. }) = &job.results {
+            line(&mut out, "SHA-256", &format!("{}: {sha256} of {rows} x {elements} elements", job.name));
         }
     }
     if let Some(measure) = &document.measure {

@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 use watershed::scenario::armed::result::Outcomes;
 use watershed::scenario::file::job::Engine;
-use watershed::scenario::job_result::{JobResult, Spread};
+use watershed::scenario::job_result::{Hashed, JobResult, Spread};
 use watershed::scenario::result::{
     Check, CollectiveResult, Difference, Document, LinkLevel, LinkResult, SCHEMA_VERSION, TrafficResult, Waits, hex,
 };
@@ -52,6 +52,13 @@ fn full() -> (watershed::scenario::Loaded, Document) {
         elements_per_cycle: Some(0.394),
         round_latency_cycles: Some(Spread::of_one(2600)),
         bit_exact: Some(false),
+        results: Some(Hashed {
+            rows: 8,
+            elements: 1024,
+            element_bytes: 8,
+            first: vec!["3ff0000000000000".into()],
+            sha256: "66840dda154e8a113c31dd0ad32f7f3a366a80e8136979d8f5a101d3d29d6f72".into(),
+        }),
         details: "collectives.0".into(),
     });
     let link = LinkResult {
@@ -204,6 +211,13 @@ fn keys_and_types_of_jobs_are_those_of_the_version() {
     jobs[].round_latency_cycles.mean: number
     jobs[].round_latency_cycles.max: integer
     jobs[].bit_exact: boolean
+    jobs[].results: object
+    jobs[].results.rows: integer
+    jobs[].results.elements: integer
+    jobs[].results.element_bytes: integer
+    jobs[].results.first: array
+    jobs[].results.first[]: string
+    jobs[].results.sha256: string
     jobs[].details: string
     ");
 }
@@ -310,6 +324,7 @@ fn the_summary_says_it_in_a_dozen_lines() {
                    2600 cycles = 3058.824 ns, 0.394 elements per cycle
                    bit-exact: NO (1023 of 1024), flags: inexact
                    first difference: element 7 at end point 3: 3ff0000000000001 instead of 3ff0000000000000, 1 ulp apart; they part at sw4
+    SHA-256        sum: 66840dda154e8a113c31dd0ad32f7f3a366a80e8136979d8f5a101d3d29d6f72 of 8 x 1024 elements
     traffic others offered 0.950, accepted 0.949 flits a cycle, 9500 packets, latency 12.5 cycles on average, 40 at most
     busiest link   core0.P5 -> sw0.P6 (inter-tile): 1024 flits, busy 39.1 % of the time, 3 head-wait cycles
     head waits     3 cycles before links: 100.0 % no credit

@@ -29,6 +29,7 @@ mod progress_is_shown;
 mod ranks_are_shown_over_time;
 mod reports_are_clicked_through;
 mod reports_are_readable;
+mod results_are_hashed;
 mod results_are_replayed;
 mod results_are_stamped;
 mod scenarios_are_held_against_goldens;

@@ -145,7 +145,7 @@ fn a_part_that_has_not_begun_is_no_part_of_another_sweep() {
     fs::create_dir_all(place.at("early/part-1")).unwrap();
     fs::write(place.at("early/part-1/sweep.jsonl"), &journal[..line]).unwrap();
     let output = watershed(["sweep", "merge", "--out", &place.path("none"), &place.path("early")]);
-    assert!(output.status == 2 && output.stderr.contains("holds no sweep"), "{}", output.stderr);
+    assert!(output.status == 2 && output.stderr.contains("holds no results of a sweep"), "{}", output.stderr);
     assert!(!place.at("none").exists());
 }
 

@@ -304,7 +304,9 @@ impl At<'_, '_> {
                     end_cycle: round.end,
                     latency_cycles: got.map(|got| got.saturating_sub(entered)),
                     counts: round.frames.clone(),
-                    result: round.token.map_or_else(Vec::new, |_| hex(&round.quad)),
+                    result: round
+                        .token
+                        .map_or_else(Vec::new, |_| hex(self.loaded.scenario.results.head(&round.quad.lanes))),
                     code: round.quad.code.name().into(),
                     outcome: ended.name().into(),
                     missing,
@@ -436,7 +438,12 @@ impl At<'_, '_> {
         rows.retain(|&(data, _)| !reduction.composed().prepares(data));
         rows.sort();
         let rows: Vec<Vec<u64>> = rows.into_iter().map(|(_, row)| row).collect();
-        ResultData { name: reduction.name.clone(), dtype: reduction.opcode().dtype, rows: rows.into() }
+        ResultData {
+            place: format!("armed.reductions.{index}"),
+            name: reduction.name.clone(),
+            dtype: reduction.opcode().dtype,
+            rows: rows.into(),
+        }
     }
 
     /// The rounds of a reduction, flow by flow.
@@ -674,8 +681,8 @@ fn hint(flows: &[(u8, &[RootRound])], told: &Told) -> Option<u64> {
     Some((interval + 2 * spread).div_ceil(1024).max(1))
 }
 
-fn hex(quad: &Quad) -> Vec<String> {
-    quad.lanes.iter().map(|lane| format!("{lane:016x}")).collect()
+fn hex(lanes: &[u64]) -> Vec<String> {
+    lanes.iter().map(|lane| format!("{lane:016x}")).collect()
 }
 
 fn differing(reduction: &Reduction, got: Quad, expected: Quad) -> String {
@@ -705,7 +712,7 @@ fn distinct(reduction: &Reduction, values: BTreeMap<([u64; 4], i8), (u64, Vec<Re
         .map(|((lanes, _), (rounds, mut codes))| {
             codes.sort_unstable();
             Distinct {
-                result: hex(&Quad::of(lanes)),
+                result: hex(&lanes),
                 codes: codes.iter().map(|code| code.name().to_owned()).collect(),
                 rounds,
                 ulps: if dtype.is_float() && reduction.row_length() == 4 {

@@ -16,6 +16,7 @@ use serde::{Deserialize as DeriveDeserialize, Serialize};
 
 use super::armed::file::ArmedFile;
 use super::hosts::file::HostFile;
+use super::kept::Kept;
 use super::pbv::file::PbvFile;
 use super::programs::file::{CoreFile, MulticastFile, ProgramFile};
 use super::snapshot::Golden;
@@ -64,6 +65,11 @@ pub struct ScenarioFile {
     #[serde(default = "one")]
     #[schemars(range(min = 0, max = 9_223_372_036_854_775_807_i64))]
     pub seed: u64,
+    /// What the result document holds of vectors of results: all their elements ("all"), those of each that come first ("first 8"),
+    /// or none ("hash"). Beside what is not whole stands a hash of each job's results. "auto" is all of a vector of at most 65,536
+    /// elements, and the first 16 of a longer one.
+    #[serde(default)]
+    pub results: Kept,
     /// The clock of the whole system.
     #[serde(default)]
     pub clock: ClockFile,

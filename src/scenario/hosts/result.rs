@@ -142,7 +142,7 @@ pub fn data(loaded: &Loaded, system: &System) -> Vec<ResultData> {
             HostMode::Ideal => Vec::new(),
             HostMode::Fabric => ranks(system, host, index).map(unpack).collect(),
         };
-        ResultData { name: host.name.clone(), dtype: host.dtype, rows: rows.into() }
+        ResultData { place: format!("hosts.{index}"), name: host.name.clone(), dtype: host.dtype, rows: rows.into() }
     };
     loaded.scenario.hosts.iter().enumerate().map(one).collect()
 }

@@ -445,7 +445,7 @@ impl At<'_, '_> {
                 result.more_rounds += 1;
                 continue;
             }
-            let text = |words: &[u64]| hex(of.dtype, &elements(of, words));
+            let text = |words: &[u64]| hex(of.dtype, self.loaded.scenario.results.head(&elements(of, words)));
             result.rounds.push(RoundResult {
                 run,
                 end_cycle: end,
@@ -580,7 +580,8 @@ impl Family for Run<'_> {
         for (index, of) in self.pbv.collectives.iter().enumerate() {
             let (collective, rows, finding) = run.collective(index, oracle);
             pbv.outcomes.add(&collective.outcomes);
-            report.data.push(ResultData { name: of.name.clone(), dtype: of.dtype, rows: rows.into() });
+            let place = format!("pbv.collectives.{index}");
+            report.data.push(ResultData { place, name: of.name.clone(), dtype: of.dtype, rows: rows.into() });
             pbv.collectives.push(collective);
             report.findings.extend(finding);
         }

@@ -21,8 +21,9 @@ impl At<'_, '_> {
         let mut report = Report::default();
         for index in (0..scenario.collectives.len()).filter(|&index| !scenario.collectives[index].called) {
             let (result, rows) = self.collective(index, oracle);
+            let place = format!("collectives.{}", document.collectives.len());
+            report.data.push(ResultData { place, ..rows });
             document.collectives.push(result);
-            report.data.push(rows);
         }
         report.findings = if oracle { self.findings(document) } else { Vec::new() };
         report.last.extend(self.unflipped());
@@ -280,13 +281,13 @@ impl At<'_, '_> {
         }
         result.flags = flags.names().map(String::from).collect();
         if let Some(first) = rows.iter().next() {
-            result.results = hex(dtype, first);
+            result.results = hex(dtype, self.loaded.scenario.results.head(first));
         }
         if check {
             let (all, oracle_flags) = self.golden(index);
             // Of a scan every rank has a result of its own; participants are in the order of ranks.
             let expected = |at: usize| if all.len() == 1 { &all[0] } else { &all[at] };
-            result.oracle = hex(dtype, expected(0));
+            result.oracle = hex(dtype, self.loaded.scenario.results.head(expected(0)));
             result.oracle_flags = oracle_flags.names().map(String::from).collect();
             let exact = |(at, row): (usize, &[u64])| {
                 row.iter().zip(expected(at)).filter(|(got, expected)| got == expected).count()
@@ -301,7 +302,7 @@ impl At<'_, '_> {
                 Some(self.difference(index, receivers[rank] as usize, at, row[at], expected[at]))
             });
         }
-        (result, ResultData { name: collective.name.clone(), dtype, rows })
+        (result, ResultData { place: String::new(), name: collective.name.clone(), dtype, rows })
     }
 
     /// What a participant has of a collective: a job for every segment.

@@ -5,6 +5,7 @@
 //! | `topology` | `[topology]` and `[routing]` |
 //! | `switch` | `[switch]` |
 //! | `collective` | `[[collective]]` |
+//! | `results` | `results` |
 //! | `traffic` | `[[traffic]]` and `[measure]` |
 //! | `workload` | `[workload]` |
 
@@ -24,6 +25,7 @@ use super::{link, names, segments, units};
 use watershed_fabric::topology::Graph;
 
 mod collective;
+mod results;
 mod switch;
 mod topology;
 mod traffic;
@@ -130,11 +132,12 @@ impl Resolver<'_> {
         super::snapshot::check(&file.golden, self.source, &mut self.problems);
 
         let derived = self.derived(file.family, &topology, &link, &memory, &switch);
-        Some(Scenario {
+        let scenario = Scenario {
             name: file.name.clone().unwrap_or_else(|| stem.to_owned()),
             about: file.about.clone(),
             family: file.family,
             seed: file.seed,
+            results: file.results,
             clock,
             topology,
             routing,
@@ -155,7 +158,9 @@ impl Resolver<'_> {
             pbv,
             derived,
             roundings: std::mem::take(&mut self.roundings),
-        })
+        };
+        self.problems.extend(results::check(file.results, &scenario));
+        Some(scenario)
     }
 
     /// What a waveform shows if nothing is asked for.

@@ -1,5 +1,6 @@
 //! The outcome of every job under the same names, from what the families say of theirs.
 
+use super::hashed::hashed;
 use crate::Loaded;
 use crate::armed::config::Reduction;
 use crate::armed::file::{DETERMINISTIC, MEAN};
@@ -11,24 +12,30 @@ use crate::hosts::result::HostResult;
 use crate::job_result::{JobResult, Spread};
 use crate::names::Named;
 use crate::pbv;
-use crate::result::{CollectiveResult, Document};
+use crate::result::{CollectiveResult, Document, ResultData};
 use watershed_arith::Op;
 
-/// The jobs of a run, in the order of the scenario.
-pub fn all(loaded: &Loaded, document: &Document) -> Vec<JobResult> {
+/// The jobs of a run, in the order of the scenario. `data` are its results, as [`RunResult::data`](super::RunResult::data) has
+/// them; without them jobs have no hash of theirs.
+pub fn all(loaded: &Loaded, document: &Document, data: &[ResultData]) -> Vec<JobResult> {
     let scenario = &loaded.scenario;
-    let mut list: Vec<(String, JobResult)> = Vec::new();
+    let results = |first: &str, count: usize| {
+        let at = data.iter().position(|of| of.place == first)?;
+        hashed(scenario.results, &data[at..data.len().min(at + count)])
+    };
+    // Each with the table that it is in, and how many results it has.
+    let mut list: Vec<(String, JobResult, usize)> = Vec::new();
     // Programs call some collectives themselves, as often as they like.
     let collectives = scenario.collectives.iter().enumerate().filter(|(_, of)| !of.called);
     for ((at, of), (number, result)) in collectives.zip(document.collectives.iter().enumerate()) {
-        list.push((format!("collective[{at}]"), collective(of, result, number)));
+        list.push((format!("collective[{at}]"), collective(of, result, number), 1));
     }
     for (at, (of, result)) in scenario.hosts.iter().zip(&document.hosts).enumerate() {
-        list.push((format!("host[{at}]"), host(of, result, at)));
+        list.push((format!("host[{at}]"), host(of, result, at), 1));
     }
     if let (Some(armed), Some(told)) = (&scenario.armed, &document.armed) {
         for (at, (of, result)) in armed.reductions.iter().zip(&told.reductions).enumerate() {
-            list.push((format!("armed.reduction[{at}]"), reduction(of, result, at)));
+            list.push((format!("armed.reduction[{at}]"), reduction(of, result, at), 1));
         }
     }
     if let (Some(pbv), Some(told)) = (&scenario.pbv, &document.pbv) {
@@ -36,19 +43,20 @@ pub fn all(loaded: &Loaded, document: &Document) -> Vec<JobResult> {
         while let Some(of) = pbv.collectives.get(first) {
             let count = of.share.map_or(1, |share| share.count as usize).min(pbv.collectives.len() - first);
             let range = first..first + count;
-            if let Some(results) = told.collectives.get(range.clone()) {
-                list.push((format!("pbv.collective[{at}]"), packets(&pbv.collectives[range], results, first)));
+            if let Some(told) = told.collectives.get(range.clone()) {
+                list.push((format!("pbv.collective[{at}]"), packets(&pbv.collectives[range], told, first), count));
             }
             (at, first) = (at + 1, first + count);
         }
     }
     // Jobs of several engines stand as they are written; tables of engines, one engine after the other.
-    list.sort_by_key(|(table, _)| loaded.source.job(table));
-    let mut jobs: Vec<JobResult> = list.into_iter().map(|(_, job)| job).collect();
-    for job in &mut jobs {
-        settle(job, loaded);
-    }
-    jobs
+    list.sort_by_key(|(table, ..)| loaded.source.job(table));
+    let settled = |(_, mut job, count): (String, JobResult, usize)| {
+        settle(&mut job, loaded);
+        job.results = results(&job.details, count);
+        job
+    };
+    list.into_iter().map(settled).collect()
 }
 
 /// Fills in what follows from the rest.
@@ -98,6 +106,7 @@ fn collective(of: &Collective, result: &CollectiveResult, at: usize) -> JobResul
         elements_per_cycle: None,
         round_latency_cycles: from_last(start, end, &of.delays),
         bit_exact: result.bit_exact,
+        results: None,
         details: format!("collectives.{at}"),
     }
 }
@@ -122,6 +131,7 @@ fn host(of: &Host, result: &HostResult, at: usize) -> JobResult {
         elements_per_cycle: None,
         round_latency_cycles: from_last(start, end, &of.delays),
         bit_exact: result.bit_exact,
+        results: None,
         details: format!("hosts.{at}"),
     }
 }
@@ -155,6 +165,7 @@ fn reduction(of: &Reduction, result: &ReductionResult, at: usize) -> JobResult {
             result.latency_max_cycles,
         ),
         bit_exact: result.bit_exact,
+        results: None,
         details: format!("armed.reductions.{at}"),
     }
 }
@@ -191,6 +202,7 @@ fn packets(of: &[pbv::config::Collective], results: &[pbv::result::CollectiveRes
         elements_per_cycle: None,
         round_latency_cycles: Spread::over(results.iter().filter_map(spread)),
         bit_exact: exact.map(|all| all.into_iter().all(|exact| exact)),
+        results: None,
         details: format!("pbv.collectives.{at}"),
     }
 }

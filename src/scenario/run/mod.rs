@@ -19,6 +19,7 @@ use crate::checkpoint::Checkpoint;
 use runner::Runner;
 
 pub(super) mod family;
+mod hashed;
 pub mod jobs;
 pub(super) mod links;
 pub(super) mod options;

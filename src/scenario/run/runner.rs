@@ -352,7 +352,7 @@ impl<'a> Runner<'a> {
         let wanted = &self.loaded.scenario.checks;
         let (oracle, monitors) = (wanted.oracle && !options.no_checks, wanted.monitors && !options.no_checks);
         let mut report = self.families.report(&*self.system, &mut self.document, oracle);
-        self.document.jobs = super::jobs::all(self.loaded, &self.document);
+        self.document.jobs = super::jobs::all(self.loaded, &self.document, &report.data);
         if let Some(background) = &mut self.background {
             background.report(&mut self.document, &mut *self.system);
         }
