@@ -9,6 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use watershed_fabric::Exchange;
 use watershed_scenario::run::RunError;
 
+/// The number of a rank that panics once all have begun.
+#[cfg(debug_assertions)]
+const PANICS: &str = "WATERSHED_PANICS";
+
 /// The ranks of this run, while MPI is there.
 #[cfg_attr(not(feature = "mpi"), allow(dead_code, reason = "only MPI makes one"))]
 pub(super) struct Crew {
@@ -97,6 +101,9 @@ impl Crew {
         let failed = own.as_ref().map_or_else(ToString::to_string, |_| String::new());
         let all = self.exchange.share(failed.into_bytes());
         let own = own?;
+        // A test lets a rank panic while the others go on; what users build does not know the name.
+        #[cfg(debug_assertions)]
+        assert!(env::var(PANICS).ok() != Some(self.exchange.rank().to_string()), "{PANICS} names this rank");
         match all.iter().zip(0..).find(|(error, _)| !error.is_empty()) {
             None => Ok(own),
             Some((error, rank)) => Err(RunError::of_rank(rank, &String::from_utf8_lossy(error))),

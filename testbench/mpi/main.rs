@@ -164,6 +164,29 @@ fn a_rank_that_dies_ends_the_run_and_is_named() {
 }
 
 #[test]
+fn a_rank_that_panics_ends_the_run_and_is_named() {
+    if !is_there() {
+        return;
+    }
+    for (rank, ranks) in [(1, 2), (0, 2), (2, 4)] {
+        let folder = Scratch::new("mpi").unwrap();
+        let old = folder.path().join("allreduce-die.json");
+        std::fs::write(&old, "old").unwrap();
+        let (number, panics) = (ranks.to_string(), format!("WATERSHED_PANICS={rank}"));
+        let mut command = mpirun();
+        command.args(["-n", &number, "-x", &panics, WATERSHED, "run", "allreduce-die", "--out"]).arg(folder.path());
+        let begun = Instant::now();
+        let output = command.output().unwrap();
+        assert!(begun.elapsed() < Duration::from_secs(60), "the others end soon");
+        assert_eq!(output.status.code(), Some(101), "{}", text(&output.stderr));
+        let said = text(&output.stderr);
+        assert!(said.contains(&format!("error: rank {rank} of {ranks} (process ")), "{said}");
+        assert!(said.contains("WATERSHED_PANICS names this rank"), "why it failed: {said}");
+        assert_eq!(std::fs::read_to_string(&old).unwrap(), "old", "what was there stays");
+    }
+}
+
+#[test]
 fn who_stops_one_rank_stops_all_with_the_results_so_far() {
     if !is_there() {
         return;
