@@ -272,6 +272,9 @@ impl Case {
         let traced = run(WATERSHED, folder.path(), &words(&self.command), fault).unwrap();
         let killed = matches!(fault, Fault::Dies(_));
         self.hold(folder.path(), killed, &what);
+        // What may not be on the disk is no new file; that a folder may not be there costs nothing.
+        let unflushed = traced.unflushed.filter(|path| !path.is_dir());
+        assert!(unflushed.is_none() || is_told(&traced.said), "{what}: {unflushed:?} may not be on the disk");
         match traced.status {
             None => assert!(killed, "{what}"),
             // Words for others only, in locks and heartbeats, may be lost without a word.
@@ -383,6 +386,8 @@ fn some(operations: u64) -> Vec<Fault> {
         Fault::Fails(1),
         Fault::Fails(at(3)),
         Fault::Fails(operations),
+        // Files end with a flush, a change of name, and a flush of the folder.
+        Fault::Fails(operations.saturating_sub(2).max(1)),
         Fault::Half(at(2)),
         Fault::Full(at(4)),
         Fault::Dies(at(5)),

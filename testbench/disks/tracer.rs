@@ -39,6 +39,8 @@ pub struct Traced {
     pub said: String,
     /// Operations that it asked for.
     pub operations: u64,
+    /// The file whose flush failed.
+    pub unflushed: Option<PathBuf>,
 }
 
 /// What a system call is to the disk.
@@ -55,6 +57,7 @@ struct Tracer<'a> {
     operations: u64,
     /// The next write fails, whatever its number.
     cut: bool,
+    unflushed: Option<PathBuf>,
     /// Tasks within a system call, with what it answers instead of being done.
     within: BTreeMap<i32, Option<i64>>,
 }
@@ -133,8 +136,11 @@ impl Tracer<'_> {
         }
         registers.orig_rax = u64::MAX;
         ptrace::setregs(task, registers)?;
-        let error = if matches!(operation, Operation::Flushes) { libc::EIO } else { libc::ENOSPC };
-        Ok(Some(-i64::from(error)))
+        if matches!(operation, Operation::Grows) {
+            return Ok(Some(-i64::from(libc::ENOSPC)));
+        }
+        self.unflushed = fs::read_link(format!("/proc/{task}/fd/{}", registers.rdi)).ok();
+        Ok(Some(-i64::from(libc::EIO)))
     }
 
     fn stop(&mut self, task: Pid) -> nix::Result<()> {
@@ -178,7 +184,8 @@ pub fn run(program: &str, folder: &Path, words: &[&str], fault: Fault) -> Option
         return None;
     }
     kill(process, Signal::SIGCONT).unwrap();
-    let mut tracer = Tracer { folder: &folder, fault, operations: 0, cut: false, within: BTreeMap::new() };
+    let mut tracer =
+        Tracer { folder: &folder, fault, operations: 0, cut: false, unflushed: None, within: BTreeMap::new() };
     let status = loop {
         // Only what this thread traces: other tests have processes of their own.
         let waited = waitpid(None, Some(WaitPidFlag::__WALL | WaitPidFlag::__WNOTHREAD)).unwrap();
@@ -197,5 +204,5 @@ pub fn run(program: &str, folder: &Path, words: &[&str], fault: Fault) -> Option
         let _ = ptrace::syscall(task, signal);
     };
     let said = fs::read_to_string(said.path()).unwrap();
-    Some(Traced { status, said, operations: tracer.operations })
+    Some(Traced { status, said, operations: tracer.operations, unflushed: tracer.unflushed })
 }
