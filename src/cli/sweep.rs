@@ -33,6 +33,7 @@ points are done joins the parts in DIR. The tasks of a Slurm array share DIR by 
 Examples:
   watershed sweep testbench/sweeps/stages.toml --out out/stages -j 2
   watershed sweep testbench/sweeps/stages.toml --out out/stages --resume
+  watershed sweep testbench/sweeps/stages.toml --out out/stages --resume --objective energy_nj
   watershed sweep testbench/sweeps/stages.toml --out part1 --shard 1/2
   watershed sweep merge --out all part1 part2
   watershed sweep testbench/sweeps/stages.toml --out all --shared
@@ -70,6 +71,10 @@ pub(super) struct Arguments {
     /// With --shared: a process that was not heard of for so long is gone, and others take its points over
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     stale: u64,
+    /// Look for the best of this column as well, as of an [[objective]] of the file: less is better, for example area_um2, energy_nj,
+    /// power_mw; can be given several times
+    #[arg(long, value_name = "COLUMN")]
+    objective: Vec<String>,
     /// End with status 1 if any point failed or was refused
     #[arg(long)]
     strict: bool,
@@ -239,7 +244,7 @@ fn execute(arguments: &Arguments) -> Result<bool, SweepError> {
     let (Some(file), Some(folder)) = (&arguments.file, &arguments.out) else {
         return Err(SweepError::Usage("a sweep needs FILE.toml and --out DIR".into()));
     };
-    let read = Sweep::load(file)?;
+    let read = Sweep::load_with(file, &arguments.objective)?;
     let scenarios = read.scenarios.iter().map(|entry| entry.file.clone());
     let inputs: Vec<PathBuf> = std::iter::once(file.clone()).chain(scenarios).collect();
     let outputs: Vec<_> = Store::files(folder).into_iter().map(|path| ("--out", path)).collect();

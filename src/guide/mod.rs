@@ -47,6 +47,7 @@ pages! {
     scenarios "scenarios.md"
     waves "waves.md"
     latency "latency.md"
+    cost "cost.md"
     long_runs "long-runs.md"
     sweeps "sweeps.md"
     compare "compare.md"

@@ -38,6 +38,9 @@ pub struct Scenario {
     pub results: super::kept::Kept,
     /// The clock.
     pub clock: Clock,
+    /// The technology table, if the scenario names one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub technology: Option<String>,
     /// The shape.
     pub topology: Topology,
     /// How point-to-point packets of a plain fabric find their way.

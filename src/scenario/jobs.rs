@@ -72,6 +72,7 @@ pub fn apply(source: &mut Source, arguments: &[String]) -> Vec<Problem> {
     let (of_engines, own): (Vec<usize>, Vec<usize>) =
         all.partition(|&origin| jobs && table_of_engine(&arguments[origin - first]).is_some());
     let mut problems: Vec<Problem> = own.into_iter().filter_map(|origin| source.put(origin).err()).collect();
+    source.spread("clock", "frequency_mhz");
     if source.has("job") {
         // What is wrong with jobs as they are written; everything else is checked when they are translated.
         problems.extend(schema::check(source.root()).into_iter().filter(|problem| {

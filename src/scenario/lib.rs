@@ -41,7 +41,8 @@
 //! | [`expr`] | expressions over values: filters, metrics, triggers |
 //! | [`estimate`] | the size of a waveform before the run |
 //! | [`snapshot`] | the contents of golden files and the tolerances of comparison |
-//! | [`cost`] | storage, units and gate equivalents of a scenario's hardware |
+//! | [`cost`] | gates, area, periods and energy of a scenario's hardware |
+//! | `clocked` | the fastest clock, which follows from the cost |
 //! | [`units`] | exact ns, hertz and bits per second |
 //! | [`limits`] | the greatest sizes of a scenario |
 //! | [`data`], [`number`], [`random`] | operands of participants |
@@ -67,6 +68,7 @@ pub(crate) mod background;
 pub mod build;
 mod built;
 pub mod checkpoint;
+mod clocked;
 pub mod config;
 pub mod cost;
 mod counts;
@@ -310,6 +312,7 @@ fn load(
     }
     problems.extend(jobs::apply(&mut source, overrides));
     source.set_absolute("workload", "trace");
+    source.set_absolute("", "technology");
     if source.has("extends") && problems.is_empty() {
         problems.push(Problem::at_key("extends", "`extends` stands in a file: it cannot be set"));
     }
@@ -342,7 +345,10 @@ fn load(
         }
     }
     let topology = graph.as_ref().map(|(graph, _)| Arc::clone(graph));
-    let mut scenario = match resolve::resolve(&file, &source, base, stem, (topology, traced.as_deref())) {
+    let resolved = clocked::resolved(&file, base, &|hertz| {
+        resolve::resolve(&file, &source, base, stem, (topology.clone(), traced.as_deref()), hertz)
+    });
+    let mut scenario = match resolved {
         Ok(scenario) => scenario,
         Err(problems) => return Err(Problems::new(source, problems)),
     };

@@ -83,6 +83,14 @@ pub struct Source {
 /// Origin of the first file that a scenario extends; those of overrides are far below.
 pub(super) const PARENT: usize = usize::MAX / 2;
 
+/// The value of a key of a table.
+fn entry<'a>(node: &'a mut Node, key: &str) -> Option<&'a mut Node> {
+    match &mut node.value {
+        Value::Table(entries) => entries.get_mut(key),
+        _ => None,
+    }
+}
+
 impl Source {
     /// Parses a scenario.
     ///
@@ -183,14 +191,25 @@ impl Source {
     /// Makes a path in this table absolute if an override set it: such a path is relative to the working folder, one of a file to the file.
     pub(super) fn set_absolute(&mut self, table: &str, key: &str) {
         for root in std::iter::once(&mut self.root).chain(&mut self.with_jobs) {
-            let Value::Table(entries) = &mut root.value else { continue };
-            let Some(Value::Table(entries)) = entries.get_mut(table).map(|node| &mut node.value) else { continue };
-            let Some(Node { value: Value::String(text), span, .. }) = entries.get_mut(key) else { continue };
+            let node = if table.is_empty() { Some(root) } else { entry(root, table) };
+            let Some(Node { value: Value::String(text), span, .. }) = node.and_then(|node| entry(node, key)) else {
+                continue;
+            };
             if (1..PARENT).contains(&span.origin)
+                && text.as_str() != super::cost::technology::NANGATE45
                 && let Ok(path) = std::path::absolute(Path::new(text.as_str()))
             {
                 *text = path.to_string_lossy().into_owned();
             }
+        }
+    }
+
+    /// Makes a table of a word that stands where one is expected: the word is the value of this key of it.
+    pub(super) fn spread(&mut self, table: &str, key: &str) {
+        for root in std::iter::once(&mut self.root).chain(&mut self.with_jobs) {
+            let Some(node) = entry(root, table).filter(|node| matches!(node.value, Value::String(_))) else { continue };
+            let word = node.clone();
+            node.value = Value::Table(BTreeMap::from([(key.to_owned(), word)]));
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod bad_scenarios_are_explained;
 mod command_line_serves_people_and_scripts;
+mod costs_come_from_synthesis;
 mod curves_are_drawn;
 mod data_comes_from_every_source;
 mod document_keeps_its_shape;

@@ -253,6 +253,7 @@ pages! {
     scenarios "scenarios.md" 14 2
     waves "waves.md" 15 3
     latency "latency.md" 6 4
+    cost "cost.md" 4 2
     long_runs "long-runs.md" 2 0
     sweeps "sweeps.md" 10 2
     compare "compare.md" 3 1

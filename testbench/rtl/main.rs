@@ -21,7 +21,6 @@ mod faults;
 mod fit;
 mod links;
 mod lint;
-mod model;
 mod pbv_ce;
 #[allow(dead_code, reason = "waveforms are played for other tests too")]
 #[path = "../probe/player.rs"]

@@ -236,16 +236,18 @@ pub fn recorded(name: &str) -> BTreeMap<String, Taken> {
     lines.map(read).collect()
 }
 
-/// `make synth`: the points of the grid that are not recorded. Each is written as soon as it is there.
+/// `make synth`: the points of the grid that are not recorded. Each is written as soon as it is there. `WATERSHED_SYNTH_ONLY`: those
+/// whose module and parameters hold this text.
 #[test]
 #[ignore = "takes many minutes: make synth"]
 fn record_the_grid() {
     let Some(how) = std::env::var_os("WATERSHED_SYNTH") else { return };
+    let only = std::env::var("WATERSHED_SYNTH_ONLY").unwrap_or_default();
     fs::create_dir_all(root().join("golden/synth")).unwrap();
     for (name, points) in [("units", units()), ("blocks", blocks())] {
         let mut known = if how == "again" || !file(name).exists() { BTreeMap::new() } else { recorded(name) };
         for point in &points {
-            if known.contains_key(&point.key()) {
+            if known.contains_key(&point.key()) || !point.key().contains(&only) {
                 continue;
             }
             let taken = synthesise(yosys().expect("make synth installs Yosys"), point);

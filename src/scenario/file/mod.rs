@@ -40,7 +40,7 @@ pub use topology::{AlgorithmFile, LengthsFile, RoutingFile, TopologyFile, Topolo
 pub use traffic::{
     Confidence, FlowFile, HotspotFile, InjectionKind, MeasureFile, PacketFlits, Pattern, TrafficFile, WeightFile,
 };
-pub use words::{AutoOr, DelayFile, ParticipantsFile, auto_or, names, operations, types};
+pub use words::{AutoOr, DelayFile, Frequency, ParticipantsFile, auto_or, names, operations, types};
 
 /// A watershed scenario: what is built, what runs on it and what is looked at.
 #[derive(Debug, Clone, PartialEq, Serialize, DeriveDeserialize, JsonSchema)]
@@ -73,6 +73,11 @@ pub struct ScenarioFile {
     /// The clock of the whole system.
     #[serde(default)]
     pub clock: ClockFile,
+    /// What gates, flip-flops, memories and events take: `nangate45`, or the path of a technology table, relative to this file. It
+    /// changes `watershed cost`, the columns of cost and energy, and a clock that is `"fastest"`. Default: `nangate45`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub technology: Option<String>,
     /// Which switches there are and how they are joined.
     pub topology: TopologyFile,
     /// fabric: how point-to-point packets find their way.
@@ -166,14 +171,14 @@ pub enum Family {
 #[serde(default, deny_unknown_fields)]
 #[schemars(inline)]
 pub struct ClockFile {
-    /// Frequency in MHz, a whole number of hertz. Turns ns into cycles and Gb/s into bits a cycle.
-    #[schemars(range(min = 0.000_001, max = 1_000_000.0))]
-    pub frequency_mhz: f64,
+    /// Frequency in MHz, a whole number of hertz. Turns ns into cycles and Gb/s into bits a cycle. `"fastest"`: what the slowest
+    /// block reaches, as `watershed cost` has it (`clock = "fastest"` for short).
+    pub frequency_mhz: Frequency,
 }
 
 impl Default for ClockFile {
     fn default() -> Self {
-        Self { frequency_mhz: 1000.0 }
+        Self { frequency_mhz: Frequency::Mhz(1000.0) }
     }
 }
 

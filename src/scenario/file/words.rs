@@ -31,6 +31,15 @@ impl AutoOr {
     }
 }
 
+/// A frequency.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Frequency {
+    /// MHz.
+    Mhz(f64),
+    /// What the slowest block of the hardware reaches.
+    Fastest,
+}
+
 /// Who takes part.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum ParticipantsFile {
@@ -111,6 +120,12 @@ inline_schema!(Bandwidth, "Bandwidth", {
         { "type": "string", "const": "unlimited" },
     ]
 });
+inline_schema!(Frequency, "Frequency", {
+    "anyOf": [
+        { "type": "number", "minimum": 0.000_001, "maximum": 1_000_000.0 },
+        { "type": "string", "const": "fastest" },
+    ]
+});
 inline_schema!(ParticipantsFile, "Participants", {
     "anyOf": [
         { "type": "string", "const": "all" },
@@ -179,6 +194,15 @@ impl Serialize for Bandwidth {
         match self {
             Self::Unlimited => serializer.serialize_str("unlimited"),
             Self::Gbps(number) => serializer.serialize_f64(*number),
+        }
+    }
+}
+
+impl Serialize for Frequency {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Fastest => serializer.serialize_str("fastest"),
+            Self::Mhz(number) => serializer.serialize_f64(*number),
         }
     }
 }
@@ -278,6 +302,17 @@ impl<'de> Deserialize<'de> for Bandwidth {
             integer: |number| Some(Self::Gbps(number as f64)),
             float: |number| Some(Self::Gbps(number)),
             ..Mixed::new("a number or \"unlimited\"")
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for Frequency {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Mixed {
+            word: |word| (word == "fastest").then_some(Self::Fastest),
+            integer: |number| Some(Self::Mhz(number as f64)),
+            float: |number| Some(Self::Mhz(number)),
+            ..Mixed::new("a number or \"fastest\"")
         })
     }
 }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use serde_json::{Value as Json, json};
 
 use super::config::{Ceng, Clock, Latency, Link, Memory, Rounding, Scenario, Switch, Topology, Wave};
-use super::file::{AutoOr, Bandwidth, CollectiveFile, Family, ScenarioFile, TopologyKind};
+use super::file::{AutoOr, Bandwidth, CollectiveFile, Family, Frequency, ScenarioFile, TopologyKind};
 use super::problem::Problem;
 use super::programs::config::{self as programs, Programs};
 use super::source::{Source, alternatives};
@@ -41,15 +41,17 @@ fn has_pbv(file: &ScenarioFile) -> bool {
     file.family == Family::Pbv || file.family == Family::Mixed && file.pbv.is_some()
 }
 
-/// Checks what the schema cannot and fills in what follows. Returns the configuration only if nothing is wrong.
+/// Checks what the schema cannot and fills in what follows; a clock that is to be the fastest is `fastest`, in hertz. Returns the configuration only if nothing is wrong.
 pub(crate) fn resolve(
     file: &ScenarioFile,
     source: &Source,
     base: &Path,
     stem: &str,
     (graph, traced): (Option<Arc<Graph>>, Option<&Traced>),
+    fastest: u64,
 ) -> Result<Scenario, Vec<Problem>> {
-    let mut resolver = Resolver { source, base, graph, hertz: 1, problems: Vec::new(), roundings: Vec::new() };
+    let (problems, roundings) = (Vec::new(), Vec::new());
+    let mut resolver = Resolver { source, base, graph, fastest, hertz: 1, problems, roundings };
     let scenario = resolver.scenario(file, stem, traced);
     match scenario {
         Some(scenario) if resolver.problems.is_empty() => Ok(scenario),
@@ -62,6 +64,8 @@ struct Resolver<'a> {
     base: &'a Path,
     /// The topology of a file.
     graph: Option<Arc<Graph>>,
+    /// A clock that is to be the fastest.
+    fastest: u64,
     hertz: u64,
     problems: Vec<Problem>,
     roundings: Vec<Rounding>,
@@ -139,6 +143,7 @@ impl Resolver<'_> {
             seed: file.seed,
             results: file.results,
             clock,
+            technology: file.technology.clone(),
             topology,
             routing,
             switch,
@@ -240,7 +245,10 @@ impl Resolver<'_> {
     }
 
     fn clock(&mut self, file: &ScenarioFile) -> Clock {
-        let frequency_mhz = file.clock.frequency_mhz;
+        let frequency_mhz = match file.clock.frequency_mhz {
+            Frequency::Mhz(frequency) => frequency,
+            Frequency::Fastest => self.fastest as f64 / 1e6,
+        };
         if let Some(hertz @ 1..) = units::hertz(frequency_mhz) {
             self.hertz = hertz;
         } else {

@@ -158,6 +158,21 @@ impl Sweep {
         Self::parse(&name, &text, path.parent().unwrap_or(Path::new("")))
     }
 
+    /// As [`Sweep::load`], with more objectives, of which less is better.
+    ///
+    /// # Errors
+    /// As [`Sweep::load`], or an objective is no column.
+    pub fn load_with(path: &Path, objectives: &[String]) -> Result<Self, Problems> {
+        let sweep = Self::load(path)?;
+        let is_new = |name: &&String| !sweep.objectives.iter().any(|(known, _)| known == *name);
+        let more = objectives.iter().filter(is_new).map(|name| format!("\n[[objective]]\nname = {name:?}\n"));
+        let more = more.collect::<String>();
+        if more.is_empty() {
+            return Ok(sweep);
+        }
+        Self::parse(&path.display().to_string(), &(sweep.text + &more), path.parent().unwrap_or(Path::new("")))
+    }
+
     /// Reads a sweep from a string; scenario files are relative to `base`.
     ///
     /// # Errors

@@ -17,7 +17,7 @@ pub const FIXED: [&str; 7] = ["point", "key", "scenario", "repetition", "seed", 
 
 /// Columns that every sweep has, with their units; a run fills in those that it has a number for. Cycles are those of the
 /// network's clock, whose frequency stands in `network_clock_mhz`.
-const MEASURED: [(&str, &str); 22] = [
+const MEASURED: [(&str, &str); 26] = [
     ("network_clock_mhz", "MHz"),
     ("cycles", "cycles of the network clock"),
     ("time_ns", "ns"),
@@ -40,6 +40,10 @@ const MEASURED: [(&str, &str); 22] = [
     ("storage_bits", "bits"),
     ("adders", "adders"),
     ("gates", "NAND2"),
+    ("area_um2", "um2"),
+    ("period_ps", "ps"),
+    ("energy_nj", "nJ"),
+    ("power_mw", "mW"),
 ];
 
 /// Names of the columns that every sweep has.
@@ -58,8 +62,12 @@ const EARLIER: [(&str, &str); 2] =
     [("packet_latency", "packet_latency_cycles"), ("packet_latency_p99", "packet_latency_p99_cycles")];
 
 /// Ends of names that say a unit.
-const UNITS: [(&str, &str); 14] = [
+const UNITS: [(&str, &str); 18] = [
     ("_ns", "ns"),
+    ("_ps", "ps"),
+    ("_um2", "um2"),
+    ("_nj", "nJ"),
+    ("_mw", "mW"),
     ("_us", "us"),
     ("_ms", "ms"),
     ("_mhz", "MHz"),
@@ -117,6 +125,22 @@ pub fn titled(sweep: &Sweep, name: &str) -> String {
         format!("{name} ({unit})")
     }
 }
+/// What a point's hardware costs and its run takes: sums, the shortest period and its block, the energy by event.
+fn cost_of(document: &Document, loaded: &Loaded) -> Option<Json> {
+    let technology = cost::technology(loaded).ok()?;
+    let cost = cost::cost_by(loaded, &technology).ok()?;
+    let energy = cost::energy::energy(loaded, document, &cost, &technology);
+    let mut json = serde_json::to_value(cost.total).ok()?;
+    json["period_ps"] = json!(cost.period_ps);
+    json["slowest"] = json!(cost.slowest);
+    json["energy_nj"] = json!(energy.energy_nj);
+    json["power_mw"] = json!(energy.power_mw);
+    for event in energy.events {
+        json["energy"][event.event.replace(", ", "_").replace(' ', "_")] = json!(event.energy_nj);
+    }
+    Some(json)
+}
+
 /// What is kept of a point: the result document without what is large, and its cost.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -141,8 +165,7 @@ impl Facts {
             reduction.shift_remove("distinct");
         }
         json["seed"] = json!(loaded.scenario.seed);
-        let counted = cost::cost(loaded).map(|cost| cost.total);
-        json["cost"] = counted.map_or(Json::Null, |total| serde_json::to_value(total).unwrap_or(Json::Null));
+        json["cost"] = cost_of(document, loaded).unwrap_or(Json::Null);
         let mut facts = Self(json);
         let columns: Vec<(&str, Option<f64>)> =
             BUILT_IN.iter().map(|name| (*name, facts.compute(name, loaded))).collect();
@@ -223,7 +246,9 @@ impl Facts {
             "busiest_link" => most(self.numbers("links.levels", "utilisation_max")),
             "head_wait_cycles" => waits("links.waits.links"),
             "engine_head_wait_cycles" => waits("links.waits.engines"),
-            "storage_bits" | "adders" | "gates" => number(&format!("cost.{name}")),
+            "storage_bits" | "adders" | "gates" | "area_um2" | "period_ps" | "energy_nj" | "power_mw" => {
+                number(&format!("cost.{name}"))
+            }
             _ => None,
         }
     }

@@ -1,23 +1,26 @@
 //! What blocks take: formulas whose coefficients are fitted to what was synthesised.
 //!
-//! `make synth` records the grid of `golden/synth`; a test fits each formula to it by least squares of relative errors, writes
-//! `golden/synth/fit.csv` and holds what is there against a new fit and against points that are left out. A block's figure is what is known of the blocks
-//! inside of it, and a sum of terms times coefficients. The terms:
+//! `make synth` records the grid of `golden/synth`. A test fits each formula to it by least squares of relative errors and writes the
+//! coefficients into the [technology table](super::technology). It holds what is there against a new fit, and against points that are
+//! left out. A block's figure is what is known of the blocks inside of it, and a sum of terms times coefficients. The terms:
 //!
 //! | block | NAND2 equivalents | flip-flops | period |
 //! |---|---|---|---|
-//! | two-input unit | 1, significand p, p log2 p (a product: p^2), bits a stage | bits of the result, of each register between two segments, stages | the slowest stage: 1, log2 p and bits of the exponent (a product: 1, log2 of all bits), for each group of segments (integers: segments that work) |
-//! | tree | units, units a stage, nodes that pass | the same | the unit's, and 1 |
+//! | two-input unit | 1, significand p, p log2 p (a product: p^2), bits a stage | bits of the result, of each register between two segments, stages | the slowest stage: 1, log2 of all bits, and bits of the exponent, for each group of segments (integers: segments that work) |
+//! | tree | units, units a stage, nodes that pass | the same | the unit's, and 1, one over the stages |
 //! | CENG | ports, slots, results | the same | the tree's, or: 1, log2 of ports |
-//! | switch | ports^2 x channels, ids x ports^2 | ports x channels | the engine's, or: 1, log2 of ports x channels |
+//! | switch | channels, ports^2 x channels, ids x ports^2 | channels, ports x channels | the engine's, or: 1, ports x channels, log2 of ids |
 //! | queue | bits, flits x bits, bits over flits | 1, flits x bits | 1, log2 of flits |
 //! | tracking store, packet engine, frame queue | 1, contexts (or frames) | the same | 1, log2 of contexts (or frames) |
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use serde::Deserialize;
+use watershed_arith::DType;
+
 /// Bits of a flit of the twin: a word and its side band.
-pub const TWIN_FLIT: f64 = 128.0;
+pub const TWIN_FLIT: u64 = 128;
 
 /// A datapath of a two-input unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,6 +36,16 @@ pub enum Path {
 }
 
 impl Path {
+    /// In words.
+    pub const fn told(self) -> &'static str {
+        match self {
+            Self::Add => "sum",
+            Self::Multiply => "product",
+            Self::Compare => "minimum and maximum",
+            Self::Integer => "sum, product and gates",
+        }
+    }
+
     /// Its name in the table of coefficients. Integers are compared without the rules of NaNs and signs of zero.
     pub fn name_for(self, format: Format) -> &'static str {
         match self {
@@ -61,6 +74,37 @@ impl Format {
     pub const F64: Self = Self { bits: 64, significand: 53, exponent: 11 };
     /// i64.
     pub const I64: Self = Self { bits: 64, significand: 64, exponent: 0 };
+
+    /// That of a data type.
+    pub const fn of(dtype: DType) -> Self {
+        let (bits, significand, exponent) = match dtype {
+            DType::F64 => (64, 53, 11),
+            DType::F32 => (32, 24, 8),
+            DType::Tf32 => (32, 11, 8),
+            DType::F16 => (16, 11, 5),
+            DType::Bf16 => (16, 8, 8),
+            DType::Fp8E4m3 => (8, 4, 4),
+            DType::Fp8E5m2 => (8, 3, 5),
+            DType::I64 | DType::U64 => (64, 64, 0),
+            DType::I32 | DType::U32 => (32, 32, 0),
+        };
+        Self { bits, significand, exponent }
+    }
+
+    /// In words, signed and unsigned integers as one.
+    pub const fn told(self) -> &'static str {
+        match (self.bits, self.significand, self.exponent) {
+            (64, _, 0) => "i64",
+            (32, _, 0) => "i32",
+            (64, ..) => "f64",
+            (32, 24, _) => "f32",
+            (32, ..) => "tf32",
+            (16, 11, _) => "f16",
+            (16, ..) => "bf16",
+            (_, 4, _) => "fp8_e4m3",
+            _ => "fp8_e5m2",
+        }
+    }
 
     /// Bits of a value: a lane may have more.
     fn width(self) -> f64 {
@@ -101,8 +145,8 @@ pub enum Block<'a> {
         ports: u64,
         /// Collective ids.
         ids: u64,
-        /// Pairs of channels.
-        planes: u64,
+        /// Channels of a port: two a plane of collectives.
+        channels: u64,
         /// Flits of an input queue.
         depth: u64,
         /// Stages of a unit.
@@ -140,6 +184,26 @@ pub enum Block<'a> {
     FrameEntrance,
 }
 
+/// One block of each kind, for its number of terms.
+fn examples() -> [Block<'static>; 13] {
+    let (radix, stages, lanes, slots, results) = (2, 1, &[][..], 2, 8);
+    [
+        Block::Unit(Path::Add, Format::F64, 1),
+        Block::Unit(Path::Multiply, Format::F64, 1),
+        Block::Unit(Path::Compare, Format::F64, 1),
+        Block::Unit(Path::Compare, Format::I64, 1),
+        Block::Unit(Path::Integer, Format::I64, 1),
+        Block::Queue { width: 64, depth: 2 },
+        Block::Tracker { contexts: 1 },
+        Block::PacketEngine { contexts: 1 },
+        Block::FrameExit { frames: 1 },
+        Block::FrameEntrance,
+        Block::Tree { radix, stages, lanes },
+        Block::Ceng { radix, stages, lanes, slots, results },
+        Block::Switch { ports: 2, ids: 1, channels: 2, depth: 2, stages, lanes, slots, results },
+    ]
+}
+
 /// What a block takes.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Estimate {
@@ -155,9 +219,9 @@ fn lb(n: u64) -> f64 {
     (n.max(1) as f64).log2()
 }
 
-/// Behind which segments a unit of so many stages has its registers.
+/// Behind which segments a unit of this many stages has its registers.
 fn cut(stages: u64) -> &'static [u8] {
-    watershed::arith::unit::cut(stages.clamp(1, 6) as u8)
+    watershed_arith::unit::cut(stages.clamp(1, 6) as u8)
 }
 
 /// Registers of a unit behind these segments.
@@ -196,7 +260,7 @@ impl Quantity {
         match self {
             Self::Nand2 => "nand2",
             Self::FlipFlops => "flip_flops",
-            Self::Period => "period",
+            Self::Period => "period_ps",
         }
     }
 
@@ -227,10 +291,7 @@ pub fn stage_terms(path: Path, format: Format, stages: u64) -> Vec<Vec<f64>> {
             first = usize::from(end);
             continue;
         }
-        let of = match path {
-            Path::Multiply => vec![1.0, format.width().log2()],
-            _ => vec![1.0, lb(format.significand), format.exponent as f64],
-        };
+        let of = [1.0, format.width().log2(), format.exponent as f64];
         all.push(
             GROUPS
                 .iter()
@@ -258,6 +319,22 @@ impl Block<'_> {
         }
     }
 
+    /// Its parameters by name, without those of its parts.
+    pub fn parameters(&self) -> Vec<(&'static str, u64)> {
+        match *self {
+            Self::Unit(_, format, stages) => {
+                vec![("significand", format.significand), ("exponent", format.exponent), ("stages", stages)]
+            }
+            Self::Tree { radix, stages, .. } => vec![("radix", radix), ("stages", stages)],
+            Self::Ceng { radix, slots, results, .. } => vec![("radix", radix), ("slots", slots), ("results", results)],
+            Self::Switch { ports, ids, channels, .. } => vec![("ports", ports), ("ids", ids), ("channels", channels)],
+            Self::Queue { width, depth } => vec![("width", width), ("depth", depth)],
+            Self::Tracker { contexts } | Self::PacketEngine { contexts } => vec![("contexts", contexts)],
+            Self::FrameExit { frames } => vec![("frames", frames)],
+            Self::FrameEntrance => Vec::new(),
+        }
+    }
+
     /// The terms whose sum, times coefficients, it takes beside what is known of its parts. Of a unit's period see
     /// [`stage_terms`].
     pub fn terms(&self, quantity: Quantity) -> Vec<f64> {
@@ -274,7 +351,8 @@ impl Block<'_> {
                     Path::Compare => {
                         vec![1.0, bits, bits * registers(1..2), bits * registers(2..3), bits * registers(3..6)]
                     }
-                    Path::Integer => vec![1.0, later * bits],
+                    // A product of fewer bits is smaller by the square: not synthesised, ABC of this build runs out of stack.
+                    Path::Integer => vec![(bits / 64.0).powi(2), later * bits],
                 }
             }
             (Self::Unit(path, format, stages), FlipFlops) => {
@@ -301,13 +379,12 @@ impl Block<'_> {
             (Self::Ceng { radix, slots, results, .. }, Nand2 | FlipFlops) => {
                 vec![radix as f64, (radix * slots) as f64, results as f64]
             }
-            (Self::Switch { ports, ids, planes, .. }, Nand2) => {
-                let all = (ports + 1) as f64;
-                vec![all * 2.0 * planes as f64, ids as f64 * all * all]
+            (Self::Switch { ports, ids, channels, .. }, Nand2) => {
+                let (all, channels) = ((ports + 1) as f64, channels as f64);
+                vec![channels, all * all * channels, ids as f64 * all * all]
             }
-            (Self::Switch { ports, planes, .. }, FlipFlops) => {
-                let all = (ports + 1) as f64;
-                vec![all * 2.0 * planes as f64]
+            (Self::Switch { ports, channels, .. }, FlipFlops) => {
+                vec![channels as f64, ((ports + 1) * channels) as f64]
             }
             (Self::Queue { width, depth }, Nand2) => {
                 vec![width as f64, (width * depth) as f64, width as f64 / depth.max(1) as f64]
@@ -319,9 +396,10 @@ impl Block<'_> {
             ) => {
                 vec![1.0, n as f64]
             }
-            (Self::FrameEntrance | Self::Tree { .. } | Self::Unit(..), _) => vec![1.0],
+            (Self::FrameEntrance | Self::Unit(..), _) => vec![1.0],
+            (Self::Tree { stages, .. }, _) => vec![1.0, 1.0 / stages.max(1) as f64],
             (Self::Ceng { radix, .. }, _) => vec![1.0, lb(radix)],
-            (Self::Switch { ports, planes, .. }, _) => vec![1.0, lb((ports + 1) * 2 * planes)],
+            (Self::Switch { ports, ids, channels, .. }, _) => vec![1.0, ((ports + 1) * channels) as f64, lb(ids)],
             (
                 Self::Queue { depth: n, .. }
                 | Self::Tracker { contexts: n }
@@ -336,53 +414,132 @@ impl Block<'_> {
 }
 
 /// What was fitted of a quantity of a block.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Fitted {
-    /// Points it was fitted to.
-    pub points: u64,
     /// The largest error on a point that was left out, in percent; `None` where too few points are there to leave one out.
+    #[serde(default, rename = "left_out_percent")]
     pub worst: Option<f64>,
-    /// One for each term.
+    /// One for each term: NAND2 equivalents, flip-flops or ps a unit of the term.
     pub coefficients: Vec<f64>,
 }
 
-/// Coefficients by block and quantity, `add.nand2`.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Fit(pub BTreeMap<String, Fitted>);
+/// What was fitted of a block.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FittedBlock {
+    /// Points it was fitted to.
+    pub points: u64,
+    /// Least and greatest value of each parameter among them.
+    pub ranges: BTreeMap<String, [u64; 2]>,
+    /// NAND2 equivalents, flip-flops not included.
+    pub nand2: Fitted,
+    /// Flip-flops.
+    pub flip_flops: Fitted,
+    /// The shortest period in ps.
+    pub period_ps: Fitted,
+}
 
-impl Fit {
-    /// Reads the table: a block's and a quantity's name, and the coefficients.
-    ///
-    /// # Panics
-    /// A line is not of that form.
-    pub fn read(text: &str) -> Self {
-        let read = |line: &str| {
-            let [name, points, worst, coefficients] = line.split(',').collect::<Vec<_>>()[..] else { panic!("{line}") };
-            let fitted = Fitted {
-                points: points.parse().expect("a number"),
-                worst: (!worst.is_empty()).then(|| worst.parse().expect("a number")),
-                coefficients: coefficients.split(' ').map(|text| text.parse().expect("a number")).collect(),
-            };
-            (name.to_owned(), fitted)
-        };
-        Self(text.lines().skip(1).map(read).collect())
+impl FittedBlock {
+    /// What was fitted of a quantity.
+    pub fn of(&self, quantity: Quantity) -> &Fitted {
+        match quantity {
+            Quantity::Nand2 => &self.nand2,
+            Quantity::FlipFlops => &self.flip_flops,
+            Quantity::Period => &self.period_ps,
+        }
     }
 
-    /// The table as text.
+    /// The same, to be changed.
+    pub fn of_mut(&mut self, quantity: Quantity) -> &mut Fitted {
+        match quantity {
+            Quantity::Nand2 => &mut self.nand2,
+            Quantity::FlipFlops => &mut self.flip_flops,
+            Quantity::Period => &mut self.period_ps,
+        }
+    }
+}
+
+/// Coefficients by block, from the inside out in [`BLOCKS`].
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(transparent)]
+pub struct Fit(pub BTreeMap<String, FittedBlock>);
+
+impl Fit {
+    /// The tables as they stand at the end of a technology table.
     pub fn text(&self) -> String {
-        let mut text = String::from("quantity,points,worst_left_out_percent,coefficients\n");
-        for (name, fitted) in &self.0 {
-            let coefficients: Vec<String> = fitted.coefficients.iter().map(|number| format!("{number:.6e}")).collect();
-            let worst = fitted.worst.map_or_else(String::new, |worst| format!("{worst:.1}"));
-            let _ = writeln!(text, "{name},{},{worst},{}", fitted.points, coefficients.join(" "));
+        let mut text = String::new();
+        for (name, block) in &self.0 {
+            let ranges: Vec<String> =
+                block.ranges.iter().map(|(name, [low, high])| format!("{name} = [{low}, {high}]")).collect();
+            let ranges = if ranges.is_empty() { "{}".to_owned() } else { format!("{{ {} }}", ranges.join(", ")) };
+            let _ = writeln!(text, "\n[fit.{name}]\npoints = {}\nranges = {ranges}", block.points);
+            for quantity in Quantity::ALL {
+                let fitted = block.of(quantity);
+                let coefficients: Vec<String> =
+                    fitted.coefficients.iter().map(|number| format!("{number:.6e}")).collect();
+                let worst = fitted.worst.map_or_else(String::new, |worst| format!("left_out_percent = {worst:.1}, "));
+                let coefficients = coefficients.join(", ");
+                let _ = writeln!(text, "{} = {{ {worst}coefficients = [{coefficients}] }}", quantity.name());
+            }
         }
         text
     }
 
+    /// A block with another number of coefficients than its terms, or one that is not there.
+    ///
+    /// # Errors
+    /// In words, with the key.
+    pub fn check(&self) -> Result<(), String> {
+        for block in examples() {
+            let name = block.name();
+            let Some(fitted) = self.0.get(name) else {
+                if name == "packet-engine" {
+                    continue;
+                }
+                return Err(format!("there is no table `fit.{name}`"));
+            };
+            for quantity in Quantity::ALL {
+                let terms = match (block, quantity) {
+                    (Block::Unit(path, format, stages), Quantity::Period) => stage_terms(path, format, stages)[0].len(),
+                    _ => block.terms(quantity).len(),
+                };
+                let given = fitted.of(quantity).coefficients.len();
+                if given != terms {
+                    let key = quantity.name();
+                    return Err(format!(
+                        "`fit.{name}.{key}.coefficients` has {given} numbers, its formula has {terms}"
+                    ));
+                }
+                if let Some(wrong) = fitted.of(quantity).coefficients.iter().find(|number| !number.is_finite()) {
+                    return Err(format!(
+                        "`fit.{name}.{}.coefficients` has a number that is none: {wrong}",
+                        quantity.name()
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a block and its parts lie within what was synthesised.
+    pub fn covers(&self, block: &Block) -> bool {
+        let Some(fitted) = self.0.get(block.name()) else { return false };
+        let within = |(name, value): (&str, u64)| {
+            fitted.ranges.get(name).is_some_and(|&[low, high]| (low..=high).contains(&value))
+        };
+        block.parameters().into_iter().all(within)
+            && match *block {
+                Block::Tree { stages, lanes, .. } | Block::Ceng { stages, lanes, .. } => {
+                    lanes.iter().all(|&(path, format)| self.covers(&Block::Unit(path, format, stages)))
+                }
+                _ => true,
+            }
+    }
+
     /// The sum of terms times coefficients.
     pub fn sum(&self, block: &str, quantity: Quantity, terms: &[f64]) -> f64 {
-        let coefficients = self.0.get(&format!("{block}.{}", quantity.name()));
-        let coefficients = coefficients.map_or(&[][..], |fitted| fitted.coefficients.as_slice());
+        let coefficients = self.0.get(block).map_or(&[][..], |fitted| fitted.of(quantity).coefficients.as_slice());
         terms.iter().zip(coefficients).map(|(term, coefficient)| term * coefficient).sum()
     }
 
@@ -407,11 +564,11 @@ impl Fit {
                 }
             }
             Block::Ceng { radix, stages, lanes, .. } => add(&Block::Tree { radix, stages, lanes }, 1),
-            Block::Switch { ports, ids, planes, depth, stages, lanes, slots, results } => {
+            Block::Switch { ports, ids, channels, depth, stages, lanes, slots, results } => {
                 add(&Block::Ceng { radix: ports, stages, lanes, slots, results }, 1);
-                let queue = self.estimate(&Block::Queue { width: TWIN_FLIT as u64, depth });
-                parts.nand2 += (ports * 2 * planes) as f64 * queue.nand2;
-                parts.flip_flops += (ports * 2 * planes) as f64 * queue.flip_flops;
+                let queue = self.estimate(&Block::Queue { width: TWIN_FLIT, depth });
+                parts.nand2 += (ports * channels) as f64 * queue.nand2;
+                parts.flip_flops += (ports * channels) as f64 * queue.flip_flops;
                 // A request and a response vector for every id and input, and the id's operation, type and mode.
                 parts.flip_flops += (ids * (2 * (ports + 1) * (ports + 1) + 13)) as f64;
             }

@@ -1,0 +1,202 @@
+//! What the engines of each family take.
+
+use std::collections::BTreeMap;
+
+use super::super::config::Scenario;
+use super::super::{pbv, segments};
+use super::model::{Block, Format, Path};
+use super::{Basis, Bill, DESCRIPTOR_BITS, FRAME_BITS, Made, OWNER_BITS, levels, ports_of};
+use watershed_arith::{Accumulate, DType, Op};
+use watershed_armed::tables::{MOST_ANSWERS, MOST_ORDERS};
+use watershed_piuma::CengCfg;
+
+/// The datapaths of a two-input unit that does these, and whether the twin has them all.
+pub(super) fn datapaths(of: impl IntoIterator<Item = (Op, DType)>) -> (Vec<(Path, Format)>, Basis) {
+    let (mut lanes, mut basis) = (Vec::new(), Basis::Fitted);
+    for (op, dtype) in of {
+        let integer = !dtype.is_float();
+        let path = match op {
+            Op::Barrier => continue,
+            // Four lanes that are kept together, and a window of digits: the twin has them, no point of the grid does.
+            Op::MinMaxLoc | Op::MinMaxNumLoc | Op::RepSum => {
+                basis = Basis::NotSynthesised;
+                if op == Op::RepSum { Path::Add } else { Path::Compare }
+            }
+            Op::Min | Op::Max | Op::MinNum | Op::MaxNum => Path::Compare,
+            Op::Sum if !integer => Path::Add,
+            Op::Prod if !integer => Path::Multiply,
+            _ => Path::Integer,
+        };
+        let lane = (path, Format::of(dtype));
+        if !lanes.contains(&lane) {
+            lanes.push(lane);
+        }
+    }
+    lanes.sort_unstable_by_key(|&(path, format)| (path, format.bits, format.significand));
+    (lanes, basis)
+}
+
+/// In words: `sum of f64, minimum and maximum of i64`.
+fn told(lanes: &[(Path, Format)]) -> String {
+    if lanes.is_empty() {
+        return "nothing but barriers".into();
+    }
+    let each = |(path, format): &(Path, Format)| format!("{} of {}", path.told(), format.told());
+    lanes.iter().map(each).collect::<Vec<_>>().join(", ")
+}
+
+pub(super) fn piuma(scenario: &Scenario, widths: &BTreeMap<u64, u64>, front: u16, flit: u64, bill: &mut Bill) {
+    let ceng = &scenario.switch.ceng;
+    let ids = u64::from(scenario.switch.collective_ids);
+    let tree = watershed_arith::TreeCfg { radix: ceng.radix as u8, unit_stages: ceng.stages as u8 };
+    let results = u64::from(ceng.result_slots.or(CengCfg::enough_result_slots(tree, front)));
+    let (radix, stages) = (u64::from(ceng.radix), u64::from(ceng.stages));
+    for (&width, &count) in widths {
+        // A request and a response register of `width` bits for every input and id, and the operation of the id (12 bits).
+        let bits = ids * (2 * width * width + 12);
+        let block = |ids| Block::Switch {
+            ports: width.saturating_sub(1),
+            ids,
+            channels: 2,
+            depth: 0,
+            stages: 1,
+            lanes: &[],
+            slots: 0,
+            results: 0,
+        };
+        // What ids take of a switch beside its channels.
+        let (with, without) = (bill.own(&block(ids)), bill.own(&block(0)));
+        let made = Made { nand2: with.nand2 - without.nand2, flip_flops: bits as f64, period: None, ..with };
+        let detail = format!("{ids} ids x {width} inputs x 2 x {width} bits");
+        bill.add("configuration registers", detail, count, made.storing(bits));
+    }
+    let count: u64 = widths.values().sum();
+    let planes = u64::from(segments::planes(scenario));
+    let each = if planes > 1 { format!(", each for {planes} planes") } else { String::new() };
+    let slots = u64::from(ceng.operand_slots);
+    let collectives = scenario.collectives.iter();
+    let (lanes, basis) =
+        datapaths(collectives.filter_map(|of| Some((of.op?, of.accumulate.map_or(of.dtype, Accumulate::accumulator)))));
+    let lanes = &lanes[..];
+    let own = |bill: &Bill, results| bill.own(&Block::Ceng { radix, stages, lanes, slots, results });
+    // Whether it is covered does not depend on how its figures are divided into rows.
+    let covered = own(bill, results).basis;
+    let waiting = Made { basis: covered, ..own(bill, 0) }.times(planes).storing(radix * slots * planes * flit);
+    let detail = format!("{} a port, {radix} ports{each}", ceng.operand_slots);
+    bill.add("CENG operand slots", detail, count, waiting);
+    let block = Block::Tree { radix, stages, lanes };
+    let units = radix.saturating_sub(1);
+    let made = bill.fitted(&block);
+    let made = Made { adders: units, comparators: units, basis: made.basis.max(basis), ..made };
+    let detail = format!("{units} two-input units of {stages} stages: {}", told(lanes));
+    bill.add("CENG tree", detail, count, made.storing(units * stages * flit));
+    let (with, without) = (own(bill, results), own(bill, 0));
+    let made = Made {
+        nand2: with.nand2 - without.nand2,
+        flip_flops: with.flip_flops - without.flip_flops,
+        basis: covered,
+        ..Made::default()
+    };
+    let detail = format!("{results} words{each}");
+    bill.add("CENG result queue", detail, count, made.times(planes).storing(results * planes * flit));
+}
+
+pub(super) fn armed(scenario: &Scenario, engines: u64, ports: u64, switches: u64, bill: &mut Bill) {
+    let Some(armed) = &scenario.armed else { return };
+    let engine = &armed.engine;
+    let descriptors = u64::from(engine.descriptors);
+    let memory_ports = u64::from(engine.memory_ports);
+    let made = bill.array_with(descriptors * DESCRIPTOR_BITS, memory_ports);
+    bill.add("engine descriptors", format!("{descriptors} of 72 bytes{}", ports_of(memory_ports)), engines, made);
+    let (entrance, exit) = (u64::from(engine.entrance_frames), u64::from(engine.exit_frames));
+    // The twin's entrance holds the frame that comes in.
+    let made = bill.fitted(&Block::FrameEntrance).plus(bill.fitted(&Block::FrameExit { frames: exit }));
+    let made = if entrance > 1 { made.plus(bill.array((entrance - 1) * FRAME_BITS)) } else { made };
+    let detail = format!("{entrance} at the entrance, {exit} at the exit, 84 bytes each");
+    bill.add("engine frame buffers", detail, engines, made.storing((entrance + exit) * FRAME_BITS));
+    let stages = u64::from(engine.stages);
+    let opcodes = armed.reductions.iter().map(super::super::armed::config::Reduction::opcode);
+    let (lanes, basis) = datapaths(opcodes.map(|opcode| (opcode.op, opcode.dtype)));
+    let compare = bill.technology.gates.compare_bit.value * (descriptors * 44) as f64;
+    let made = bill.unit(&lanes, stages).times(4).plus(Made::logic(compare));
+    let made = Made { adders: 4, comparators: 4 + descriptors, basis: made.basis.max(basis), ..made };
+    let detail = format!("four 64-bit lanes of {stages} stages: {}; {descriptors} address comparators", told(&lanes));
+    bill.add("engine quad unit", detail, engines, made.storing(stages * (4 * 64 + 16)));
+    // Four time-outs of 24 bits and three thresholds of 20 a switch.
+    let made = bill.registers(4 * 24 + 3 * 20);
+    bill.add("engine registers", "4 time-outs, 3 thresholds".into(), switches, made);
+    let entries = u64::from(armed.table_entries);
+    // Child ports, the parent port, a wait count, and the owner: an address, a VNI, a cookie.
+    let bits = entries * (ports + levels(ports) + 20 + OWNER_BITS);
+    let detail = format!("{entries} entries of {} bits", bits / entries.max(1));
+    let made = bill.array(bits);
+    bill.add("multicast table", detail, switches, made);
+    if armed.agent.is_some() {
+        // Its channel is among those of the input buffers. A switch assembles a frame a port, holds orders and answers, and knows
+        // its ways: a number of each child, its own two, the port towards the agent, who the agent is, the last order.
+        let (orders, answers) = (MOST_ORDERS as u64, MOST_ANSWERS as u64 + 1);
+        let frames = ports + orders + answers;
+        let ways = (ports + 2) * levels(switches.max(2)) + levels(ports) + 32;
+        let made = bill.array(frames * FRAME_BITS + ways + 32 + 4);
+        let detail =
+            format!("a frame for each of {ports} ports, {orders} orders, {answers} answers, the ways to the agent");
+        bill.add("management", detail, switches, made);
+    }
+}
+
+pub(super) fn pbv(scenario: &Scenario, flit: u64, switches: u64, bill: &mut Bill) {
+    let Some(pbv) = &scenario.pbv else { return };
+    let engine = &pbv.engine;
+    let count = switches * u64::from(engine.per_switch);
+    let contexts = u64::from(engine.contexts);
+    let ports = u64::from(engine.memory_ports);
+    let made = bill.array_with(128 * 17, ports);
+    bill.add("PBV table", format!("128 entries of 17 bits{}", ports_of(ports)), count, made);
+    let owned = contexts.max(pbv.collectives.len() as u64);
+    let made = bill.array(32 + owned * (12 + 32));
+    bill.add("owners", format!("of the table, and of {owned} contexts; two devices each"), count, made);
+    // What is programmed is a table; what runs is the twin's tracking store, with its pipeline.
+    let bits = contexts * (128 + 16);
+    let made = bill.array_with(bits, ports).plus(bill.fitted(&Block::Tracker { contexts })).storing(2 * bits);
+    let detail = format!("{contexts} contexts, PBV and count, programmed and running{}", ports_of(ports));
+    bill.add("context store", detail, count, made);
+    // As long as the longest vector of the scenario; in the order of entries, and where the source merges, all participants'
+    // words are kept.
+    let words = |collective: &pbv::config::Collective| {
+        use pbv::file::{MergeFile, OrderFile};
+        let reduced = (collective.order, collective.merge.0) == (OrderFile::Arrival, MergeFile::Master);
+        let copies = if reduced { 1 } else { 128 };
+        u64::from(collective.words()) * copies
+    };
+    let words = pbv.collectives.iter().map(words).max().unwrap_or(0);
+    let text = format!("{contexts} contexts x {words} words{}", ports_of(ports));
+    let made = bill.array_with(contexts * words * 64, ports);
+    bill.add("accumulators", text, count, made);
+    let inbox = bill.queue(flit, u64::from(engine.inbox_flits));
+    bill.add("inbox", format!("{} flits", engine.inbox_flits), count, inbox);
+    let longest = pbv.collectives.iter().map(|collective| u64::from(collective.words())).max().unwrap_or(0);
+    let feeds = u64::from(engine.feed_messages) + 2;
+    let text = format!("{feeds} messages of {longest} words, those that are tracked included");
+    let made = bill.array(feeds * longest * 64);
+    bill.add("words before the reduction unit", text, count, made);
+    let messages = u64::from(pbv.output_messages());
+    let frame = longest + watershed_pbv::packet::HEADER_BYTES as u64 / 8;
+    let text = format!("{messages} messages of {} flits", scenario.link.cut().flits(8 * frame as usize));
+    let made = bill.array(messages * frame * 64);
+    bill.add("output queue", text, count, made);
+    if pbv.setup.file.configuration == pbv::file::ConfigurationFile::SidePort {
+        // A shift register for a write, and a counter of its bits.
+        let (bits, lines) = (watershed_pbv::plan::SIDE_PORT_BITS, pbv.setup.file.side_port_lines);
+        let text = format!("{} pins: clock, select, {lines} data in, 1 out; {bits} bits a write", lines + 3);
+        let made = bill.registers(bits + levels(bits));
+        bill.add("side port", text, switches, made);
+    }
+    let stages = u64::from(engine.stages);
+    let (lanes, basis) = datapaths(pbv.collectives.iter().map(|collective| (collective.op, collective.dtype)));
+    let made = bill.unit(&lanes, stages);
+    let made = Made { adders: 1, comparators: 1, basis: made.basis.max(basis), ..made };
+    let units = u64::from(engine.units(scenario.link.cut()));
+    let beside = if units == 1 { String::new() } else { format!(", {units} side by side") };
+    let detail = format!("a two-input unit of {stages} stages{beside}: {}", told(&lanes));
+    bill.add("reduction unit", detail, units * count, made.storing(stages * (64 + 5)));
+}

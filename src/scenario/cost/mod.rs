@@ -1,0 +1,725 @@
+//! The hardware cost of a scenario: gates, flip-flops, bits of memory, area and the shortest clock period, block by block.
+//!
+//! Bits of storage follow from the configuration exactly: each row of a [`Cost`] is a kind of block, the number of such blocks, and what
+//! one of it takes. Gates, flip-flops and periods come from [formulas](model) that are fitted to what Yosys makes of the RTL twin;
+//! their coefficients stand in a [technology table](technology). A row says what its figures stand on ([`Basis`]):
+//!
+//! | basis | |
+//! |---|---|
+//! | fitted | a formula, within the parameters that were synthesised |
+//! | extrapolated | a formula beyond them, or of a block that works alike |
+//! | not synthesised | no module of the twin: registers, memories, comparators and arbiters are counted, and the table says what each takes |
+//!
+//! *Chosen*, since no source says:
+//!
+//! - an array of more bits than `area.register_bits` is a memory macro; no array costs less than the largest one of registers; a port
+//!   beyond a read and a write port adds a quarter of its area, one less saves a quarter;
+//! - the units of an engine have the datapaths that the scenario's jobs need, side by side, as many as a word has lanes;
+//! - a switch of other channels than those of collectives takes, for a port and channel, what the twin's switch takes for those;
+//! - in a switch of several stages the decisions of a cycle are divided evenly between them.
+//!
+//! Not counted: the end points (cores, processes, memories), the area of wires, clocks and reset, and the instruments of the model
+//! (monitors, probes).
+
+pub mod energy;
+mod engines;
+pub mod model;
+pub mod technology;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value as Json;
+
+use model::{Block, Format, Path, TWIN_FLIT};
+use technology::Technology;
+
+use super::build::{BuildOptions, build};
+use super::config::{Family, Link, Scenario};
+use super::mixed::channels::has_engines;
+use super::switches::{ChannelKind, buffer, channel_kinds, pipeline};
+use super::{Loaded, Problem, Problems, armed, mixed};
+use watershed_fabric::topology::{Common, Layout};
+use watershed_fabric::{NodeKind, Vcs};
+use watershed_piuma::claim::Wiring;
+
+/// Bits that say which flit of a packet this is, and its channel: head, tail, channel (5).
+const CONTROL_BITS: u64 = 7;
+/// Side-band bits that travel and are stored with a flit where it has no header: those of control, flags (5), collective id (12).
+pub const SIDE_BAND_BITS: u64 = CONTROL_BITS + 5 + 12;
+/// Bits of a reduction frame of the armed family: 84 bytes.
+const FRAME_BITS: u64 = 84 * 8;
+/// Bits of the owner of a multicast entry: address of the root, VNI, cookie.
+const OWNER_BITS: u64 = 32 + 16 + 32;
+/// Bits of an armed engine's descriptor: 72 bytes.
+const DESCRIPTOR_BITS: u64 = 72 * 8;
+
+/// What a scenario's hardware costs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Cost {
+    /// Name of the technology table.
+    pub technology: String,
+    /// Switches in the system.
+    pub switches: u64,
+    /// Kinds of blocks.
+    pub blocks: Vec<BlockCost>,
+    /// All of it.
+    pub total: Sum,
+    /// The mean of a switch, with its engines.
+    pub per_switch: Sum,
+    /// The shortest clock period in ps: that of the slowest block.
+    pub period_ps: f64,
+    /// The same in delays of a gate (`delay.gate`).
+    pub period_gates: f64,
+    /// The highest frequency in MHz.
+    pub frequency_mhz: f64,
+    /// The slowest block.
+    pub slowest: String,
+}
+
+/// What the figures of a block stand on; of several the least.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Basis {
+    /// A formula, within what was synthesised.
+    #[default]
+    Fitted,
+    /// A formula, beyond it.
+    Extrapolated,
+    /// Counted, and the technology table's price of each.
+    NotSynthesised,
+}
+
+impl Basis {
+    /// In words.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Fitted => "fitted",
+            Self::Extrapolated => "extrapolated",
+            Self::NotSynthesised => "not synthesised",
+        }
+    }
+}
+
+/// One kind of block.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct BlockCost {
+    /// Its name.
+    pub block: String,
+    /// What one of it is made of, in words.
+    pub detail: String,
+    /// How many there are.
+    pub count: u64,
+    /// What its figures stand on.
+    pub basis: Basis,
+    /// Its shortest clock period in ps; null where it is a part of the path of another.
+    pub period_ps: Option<f64>,
+    /// One of it.
+    pub each: Sum,
+}
+
+/// Bits, units, gates.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Sum {
+    /// Bits of storage that the configuration asks for.
+    pub storage_bits: u64,
+    /// Flip-flops, those of pipelines and of control included.
+    pub flip_flops: u64,
+    /// Bits in memory macros.
+    pub sram_bits: u64,
+    /// Two-input adders (of any format).
+    pub adders: u64,
+    /// Two-input comparators.
+    pub comparators: u64,
+    /// Logic in NAND2 equivalents.
+    pub logic: u64,
+    /// All in NAND2 equivalents, flip-flops and memories included: the area over that of a NAND2.
+    pub gates: u64,
+    /// Area of all cells and memories, in um2.
+    pub area_um2: f64,
+    /// Wires of links.
+    pub wires: u64,
+}
+
+impl Sum {
+    fn each(self, other: Self, of: impl Fn(u64, u64) -> u64, area_um2: f64) -> Self {
+        Self {
+            storage_bits: of(self.storage_bits, other.storage_bits),
+            flip_flops: of(self.flip_flops, other.flip_flops),
+            sram_bits: of(self.sram_bits, other.sram_bits),
+            adders: of(self.adders, other.adders),
+            comparators: of(self.comparators, other.comparators),
+            logic: of(self.logic, other.logic),
+            gates: of(self.gates, other.gates),
+            area_um2,
+            wires: of(self.wires, other.wires),
+        }
+    }
+
+    fn plus(self, other: Self) -> Self {
+        self.each(other, |a, b| a + b, tenths(self.area_um2 + other.area_um2))
+    }
+
+    fn times(self, count: u64) -> Self {
+        self.each(self, |a, _| a * count, tenths(self.area_um2 * count as f64))
+    }
+
+    fn over(self, count: u64) -> Self {
+        let count = count.max(1);
+        self.each(self, |a, _| a.div_ceil(count), tenths(self.area_um2 / count as f64))
+    }
+}
+
+/// An area as it is printed.
+fn tenths(area: f64) -> f64 {
+    (area * 10.0).round() / 10.0
+}
+
+/// A block while it is put together.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct Made {
+    storage_bits: u64,
+    sram_bits: u64,
+    flip_flops: f64,
+    nand2: f64,
+    /// Of memories, in um2.
+    sram: f64,
+    adders: u64,
+    comparators: u64,
+    wires: u64,
+    period: Option<f64>,
+    basis: Basis,
+}
+
+impl Made {
+    fn plus(self, other: Self) -> Self {
+        Self {
+            storage_bits: self.storage_bits + other.storage_bits,
+            sram_bits: self.sram_bits + other.sram_bits,
+            flip_flops: self.flip_flops + other.flip_flops,
+            nand2: self.nand2 + other.nand2,
+            sram: self.sram + other.sram,
+            adders: self.adders + other.adders,
+            comparators: self.comparators + other.comparators,
+            wires: self.wires + other.wires,
+            period: [self.period, other.period].into_iter().flatten().reduce(f64::max),
+            basis: self.basis.max(other.basis),
+        }
+    }
+
+    fn times(self, count: u64) -> Self {
+        let by = count as f64;
+        Self {
+            storage_bits: self.storage_bits * count,
+            sram_bits: self.sram_bits * count,
+            flip_flops: self.flip_flops * by,
+            nand2: self.nand2 * by,
+            sram: self.sram * by,
+            adders: self.adders * count,
+            comparators: self.comparators * count,
+            wires: self.wires * count,
+            ..self
+        }
+    }
+
+    /// Gates at the technology table's price.
+    fn logic(nand2: f64) -> Self {
+        Self { nand2, basis: Basis::NotSynthesised, ..Self::default() }
+    }
+
+    /// The same, with storage counted as the configuration has it.
+    fn storing(self, storage_bits: u64) -> Self {
+        Self { storage_bits, ..self }
+    }
+}
+
+/// The blocks of a scenario in one technology.
+struct Bill<'a> {
+    technology: &'a Technology,
+    blocks: Vec<BlockCost>,
+}
+
+impl Bill<'_> {
+    fn add(&mut self, block: &str, detail: String, count: u64, made: Made) {
+        if count == 0 || (Made { basis: Basis::Fitted, ..made }) == Made::default() {
+            return;
+        }
+        let area = &self.technology.area;
+        let nand2 = area.nand2.value;
+        // Formulas may go below zero where a block is smaller than any that was synthesised.
+        let (flip_flops, logic) = (made.flip_flops.max(0.0).round(), made.nand2.max(0.0).round());
+        let area_um2 = tenths(logic * nand2 + flip_flops * area.flip_flop.value + made.sram);
+        let each = Sum {
+            storage_bits: made.storage_bits,
+            flip_flops: flip_flops as u64,
+            sram_bits: made.sram_bits,
+            adders: made.adders,
+            comparators: made.comparators,
+            logic: logic as u64,
+            gates: (area_um2 / nand2).round() as u64,
+            area_um2,
+            wires: made.wires,
+        };
+        let period_ps = made.period.map(f64::round);
+        self.blocks.push(BlockCost { block: block.into(), detail, count, basis: made.basis, period_ps, each });
+    }
+
+    /// What a block of the formulas takes, with its parts.
+    fn fitted(&self, block: &Block) -> Made {
+        let fit = &self.technology.fit;
+        let of = fit.estimate(block);
+        let basis = if fit.covers(block) { Basis::Fitted } else { Basis::Extrapolated };
+        Made { flip_flops: of.flip_flops, nand2: of.nand2, period: Some(of.period), basis, ..Made::default() }
+    }
+
+    /// What it takes beside its parts.
+    fn own(&self, block: &Block) -> Made {
+        use model::Quantity::{FlipFlops, Nand2, Period};
+        let fit = &self.technology.fit;
+        let basis = if fit.covers(block) { Basis::Fitted } else { Basis::Extrapolated };
+        let [nand2, flip_flops, period] = [Nand2, FlipFlops, Period].map(|quantity| fit.own(block, quantity));
+        Made { flip_flops, nand2, period: Some(period), basis, ..Made::default() }
+    }
+
+    /// Registers, each with what lets it keep its bit.
+    fn registers(&self, bits: u64) -> Made {
+        let nand2 = self.technology.gates.hold_bit.value * bits as f64;
+        Made { storage_bits: bits, flip_flops: bits as f64, nand2, basis: Basis::NotSynthesised, ..Made::default() }
+    }
+
+    /// A memory macro, which takes no less area than this.
+    fn memory(&self, bits: u64, least: f64) -> Made {
+        let Technology { area, delay, .. } = self.technology;
+        let period = delay.sram.value + delay.sram_root_bit.value * (bits as f64).sqrt() + delay.register.value;
+        let sram = (area.sram_bit.value * bits as f64).max(least);
+        Made {
+            storage_bits: bits,
+            sram_bits: bits,
+            sram,
+            period: Some(period),
+            basis: Basis::NotSynthesised,
+            ..Made::default()
+        }
+    }
+
+    /// The most bits of an array of registers.
+    fn most_registers(&self) -> u64 {
+        self.technology.area.register_bits.value as u64
+    }
+
+    fn area_of(&self, made: Made) -> f64 {
+        let area = &self.technology.area;
+        made.nand2 * area.nand2.value + made.flip_flops * area.flip_flop.value + made.sram
+    }
+
+    /// An array with a read and a write port: registers, or a memory macro.
+    fn array(&self, bits: u64) -> Made {
+        let most = self.most_registers();
+        if bits <= most { self.registers(bits) } else { self.memory(bits, self.area_of(self.registers(most))) }
+    }
+
+    /// The same with this many ports.
+    fn array_with(&self, bits: u64, ports: u64) -> Made {
+        let array = self.array(bits);
+        let by = (2 + ports) as f64 / 4.0;
+        // Flip-flops stay, what selects them grows; of a memory the whole.
+        let more = (by - 1.0) * self.area_of(Made { sram: 0.0, ..array }) / self.technology.area.nand2.value;
+        Made { nand2: array.nand2 + more, sram: array.sram * by, ..array }
+    }
+
+    /// A queue of flits.
+    fn queue(&self, width: u64, depth: u64) -> Made {
+        let (bits, most) = (width * depth, self.most_registers());
+        if depth == 0 {
+            return Made::default();
+        }
+        if bits <= most || depth <= 2 {
+            return self.fitted(&Block::Queue { width, depth }).storing(bits);
+        }
+        let largest = self.fitted(&Block::Queue { width, depth: (most / width).max(1) });
+        self.memory(bits, self.area_of(largest))
+    }
+
+    fn arbiter(&self, requests: u64) -> Made {
+        Made::logic(self.technology.gates.arbiter_request.value * requests as f64)
+    }
+
+    /// Datapaths of a two-input unit over 64 bits, side by side.
+    fn unit(&self, lanes: &[(Path, Format)], stages: u64) -> Made {
+        let of = |&(path, format): &(Path, Format)| {
+            self.fitted(&Block::Unit(path, format, stages)).times(64 / format.bits.clamp(1, 64))
+        };
+        lanes.iter().map(of).fold(Made::default(), Made::plus)
+    }
+}
+
+/// Ports of a memory, where they are not a read and a write.
+fn ports_of(ports: u64) -> String {
+    if ports == 2 { String::new() } else { format!(", {ports} ports") }
+}
+
+/// The next power of two's exponent.
+fn levels(n: u64) -> u64 {
+    u64::from(n.max(1).next_power_of_two().trailing_zeros())
+}
+
+/// Bits of a flit where it is stored, its header included.
+fn stored_bits(scenario: &Scenario) -> u64 {
+    let collective = CONTROL_BITS + u64::from(Link::HEADER_BITS);
+    let header = match scenario.family {
+        Family::Piuma => collective,
+        Family::Mixed if has_engines(scenario) => collective.max(SIDE_BAND_BITS),
+        _ => SIDE_BAND_BITS,
+    };
+    u64::from(scenario.link.flit_bits) + header
+}
+
+/// The wires of all links, and the serialisers and deserialisers of narrow ones: a register of a flit and a counter on
+/// either side of every switch port whose link takes more than a cycle for a flit.
+fn links(scenario: &Scenario, layout: &Layout, bill: &mut Bill) {
+    let link = &scenario.link;
+    let channels = u64::from(layout.plan.vcs.total());
+    let switches = layout.plan.count(NodeKind::Switch) as u32;
+    let flit = u64::from(link.wire_bits());
+    let beside = stored_bits(scenario) - flit;
+    // A credit names its channel.
+    let credit = 1 + levels(channels);
+    // Directions by level and width, ports of switches by cycles a flit.
+    let mut directions: BTreeMap<(u8, u64), u64> = BTreeMap::new();
+    let mut serial: BTreeMap<u64, u64> = BTreeMap::new();
+    for of in &layout.plan.links {
+        let cycles = u64::from(of.cycles_per_flit);
+        // A topology file may have given single links a width of their own: then the least that takes as long.
+        let width = link.width(of.level, &layout.plan.levels).map(u64::from);
+        let width = width.filter(|&width| flit.div_ceil(width) == cycles).unwrap_or(flit.div_ceil(cycles));
+        *directions.entry((of.level, width)).or_default() += 2;
+        if cycles > 1 {
+            let ends = [of.a.0, of.b.0].iter().filter(|&&node| node < switches).count() as u64;
+            *serial.entry(cycles).or_default() += ends;
+        }
+    }
+    for ((level, width), count) in directions {
+        let name = &layout.plan.levels[usize::from(level)];
+        let detail =
+            format!("{name}, a direction: {width} for flits of {flit} bits, {beside} side band, {credit} credit");
+        bill.add("link wires", detail, count, Made { wires: width + beside + credit, ..Made::logic(0.0) });
+    }
+    for (cycles, count) in serial {
+        let detail = format!("{flit} bits in {cycles} cycles, a port: one sends, one receives");
+        let made = bill.registers(2 * (flit + levels(cycles)));
+        bill.add("serialisers", detail, count, made);
+    }
+}
+
+/// The technology table of a scenario.
+///
+/// # Errors
+/// It cannot be read.
+pub fn technology(loaded: &Loaded) -> Result<Technology, Problems> {
+    let Some(given) = &loaded.scenario.technology else { return Ok(Technology::nangate45().clone()) };
+    let path = if given == technology::NANGATE45 { given.into() } else { loaded.base.join(given) };
+    Technology::load(&path).map_err(|message| loaded.problems(vec![Problem::at("technology", message)]))
+}
+
+/// The cost of a scenario, by its technology table.
+///
+/// # Errors
+/// The table cannot be read, or the scenario cannot be laid out.
+pub fn cost(loaded: &Loaded) -> Result<Cost, Problems> {
+    cost_by(loaded, &technology(loaded)?)
+}
+
+/// The cost of a scenario by this technology table.
+///
+/// # Errors
+/// The scenario cannot be laid out.
+pub fn cost_by(loaded: &Loaded, technology: &Technology) -> Result<Cost, Problems> {
+    let (wiring, engines) = built(loaded)?;
+    Ok(counted(&loaded.scenario, technology, &wiring, engines as u64))
+}
+
+/// The shortest period of a scenario in ps, and its slowest block. It needs no system: the wires of claims and the number of
+/// engines change no period.
+pub(crate) fn shortest(scenario: &Scenario, technology: &Technology) -> (f64, String) {
+    let cost = counted(scenario, technology, &Wiring::default(), 1);
+    (cost.period_ps, cost.slowest)
+}
+
+fn counted(scenario: &Scenario, technology: &Technology, wiring: &Wiring, engines: u64) -> Cost {
+    let kinds = channel_kinds(scenario);
+    let common = common(scenario, &kinds);
+    let layout = scenario.topology.shape.layout(&common);
+    let pipeline = pipeline(scenario);
+    let flit = stored_bits(scenario);
+    let armed = scenario.family == Family::Armed;
+    let switches = layout.plan.count(NodeKind::Switch);
+    let mut bill = Bill { technology, blocks: Vec::new() };
+
+    // What hangs on links: queues at the inputs of switches, credit counters at their outputs.
+    let mut ports = vec![(0u64, 0u64); switches];
+    let mut queues: BTreeMap<Vec<u64>, u64> = BTreeMap::new();
+    for link in &layout.plan.links {
+        let depths: Vec<u64> = kinds.iter().map(|&kind| u64::from(buffer(scenario, kind, link))).collect();
+        let counter = depths.iter().map(|flits| levels(flits + 1)).sum::<u64>();
+        for node in [link.a.0, link.b.0] {
+            if let Some((count, counters)) = ports.get_mut(node as usize) {
+                (*count, *counters) = (*count + 1, *counters + counter);
+                *queues.entry(depths.clone()).or_default() += 1;
+            }
+        }
+    }
+    for (depths, count) in queues {
+        let flits: u64 = depths.iter().sum();
+        let made = depths.iter().map(|&depth| bill.queue(flit, depth)).fold(Made::default(), Made::plus);
+        let detail = format!("{flits} flits of {flit} bits, all channels of a port");
+        bill.add("input buffers", detail, count, made.storing(flits * flit));
+    }
+    links(scenario, &layout, &mut bill);
+
+    let channels = u64::from(common.vcs.total());
+    let mut widths: BTreeMap<(u64, u64), u64> = BTreeMap::new();
+    for &(count, counters) in &ports {
+        *widths.entry((count + u64::from(common.engine && !armed), counters)).or_default() += 1;
+    }
+    for (&(width, counters), &count) in &widths {
+        let stages = u64::from(pipeline.stages());
+        let registers = (stages - 1) * width * flit;
+        let collective = kinds.iter().filter(|&&kind| kind == ChannelKind::Collective).count();
+        let ids = if collective > 0 { u64::from(scenario.switch.collective_ids) } else { 1 };
+        let made = crossbar(&bill, (width, channels, ids), flit, stages);
+        // The twin's switch has the channels of collectives, and decides in one cycle.
+        let is_twin = collective == kinds.len() && stages == 1;
+        let made = if is_twin { made } else { Made { basis: made.basis.max(Basis::Extrapolated), ..made } };
+        let made = made.plus(Made { flip_flops: registers as f64, ..Made::default() }).storing(registers + counters);
+        let detail = format!(
+            "{width} x {width} ports, {channels} channels, {} pipeline registers, {counters} bits of credit counters",
+            (stages - 1) * width
+        );
+        bill.add("crossbar and allocators", detail, count, made);
+    }
+    let by_width = widths.iter().fold(BTreeMap::new(), |mut all: BTreeMap<u64, u64>, (&(width, _), &count)| {
+        *all.entry(width).or_default() += count;
+        all
+    });
+    let mixed = scenario.family == Family::Mixed;
+    if scenario.family == Family::Piuma || mixed && kinds.contains(&ChannelKind::Collective) {
+        engines::piuma(scenario, &by_width, pipeline.front(), flit, &mut bill);
+        claims(scenario, wiring, &mut bill);
+    }
+    if scenario.armed.is_some() {
+        engines::armed(scenario, engines, u64::from(layout.external_ports), switches as u64, &mut bill);
+    }
+    if scenario.pbv.is_some() {
+        engines::pbv(scenario, flit, switches as u64, &mut bill);
+    }
+    summed(bill, switches as u64)
+}
+
+/// The decisions and the multiplexers of a switch, credits and links of its ports included, without its configuration registers. The fit
+/// is of flits of the twin's width; what is not decided but carried grows with the flit.
+fn crossbar(bill: &Bill, (width, channels, ids): (u64, u64, u64), flit: u64, stages: u64) -> Made {
+    let (lanes, slots, results, depth) = (&[][..], 0, 0, 0);
+    let ports = width.saturating_sub(1);
+    let block = |ids| Block::Switch { ports, ids, channels, depth, stages: 1, lanes, slots, results };
+    let (own, with_ids) = (bill.own(&block(0)), bill.own(&block(ids)));
+    let by = flit as f64 / TWIN_FLIT as f64;
+    let register = bill.technology.delay.register.value;
+    let period = with_ids.period.map(|period| register + (period - register).max(0.0) / stages as f64);
+    Made { nand2: own.nand2 * by, flip_flops: own.flip_flops * by, period, ..with_ids }
+}
+
+fn summed(bill: Bill, switches: u64) -> Cost {
+    let Bill { technology, blocks } = bill;
+    let total = blocks.iter().fold(Sum::default(), |sum, block| sum.plus(block.each.times(block.count)));
+    let slowest = blocks.iter().filter_map(|block| Some((block.period_ps?, &block.block)));
+    // The first of those that are equally slow, whatever their order.
+    let slowest = slowest.reduce(|most, next| if next.0 > most.0 { next } else { most });
+    let (period_ps, slowest) =
+        slowest.map_or((technology.delay.register.value, String::new()), |(period, block)| (period, block.clone()));
+    Cost {
+        technology: technology.name.clone(),
+        switches,
+        total,
+        per_switch: total.over(switches),
+        period_ps,
+        period_gates: tenths(period_ps / technology.delay.gate.value),
+        frequency_mhz: (1e9 / period_ps).floor() / 1e3,
+        slowest,
+        blocks,
+    }
+}
+
+fn common(scenario: &Scenario, kinds: &[ChannelKind]) -> Common {
+    let set = kinds.iter().filter(|kind| matches!(kind, ChannelKind::Collective | ChannelKind::Frames)).count() as u8;
+    Common {
+        vcs: Vcs { set, unicast: kinds.len() as u8 - set },
+        engine: set > 0,
+        link: scenario.link.params(),
+        local: scenario.link.local_params(),
+    }
+}
+
+/// What only a system that was built can tell: the wires of claims, and the armed family's engines.
+fn built(loaded: &Loaded) -> Result<(Wiring, usize), Problems> {
+    let scenario = &loaded.scenario;
+    Ok(match scenario.family {
+        Family::Piuma if trees(scenario) > 1 => {
+            (build(loaded, BuildOptions { no_monitors: true, ..BuildOptions::default() })?.claims.wiring, 0)
+        }
+        Family::Piuma | Family::Fabric | Family::Pbv => (Wiring::default(), 0),
+        Family::Armed => {
+            (Wiring::default(), armed::build::build(loaded, armed::build::BuildOptions::default())?.engines.len())
+        }
+        Family::Mixed => {
+            let built = mixed::build::assembled(loaded)?;
+            let wiring = built.piuma.map(|ready| ready.claims.wiring).unwrap_or_default();
+            (wiring, built.armed.map_or(0, |ready| ready.engines.len()))
+        }
+    })
+}
+
+/// Trees that registers may hold.
+fn trees(scenario: &Scenario) -> u64 {
+    let multicasts = scenario.programs.as_ref().map_or(0, |programs| programs.multicasts.len());
+    multicasts as u64 + scenario.collectives.iter().map(|of| u64::from(of.segments)).sum::<u64>()
+}
+
+/// The registers, arbiters and wires of claims: as many as trees that overlap need, which the registers say.
+fn claims(scenario: &Scenario, wiring: &Wiring, bill: &mut Bill) {
+    if wiring.is_empty() {
+        return;
+    }
+    let depth = scenario.programs.as_ref().map_or(0, |programs| u64::from(programs.core.mcast_queue_depth));
+    let (mut bits, mut joins, mut wires) = (0, 0, 0);
+    for tree in &wiring.trees {
+        // A multicast's first wire counts credits; its other counters, and those of a collective, count to three.
+        let first = if tree.source.is_some() { levels(depth + 1) } else { 2 };
+        bits += tree.joins.iter().map(|at| u64::from(at.inputs) * (first + 2) + 1).sum::<u64>();
+        joins += tree.joins.len() as u64;
+        // Two towards the root, and one from it where there are grants to hand on.
+        let links = (tree.joins.len() - 1 + tree.leaves.len() + usize::from(tree.source.is_some())) as u64;
+        wires += links * if tree.source.is_some() { 2 } else { 3 };
+    }
+    let detail = format!("{joins} joins of {} trees", wiring.trees.len());
+    let registers = bill.registers(bits);
+    bill.add("claim registers", detail, 1, Made { wires, ..registers });
+    for set in 0..wiring.arbiters.len() {
+        let n = wiring.trees.iter().filter(|tree| usize::from(tree.set) == set).count() as u64;
+        let made = bill.registers(2 * n + n * (n - 1)).plus(bill.arbiter(n));
+        bill.add("claim arbiter", format!("{n} trees"), 1, made);
+    }
+}
+
+/// The cost as a piece of JSON.
+pub fn json(cost: &Cost) -> Json {
+    serde_json::to_value(cost).unwrap_or(Json::Null)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shipped;
+    use watershed_arith::DType;
+
+    fn of(name: &str, sets: &[&str]) -> Cost {
+        let (path, text) = shipped::find(name).unwrap();
+        let sets: Vec<String> = sets.iter().map(ToString::to_string).collect();
+        let base = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join(path);
+        let loaded = crate::load_text(path, text, base.parent().unwrap(), name, &sets);
+        cost(&loaded.unwrap_or_else(|problems| panic!("{problems}"))).unwrap()
+    }
+
+    fn each(cost: &Cost, block: &str) -> u64 {
+        cost.blocks.iter().filter(|found| found.block == block).map(|found| found.each.storage_bits * found.count).sum()
+    }
+
+    #[test]
+    fn a_die_has_the_bits_its_parameters_say() {
+        let cost = of("allreduce-die", &[]);
+        // A flit is stored with its header (id, sequence number, flags: 53 bits), head, tail and channel (7 bits).
+        assert_eq!((cost.switches, cost.total.adders), (16, 16 * 9));
+        assert_eq!(each(&cost, "CENG operand slots"), 16 * 10 * 2 * 124);
+        assert_eq!(each(&cost, "CENG tree"), 16 * 9 * 3 * 124);
+        assert_eq!(each(&cost, "CENG result queue"), 16 * 14 * 124);
+        // 48 links between switches with both ends at one (round trip 12), 8 to cores (round trip 4); two collective
+        // channels of a round trip each and two of 8 flits.
+        assert_eq!(each(&cost, "input buffers"), (96 * (2 * 12 + 16) + 8 * (2 * 4 + 16)) * 124);
+        let sum = cost.blocks.iter().map(|block| block.each.storage_bits * block.count).sum::<u64>();
+        assert_eq!(sum, cost.total.storage_bits);
+    }
+
+    #[test]
+    fn an_agent_costs_a_channel_and_what_switches_know_of_it() {
+        let (without, with) = (of("fig2-tree", &[]), of("fig2-tree", &["armed.agent.end_point=15"]));
+        assert_eq!((without.switches, each(&without, "management")), (5, 0));
+        // A third channel as deep as each of the two of reductions: a frame, or the round trip of the credits.
+        let flits = |cost: &Cost| {
+            let queues = cost.blocks.iter().filter(|found| found.block == "input buffers");
+            queues.map(|found| (found.count, found.each.storage_bits / 88)).collect::<Vec<_>>()
+        };
+        assert_eq!((flits(&without), flits(&with)), (vec![(17, 38), (8, 40)], vec![(17, 38 + 11), (8, 40 + 12)]));
+        // Five ports of a switch at most: a frame for each, four orders, four answers and one that leaves.
+        assert!(each(&with, "management") >= 5 * (5 + 4 + 5) * FRAME_BITS);
+        assert_eq!(each(&with, "engine descriptors"), each(&without, "engine descriptors"));
+    }
+
+    #[test]
+    fn what_grows_costs_more_and_nothing_else() {
+        let before = of("allreduce-die", &[]);
+        let deeper = of("allreduce-die", &["switch.ceng.stages=4"]);
+        assert_eq!(each(&deeper, "CENG tree"), 16 * 9 * 4 * 124);
+        assert_eq!(each(&deeper, "input buffers"), each(&before, "input buffers"));
+        let ids = of("allreduce-die", &["switch.collective_ids=8"]);
+        assert_eq!(each(&ids, "configuration registers"), 2 * each(&before, "configuration registers"));
+        let more = of("fig2-tree", &["armed.engine.descriptors=16"]);
+        assert_eq!(each(&more, "engine descriptors"), 2 * each(&of("fig2-tree", &[]), "engine descriptors"));
+    }
+
+    #[test]
+    fn every_shipped_scenario_has_a_cost() {
+        for (path, _) in shipped::SHIPPED {
+            let cost = of(path, &[]);
+            assert!(cost.total.storage_bits > 0 && cost.total.gates > cost.total.storage_bits, "{path}");
+            // The area is that of its parts.
+            let Sum { logic, flip_flops, .. } = cost.total;
+            let cells = logic as f64 * 0.798 + flip_flops as f64 * 5.32;
+            assert!(cost.total.sram_bits > 0 || (cost.total.area_um2 / cells - 1.0).abs() < 1e-3, "{path}");
+            assert!(cost.period_ps > 500.0 && cost.blocks.iter().any(|block| block.block == cost.slowest), "{path}");
+        }
+    }
+
+    #[test]
+    fn more_bits_never_cost_less() {
+        let bill = Bill { technology: Technology::nangate45(), blocks: Vec::new() };
+        let arrays =
+            [1, 100, 4095, 4096, 4097, 8192, 30_000, 60_000, 1 << 20].map(|bits| bill.area_of(bill.array(bits)));
+        assert!(arrays.is_sorted(), "{arrays:?}");
+        // A flip-flop and its multiplexer a bit; of a large memory its cells.
+        assert!((arrays[1] - 100.0 * (5.32 + 2.33 * 0.798)).abs() < 1e-6 && arrays[8] == 0.56 * f64::from(1 << 20));
+        for width in [32, 88, 124, 700] {
+            let queues: Vec<f64> = (1..200).map(|depth| bill.area_of(bill.queue(width, depth))).collect();
+            assert!(queues.is_sorted(), "{width}: {queues:?}");
+        }
+        let ports = [1, 2, 3, 4].map(|ports| bill.area_of(bill.array_with(2000, ports)));
+        assert!((ports[3] / ports[1] - 1.5).abs() < 1e-9 && (ports[0] / ports[1] - 0.75).abs() < 1e-9, "{ports:?}");
+    }
+
+    #[test]
+    fn every_formula_is_finite_and_grows_with_its_block() {
+        let fit = &Technology::nangate45().fit;
+        for dtype in DType::ALL.iter().copied() {
+            let format = Format::of(dtype);
+            let paths = if format.exponent == 0 { [Path::Compare, Path::Integer] } else { [Path::Add, Path::Multiply] };
+            for path in paths {
+                let of: Vec<_> = (1..=6).map(|stages| fit.estimate(&Block::Unit(path, format, stages))).collect();
+                let what = format!("{path:?} {dtype}: {of:?}");
+                assert!(of.iter().all(|of| of.nand2 > 100.0 && of.period > 300.0), "{what}");
+                assert!(of[0].period > of[2].period && of[2].flip_flops > of[0].flip_flops, "{what}");
+            }
+        }
+        let lanes = &[(Path::Add, Format::F64)][..];
+        let trees: Vec<f64> =
+            [2, 4, 8, 16, 32].map(|radix| fit.estimate(&Block::Tree { radix, stages: 3, lanes }).nand2).to_vec();
+        assert!(trees.windows(2).all(|pair| pair[1] > 1.8 * pair[0]), "{trees:?}");
+    }
+}
