@@ -173,3 +173,28 @@ fn a_result_that_is_lost_on_the_way_down_is_asked_for_by_the_engine() {
     }
     assert_eq!(late, 1, "one of the frames is the result");
 }
+
+/// Time-outs that come before the last answer, and while the words of all are being added: a round without a missing participant
+/// is no error.
+#[test]
+fn a_sum_that_is_still_being_added_is_not_timed_out() {
+    let (mut whole, mut named) = (0, 0);
+    for timeout in (1000..2600).step_by(40) {
+        for order in ["arrival", "pbv"] {
+            let text = format!(
+                "family = \"pbv\"\n[topology]\nkind = \"mesh\"\nsize = [1]\nconcentration = 4\n[pbv.setup]\n\
+                 configuration = \"side-port\"\n[pbv.engine]\ntimeout_cycles = {timeout}\nretries = 0\n[[pbv.collective]]\n\
+                 dtype = \"u64\"\nop = \"sum\"\nelements = 400\norder = \"{order}\"\nstart_cycle = 1000\ntask_cycles = 20\n\
+                 patience_cycles = 0\n"
+            );
+            let loaded = load_text("long", &text, Path::new(""), "long", &[]).unwrap_or_else(|error| panic!("{error}"));
+            let document = run(&loaded, &RunOptions::default()).unwrap().document;
+            assert!(document.passed(), "{timeout} {order}: {:?}", document.checks);
+            let round = &document.pbv.as_ref().unwrap().collectives[0].rounds[0];
+            assert_eq!(round.outcome == "incomplete", !round.missing.is_empty(), "{timeout} {order}: {round:?}");
+            whole += u32::from(round.missing.is_empty());
+            named += u32::from(!round.missing.is_empty());
+        }
+    }
+    assert!(whole > 10 && named > 10, "{whole} {named}");
+}

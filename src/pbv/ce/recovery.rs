@@ -10,6 +10,8 @@
 //! of a multicast, and, where contexts are armed again, the answer of the run before. No device can be further behind
 //! *\[chosen\]*. A subservient engine whose multicast is acknowledged waits for nothing more.
 //!
+//! While the words of a context that waits for nobody are still being added, its watchdog starts again and does nothing else.
+//!
 //! A run ends early, as if by a time-out, in two cases: a result that is marked as an error comes down before all
 //! participants have answered, or the source gives up and closes the run at the master *\[chosen\]*.
 //!
@@ -170,6 +172,12 @@ impl Ce {
             }
             if context.state != State::Active {
                 context.deadline = None;
+                continue;
+            }
+            if context.satisfied && context.under_way > 0 {
+                // All have answered, or were reported: what is left is to add their words.
+                context.deadline = Some(cx.now + u64::from(cx.table.timeout));
+                (cx.watched)(&context.like);
                 continue;
             }
             let pbv = context.track.pbv;
