@@ -41,7 +41,8 @@ impl Ce {
         let me = self.me;
         let context = self.at(slot);
         let Some(groups) = context.stored.groups else { return };
-        let begun = context.commanded || context.like.message == Message::Initialisation;
+        // An initialisation with a run is its command too.
+        let begun = context.commanded || context.like.message == Message::Initialisation && context.like.run != 0;
         let tracks = matches!(context.state, State::Active | State::Waiting);
         if !context.is_master() || !begun || !tracks || context.release.is_some() {
             return;
