@@ -179,6 +179,8 @@ pub struct Column {
     pub on_an_edge: (u64, u64),
     /// Flits out of and into the master engine's port in the whole run.
     pub port_flits: (u64, u64),
+    /// Flits on a link from the master's switch to another one in the whole run: the fewest and the most.
+    pub link_flits: (u64, u64),
     /// Nanoseconds to send the command to all, to receive the responses of all, and of a whole all-reduce: frames one behind
     /// the other and nothing else.
     pub sending: [f64; 3],
@@ -210,6 +212,14 @@ pub fn column(shape: Shape, engines: Engines, rounds: u32) -> Result<Column, Str
     // What leaves the master's switch for another one takes the link there.
     let on_links = others.clone().map(|k| ran.count("command", master, at(k)) / rounds);
     let on_a_link = (on_links.clone().min().unwrap_or(0), on_links.max().unwrap_or(0));
+    let carried = others.clone().map(|k| {
+        let to = |link: &LinkResult| {
+            let ends = link.name.split_once(" -> ");
+            ends.is_some_and(|(from, to)| from.starts_with("s0.P") && to.starts_with(&format!("s{k}.P")))
+        };
+        ran.links.iter().filter(|link| to(link)).map(|link| link.flits).sum::<u64>()
+    });
+    let link_flits = (carried.clone().min().unwrap_or(0), carried.max().unwrap_or(0));
     let on_edges = others.map(|k| {
         let down = ["command", "satisfied"].map(|label| ran.count(label, master, sub(k))).iter().sum::<u64>();
         (down + ran.count("partial", sub(k), master)) / rounds
@@ -248,6 +258,7 @@ pub fn column(shape: Shape, engines: Engines, rounds: u32) -> Result<Column, Str
         on_a_link,
         on_an_edge,
         port_flits,
+        link_flits,
         // A command out, responses in, the result out.
         sending: [send, receive, send + 2.0 * receive],
         simulated,

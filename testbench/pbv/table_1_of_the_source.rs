@@ -93,3 +93,51 @@ fn a_second_master_halves_the_results_on_an_edge_and_at_a_port() {
         assert!(two.edge.1 >= two.edge.0 && two.port.1 >= two.port.0, "{nodes} {:?} {:?}", two.edge, two.port);
     }
 }
+
+/// A run takes what its frames take one behind the other at the port that has most of them, and a latency that is the same for
+/// all shapes: no engine pauses between frames, and none goes a way that is longer.
+#[test]
+fn simulated_times_are_those_of_the_frames_and_one_latency() {
+    for (engines, hops) in [(Engines::Monolithic, [2.0, 1.0]), (Engines::Distributed, [2.0, 2.0])] {
+        let shapes = [(3, 5), (3, 7), (4, 5), (5, 12)];
+        let latencies = shapes.map(|(switches, nodes)| {
+            let of = |rounds| column(Shape { switches, nodes }, engines, rounds).unwrap();
+            let (one, two) = (of(1), of(2));
+            // What a second round adds: responses in and results out; its commands leave while responses come.
+            let round = 2.0 * two.simulated[2] - one.simulated[2];
+            let frames = if engines == Engines::Monolithic { u64::from(nodes) } else { 1 };
+            let carried = [two.link_flits.0 - one.link_flits.0, two.link_flits.1 - one.link_flits.1];
+            assert_eq!(carried, [frames * (COMMAND + DATA); 2], "{engines:?} {switches} {nodes}: on every link alike");
+            [one.simulated[0] - one.sending[0], one.simulated[1] - one.sending[1], round - 2.0 * one.sending[1]]
+        });
+        assert!(
+            latencies.iter().all(|of| of.map(f64::to_bits) == latencies[0].map(f64::to_bits)),
+            "{engines:?}: {latencies:?}"
+        );
+        // Links take 10 ns; switches and engines add cycles of half a nanosecond. A partial result goes behind the last response,
+        // whole, and so does a round's last result.
+        let [send, receive, round] = latencies[0];
+        let data = DATA as f64 / 2.0;
+        let between = |ns: f64, least: f64| (least..least + 10.0).contains(&ns);
+        assert!(between(send, 10.0 * hops[0]), "{engines:?}: {send}");
+        let whole = if engines == Engines::Monolithic { 0.0 } else { data };
+        assert!(
+            receive > 10.0 * hops[1] + whole && receive < 10.0 * hops[1] + 2.0 * whole + 10.0,
+            "{engines:?}: {receive}"
+        );
+        assert!(round > 20.0 && round < 40.0 + 3.0 * whole, "{engines:?}: {round}");
+    }
+}
+
+/// Each further master takes its share of the results from an edge and a port, and the run is the shorter for it.
+#[test]
+fn masters_share_the_results_of_sixteen_contexts() {
+    for nodes in [1, 3] {
+        let all = [1, 2, 4].map(|masters| sixteen_contexts(masters, nodes).unwrap());
+        for (of, masters) in all.iter().zip([1.0, 2.0, 4.0]) {
+            assert_eq!((of.edge.0, of.port.0), (528.0 / masters, 7920.0 / masters), "{nodes} {masters}");
+        }
+        let times = all.map(|of| of.port.1);
+        assert!(times[1] < 0.9 * times[0] && times[2] < 0.8 * times[1], "{nodes}: {times:?}");
+    }
+}
