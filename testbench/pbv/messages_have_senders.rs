@@ -1,8 +1,8 @@
 //! Who may say what to an engine: every message from everybody, of every run, in every state of a context, against the rules of
 //! the documents written down here once more. What is refused changes no register, and its sender alone is told (B-CE-3, B-ERR-4).
 
-use watershed::arith::{DType, Op};
-use watershed::pbv::ce::Hazard;
+use watershed::arith::{DType, Flags, Op};
+use watershed::pbv::ce::{Hazard, Outgoing, Target};
 use watershed::pbv::packet::{
     Body, ConfigRecord, Control, Groups, Header, InitRecord, Message, NO_DEVICE, Packet, Status,
 };
@@ -31,12 +31,15 @@ enum At {
     Paused,
     /// All have answered: the response is under way.
     Waiting,
+    /// The response is under way without node 0x11, for whom nobody waits any more.
+    Closed,
     /// The result has come.
     Done,
     Stopped,
 }
 
-const STATES: [At; 7] = [At::Initialised, At::Commanded, At::Partly, At::Paused, At::Waiting, At::Done, At::Stopped];
+const STATES: [At; 8] =
+    [At::Initialised, At::Commanded, At::Partly, At::Paused, At::Waiting, At::Closed, At::Done, At::Stopped];
 
 fn header(message: Message, from: u16, run: u32) -> Header {
     let mut header = Header::new(message, from, ME, 0xc000);
@@ -74,8 +77,12 @@ fn bench_at(at: At) -> Bench {
     let last = match at {
         At::Paused => vec![control(Control::Pause, ABOVE, RUN)],
         At::Stopped => vec![control(Control::Stop, ABOVE, RUN)],
+        At::Closed => vec![control(Control::Close, ABOVE, RUN)],
         At::Waiting => vec![answer(Message::Contribution, 0x11, RUN)],
-        At::Done => vec![answer(Message::Contribution, 0x11, RUN), answer(Message::Satisfied, ABOVE, RUN)],
+        At::Done => vec![
+            answer(Message::Contribution, 0x11, RUN),
+            Packet::of(header(Message::Satisfied, ABOVE, RUN), vec![7, 9]),
+        ],
         At::Initialised | At::Commanded | At::Partly => Vec::new(),
     };
     let steps = match at {
@@ -111,7 +118,7 @@ fn rule(at: At, packet: &Packet) -> Option<Status> {
     let answered = |device: u16| match at {
         At::Initialised | At::Commanded => false,
         At::Partly | At::Paused => device != 0x11,
-        At::Waiting | At::Done | At::Stopped => true,
+        At::Waiting | At::Closed | At::Done | At::Stopped => true,
     };
     match header.message {
         Message::Control | Message::Satisfied if from != ABOVE => Some(Status::UnknownDevice),
@@ -119,7 +126,7 @@ fn rule(at: At, packet: &Packet) -> Option<Status> {
             Some(Status::Duplicate)
         }
         Message::Satisfied => {
-            let waits = at == At::Waiting || header.error && tracked;
+            let waits = matches!(at, At::Waiting | At::Closed) || header.error && tracked;
             (!waits || header.run != present).then_some(Status::Duplicate)
         }
         Message::Command if !above => Some(Status::UnknownDevice),
@@ -178,6 +185,19 @@ fn hold(at: At, ready: &Bench, packet: &Packet, due: Option<Status>) -> Bench {
             climbs(&bench, packet, &what);
             let noted = matches!(packet.body, Body::Missing { .. }) && !header.is_about_set_up();
             assert_eq!(format!("{:?}", bench.ce.find(CC)) != before, noted, "{what}");
+        }
+        if header.message == Message::Retry && ![ABOVE, COLLECTOR].contains(&header.requester) {
+            // Who is below gets the result of that run, if there is one.
+            let told: Vec<_> =
+                bench.sent.iter().map(|out| (out.packet.header.message, out.packet.header.run)).collect();
+            let due = if at == At::Done && header.run == RUN { vec![(Message::Satisfied, RUN)] } else { vec![] };
+            assert_eq!(told, due, "{what}");
+            let seat = Target::Entries { pbv: 1 << header.p_id, skip: NO_DEVICE };
+            assert!(bench.sent.iter().all(|out| out.target == seat && out.packet.words() == [7, 9]), "{what}");
+        }
+        let again = header.message == Message::Command && header.run == RUN;
+        if again && !matches!(at, At::Initialised | At::Stopped) {
+            assert_eq!(format!("{:?}", bench.ce.find(CC)), before, "the same command once more: {what}");
         }
         return bench;
     };
@@ -245,7 +265,14 @@ fn variants(message: Message, from: u16, run: u32) -> Vec<Packet> {
             let failed = Header { error: true, status: Status::Failed, ..plain };
             let mut all = vec![Packet::bare(failed)];
             if message != Message::Failure {
-                all.extend([words(plain, 2), words(plain, 1), words(plain, 3), words(plain, 0), words(failed, 2)]);
+                all.extend([
+                    words(plain, 2),
+                    words(plain, 1),
+                    words(plain, 3),
+                    words(plain, 0),
+                    words(failed, 2),
+                    words(failed, 1),
+                ]);
                 // The seat of another, and one that nobody has.
                 all.extend([3, 2, 99].map(|p_id| words(Header { p_id, ..plain }, 2)));
             }
@@ -409,7 +436,8 @@ fn what_an_engine_below_says_is_missing_climbs_with_the_partial() {
     bench.give(&Packet { header: list, body: Body::Missing { pbv: 1, devices: vec![0x24] } });
     bench.rest();
     assert!(bench.sent.is_empty(), "the engine answers for itself next");
-    let partial = Header { status: Status::Failed, error: true, ..header(Message::Partial, 0x20, RUN) };
+    // A partial that says nothing of it makes it no better; what its unit raised climbs, too.
+    let partial = Header { flags: Flags::INEXACT, ..header(Message::Partial, 0x20, RUN) };
     bench.give(&Packet::of(partial, vec![1, 2]));
     for from in [0x11, 0x12] {
         bench.give(&answer(Message::Contribution, from, RUN));
@@ -419,6 +447,112 @@ fn what_an_engine_below_says_is_missing_climbs_with_the_partial() {
     assert_eq!(missing.packet.body, Body::Missing { pbv: 0, devices: vec![0x23, 0x24, 0x25] });
     assert_eq!((missing.packet.header.device, missing.packet.header.status), (ABOVE, Status::Failed));
     assert_eq!((partial.packet.header.error, partial.packet.words()), (true, &[1 + 0x11 + 0x12, 4][..]));
+    assert_eq!((partial.packet.header.status, partial.packet.header.flags), (Status::Failed, Flags::INEXACT));
+}
+
+#[test]
+fn where_errors_are_not_reported_refusals_are_counted_alone() {
+    let mut ready = bench_at(At::Partly);
+    ready.table.report_errors = false;
+    for (packet, status) in [
+        (answer(Message::Contribution, 0x12, RUN), Status::Duplicate),
+        (answer(Message::Contribution, 0x77, RUN), Status::UnknownDevice),
+        (Packet::bare(header(Message::Command, 0x77, RUN)), Status::UnknownDevice),
+        (initialise(0x77, vec![record()]), Status::UnknownDevice),
+    ] {
+        let mut bench = ready.again();
+        bench.table.report_errors = false;
+        bench.give(&packet);
+        bench.rest();
+        assert_eq!((&bench.refused[..], bench.sent.len()), (&[status][..], 0), "{:?}", packet.header);
+    }
+}
+
+/// A context whose count is lower than its bits, which no frame can set up, takes no more answers than it counts.
+#[test]
+fn an_answer_beyond_the_count_is_refused_with_its_own_status() {
+    let mut bench = Bench::new(Hazard::Forward, &ConfigRecord::of(ME, TABLE.to_vec(), SWITCHES));
+    bench.give(&initialise(ABOVE, vec![InitRecord { p_count: 1, ..record() }]));
+    // A command counts the bits itself; a reset loads what is stored.
+    bench.give(&control(Control::Reset, ABOVE, RUN));
+    bench.give(&answer(Message::Contribution, 0x11, RUN));
+    bench.give(&answer(Message::Contribution, 0x12, RUN));
+    bench.rest();
+    assert_eq!(bench.refused, [Status::CountZero]);
+}
+
+/// Answers around the cycle in which the time is over, while words of others are still being added: each is in the sum, or
+/// refused and named, and never both.
+#[test]
+fn an_answer_at_the_end_of_the_time_is_summed_or_named() {
+    let (mut summed, mut named, mut refused) = (0, 0, 0);
+    for late in 0..60 {
+        let table = ConfigRecord { timeout: 60, ..ConfigRecord::of(ME, TABLE.to_vec(), SWITCHES) };
+        let mut bench = Bench::new(Hazard::Forward, &table);
+        bench.give(&initialise(ABOVE, vec![InitRecord { words: 30, ..record() }]));
+        bench.rest();
+        let begun = bench.now;
+        bench.give(&Packet::bare(header(Message::Command, ABOVE, RUN)));
+        let of = |message, from| Packet::of(header(message, from, RUN), vec![u64::from(from); 30]);
+        while bench.now < begun + 45 {
+            bench.tick(None);
+        }
+        bench.give(&of(Message::Contribution, 0x12));
+        bench.give(&of(Message::Partial, 0x20));
+        bench.sent.clear();
+        while bench.now < begun + 47 + late {
+            bench.tick(None);
+        }
+        bench.give(&of(Message::Contribution, 0x11));
+        for _ in 0..300 {
+            bench.tick(None);
+        }
+        let partial = bench.sent.iter().find(|out| out.packet.header.message == Message::Partial).unwrap();
+        let whole = partial.packet.words() == [0x20 + 0x12 + 0x11; 30];
+        assert!(whole || partial.packet.words() == [0x20 + 0x12; 30], "{late}: {:?}", partial.packet);
+        let missing = bench.missing.iter().any(|&(_, device, _)| device == 0x11);
+        assert_eq!((whole, partial.packet.header.error), (!missing, missing), "{late}");
+        let told = [Status::TimedOut, Status::Duplicate].iter().any(|status| bench.refused.contains(status));
+        assert_eq!(told, missing, "{late}: {:?}", bench.refused);
+        (summed, named) = (summed + u32::from(whole), named + u32::from(missing));
+        refused += u32::from(bench.refused == [Status::TimedOut]);
+    }
+    assert!(summed > 0 && named > 20 && refused > 5, "{summed} {named} {refused}");
+}
+
+/// The source of a group asks whether all of it have arrived, for it may not have been told.
+#[test]
+fn a_group_that_is_complete_says_so_as_often_as_it_is_asked() {
+    let mut bench = Bench::new(Hazard::Forward, &ConfigRecord::of(ME, TABLE.to_vec(), SWITCHES));
+    let of = InitRecord {
+        words: 0,
+        master: true,
+        above: NO_DEVICE,
+        collector: NO_DEVICE,
+        groups: Some(Groups { first: CC, count: 2 }),
+        ..InitRecord::barrier(ME, 0b01100)
+    };
+    let plain = |message, from| Packet::bare(Header { op: Op::Barrier, ..header(message, from, RUN) });
+    let mut set_up = initialise(1, vec![of]);
+    set_up.header.op = Op::Barrier;
+    for packet in [set_up, plain(Message::Command, 1)] {
+        bench.give(&packet);
+        bench.rest();
+    }
+    let arrived = |bench: &mut Bench| {
+        bench.rest();
+        let all = bench.sent.drain(..).map(|out| out.packet.header);
+        all.filter(|told| (told.message, told.device, told.run) == (Message::Partial, 1, RUN)).count()
+    };
+    bench.give(&plain(Message::Contribution, 0x11));
+    bench.give(&plain(Message::Command, 1));
+    assert_eq!(arrived(&mut bench), 0, "not all are there");
+    bench.give(&plain(Message::Contribution, 0x12));
+    assert_eq!(arrived(&mut bench), 1);
+    for _ in 0..3 {
+        bench.give(&plain(Message::Command, 1));
+        assert_eq!(arrived(&mut bench), 1);
+    }
 }
 
 /// A frame whose records say that more of them lie below one than there are within the record around it.
@@ -490,4 +624,82 @@ fn a_full_store_refuses_one_context_more_and_takes_it_when_there_is_room() {
     bench.rest();
     assert_eq!(bench.refused, [Status::StoreFull]);
     assert!(bench.ce.find(3).is_none() && bench.ce.find(most).is_some());
+}
+
+#[test]
+fn a_run_that_is_closed_is_an_error_whatever_the_frame_says() {
+    for (status, told) in [(Status::Ok, Status::TimedOut), (Status::StoreFull, Status::StoreFull)] {
+        let mut bench = bench_at(At::Partly);
+        let mut close = control(Control::Close, ABOVE, RUN);
+        close.header.status = status;
+        bench.give(&close);
+        bench.rest();
+        let [missing, partial] = &bench.sent[..] else { panic!("{:?}", bench.sent) };
+        assert_eq!(missing.packet.body, Body::Missing { pbv: 0b00100, devices: vec![0x11] });
+        assert_eq!((partial.packet.header.message, partial.packet.header.error), (Message::Partial, true));
+        assert_eq!(partial.packet.header.status, told, "{status}");
+    }
+}
+
+/// Groups CC and CC + 1 of a barrier, the first over node 0x11, the second over 0x12.
+fn groups(master: bool, commanded: bool) -> Bench {
+    let mut bench = Bench::new(Hazard::Forward, &ConfigRecord::of(ME, TABLE.to_vec(), SWITCHES));
+    for (cc_id, pbv) in [(CC, 0b00100), (CC + 1, 0b01000)] {
+        let above = if master { NO_DEVICE } else { ABOVE };
+        let groups = Some(Groups { first: CC, count: 2 });
+        let record = InitRecord { master, above, collector: above, groups, ..InitRecord::barrier(ME, pbv) };
+        let from = if master { 1 } else { ABOVE };
+        let mut all = vec![initialise(from, vec![record])];
+        if cc_id == CC || commanded {
+            all.push(Packet::bare(header(Message::Command, from, RUN)));
+        }
+        for mut packet in all {
+            (packet.header.op, packet.header.cc_id) = (Op::Barrier, cc_id);
+            bench.give(&packet);
+            bench.rest();
+        }
+    }
+    bench.again()
+}
+
+#[test]
+fn a_group_is_let_go_once_by_its_master_alone_after_its_command() {
+    let give = |bench: &mut Bench, message, from, cc_id| {
+        let mut packet = Packet::bare(Header { op: Op::Barrier, ..header(message, from, RUN) });
+        packet.header.cc_id = cc_id;
+        bench.give(&packet);
+        bench.rest();
+    };
+    let let_go = |bench: &mut Bench| {
+        // The source of a group is told again when it asks; nobody else is.
+        let below = |out: &Outgoing| out.packet.header.message == Message::Satisfied && out.target != Target::Header;
+        bench.sent.drain(..).filter(below).map(|out| out.packet.header.cc_id).collect::<Vec<_>>()
+    };
+    // The first group is there: the second one goes on, once, whatever comes behind.
+    let mut bench = groups(true, true);
+    give(&mut bench, Message::Contribution, 0x11, CC);
+    assert_eq!(let_go(&mut bench), [CC + 1]);
+    give(&mut bench, Message::Command, 1, CC + 1);
+    give(&mut bench, Message::Command, 1, CC);
+    assert_eq!(let_go(&mut bench), [0; 0]);
+    give(&mut bench, Message::Contribution, 0x12, CC + 1);
+    assert_eq!(let_go(&mut bench), [CC]);
+    // Not before its command.
+    let mut bench = groups(true, false);
+    give(&mut bench, Message::Contribution, 0x11, CC);
+    assert_eq!(let_go(&mut bench), [0; 0]);
+    give(&mut bench, Message::Command, 1, CC + 1);
+    assert_eq!(let_go(&mut bench), [CC + 1]);
+    // Not if it was stopped.
+    let mut bench = groups(true, true);
+    let mut stop = control(Control::Stop, 1, RUN);
+    stop.header.cc_id = CC + 1;
+    bench.give(&stop);
+    give(&mut bench, Message::Contribution, 0x11, CC);
+    assert_eq!(let_go(&mut bench), [0; 0]);
+    // And not by an engine below.
+    let mut bench = groups(false, true);
+    give(&mut bench, Message::Contribution, 0x11, CC);
+    give(&mut bench, Message::Contribution, 0x12, CC + 1);
+    assert_eq!(let_go(&mut bench), [0; 0]);
 }

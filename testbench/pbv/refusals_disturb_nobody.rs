@@ -256,6 +256,32 @@ fn registers_are_written_and_read_by_memory_mapped_frames() {
 }
 
 #[test]
+fn poisoned_and_posted_frames_change_no_register() {
+    let collective = sum();
+    let mut lab = lab(&collective);
+    let write = |offset: u16| Packet::of(Header::new(Message::Write, 1, 0x10, offset), vec![7]);
+    let with = |mut packet: Packet, change: &dyn Fn(&mut Header)| {
+        change(&mut packet.header);
+        packet
+    };
+    let command = Header { requester: 1, device: 2, offset: 0, ..collective.command(1).header };
+    let frames = [
+        with(write(0xc100), &|header| header.poisoned = true),
+        with(write(0xc3fc), &|header| header.posted = true),
+        with(write(0xc3fc), &|_| ()),
+        with(Packet::bare(command), &|header| header.poisoned = true),
+    ];
+    lab.send(1, When::At(SET_UP), frames);
+    let system = lab.run();
+    let answers: Vec<Status> = node(&system, 1).mail().iter().map(|(_, frame)| frame.header.status).collect();
+    assert_eq!(answers, [Status::Poisoned, Status::BadAddress], "nobody answers what was posted");
+    let counted = |status: Status| engine(&system, 0x10).read(0x180 + 4 * u16::from(status.number())).unwrap();
+    assert_eq!((counted(Status::Poisoned), counted(Status::BadAddress)), (1, 2));
+    assert_eq!(engine(&system, 0x10).read(0x100).unwrap(), 0, "the time-out is what it was");
+    assert_eq!(node(&system, 2).refused()[usize::from(Status::Poisoned.number())], 1);
+}
+
+#[test]
 fn other_contexts_do_not_notice() {
     // Context 2 over nodes 0x11, 0x12 of one engine; wrong frames and a dead context at the other engine's port.
     let quiet = Collective::barrier(2, 0x11, Branch::leaf(0x10, [0x11, 0x12]));
@@ -360,6 +386,7 @@ fn an_engine_whose_only_participant_is_the_source_waits_to_learn_who_is_above() 
     lab.send(1, When::At(SET_UP), [collective.command(1)]);
     lab.send(1, When::Satisfied(2, 1), [collective.command(2)]);
     let system = lab.run();
+    assert!(node(&system, 1).mail().is_empty(), "the source is not sent the partial");
     for device in [1, 0x11, 0x12] {
         let outcomes = node(&system, device).outcomes(2);
         assert_eq!(outcomes.len(), 2, "{device:#x}");
