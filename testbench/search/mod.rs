@@ -393,7 +393,7 @@ pub fn walk<S: System>(system: S, first: Out<S::Frame>, faults: Faults) -> Walke
                 open.insert(at, true);
                 let left = actions(&next);
                 way.push((at, next, left));
-                if open.len().is_multiple_of(5_000_000) {
+                if open.len().is_multiple_of(1_000_000) {
                     println!("{} states, {} steps deep", open.len(), way.len());
                 }
             }
