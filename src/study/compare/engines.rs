@@ -9,13 +9,13 @@
 //!
 //! Every engine has settings that suit it *\[chosen\]*. The armed engine has eight reductions under way and no barrier
 //! before the first. Packet engines have rounds in eight contexts, one command for all rounds of each, and time-outs that detect dead
-//! participants.
+//! participants and are longer than the longest frames of all contexts wait for each other.
 
 use std::fmt::Write;
 
-use watershed_scenario::file::LimitsFile;
+use watershed_pbv::packet::MAX_PAYLOAD_BYTES;
 use watershed_scenario::file::job::Engine;
-use watershed_scenario::names::one_of;
+use watershed_scenario::names::{DType, Named, one_of};
 
 use super::Disturb;
 
@@ -24,6 +24,9 @@ const END_POINTS: u64 = 65_536;
 
 /// Cycles that an element may take before a run is given up: several times what the slowest engine needs *\[chosen\]*.
 const CYCLES_PER_ELEMENT: u64 = 100;
+
+/// The shortest time-out of packet engines, in cycles.
+const LEAST_TIMEOUT: u64 = 2048;
 
 /// What is asked.
 #[derive(Debug, Clone, PartialEq)]
@@ -98,7 +101,7 @@ fn network(name: &str, ends: u64) -> Result<(String, String), String> {
 }
 
 /// The name of a contestant and what is set in it.
-fn contestant(name: &str) -> Result<(String, Vec<String>), String> {
+fn contestant(name: &str, timeout: u64) -> Result<(String, Vec<String>), String> {
     let (engine, algorithm) =
         name.split_once(':').map_or((name, None), |(engine, algorithm)| (engine, Some(algorithm)));
     let Some(engine) = Engine::ALL.into_iter().find(|known| known.name() == engine) else {
@@ -116,11 +119,12 @@ fn contestant(name: &str) -> Result<(String, Vec<String>), String> {
         (Engine::Piuma, None) => set.push(unlimited),
         (Engine::Armed, None) => {}
         (Engine::Pbv, None) => {
+            let timeout = format!("engine.timeout_cycles={timeout}");
             let own = [
                 "setup.configuration='side-port'",
                 "setup.initialise_cycle=0",
                 "engine.contexts=8",
-                "engine.timeout_cycles=2048",
+                &timeout,
                 "engine.timeout_factor=2",
                 "engine.retries=1",
                 "collective.0.start_cycle=1000",
@@ -137,6 +141,15 @@ fn quoted(list: &[String]) -> String {
 }
 
 impl Question {
+    /// The time-out of packet engines: no shorter than frames of all contexts keep each other waiting, twice the words that all
+    /// participants contribute to a round *\[chosen\]*. A shorter one fires where nobody is dead, and what is sent again makes it worse.
+    fn timeout(&self) -> u64 {
+        let bytes = DType::from_name(&self.dtype).map_or(8, |dtype| u64::from(dtype.bits()).div_ceil(8));
+        let longest = self.elements.iter().max().copied().unwrap_or(0);
+        let words = (longest * bytes).div_ceil(8).min(MAX_PAYLOAD_BYTES as u64 / 8);
+        (2 * self.end_points * words).clamp(LEAST_TIMEOUT, u64::from(u32::MAX))
+    }
+
     /// The study that answers it, as a file of `watershed study`.
     ///
     /// # Errors
@@ -157,7 +170,8 @@ impl Question {
              whole vector); the storage of each engine; and the set-up: PIUMA's registers and the tables of packet engines are written \
              before the run."
         );
-        let _ = writeln!(text, "about = {about:?}\nelements = {elements:?}\n");
+        let _ =
+            writeln!(text, "about = {about:?}\nelements = {elements:?}\ncycles_per_element = {CYCLES_PER_ELEMENT}\n");
         let _ = writeln!(
             text,
             "[disturb]\nelements = [{middle}]\nlate_ns = {:?}\ndead = {}\norders = {}\nspread_ns = {:?}\nseed = {}\n",
@@ -166,13 +180,6 @@ impl Question {
         let who: Vec<u64> = (0..*end_points).collect();
         let mut all =
             vec![format!("job.0.op='{op}'"), format!("job.0.dtype='{dtype}'"), format!("job.0.participants={who:?}")];
-        // Longer vectors than usual may need longer than a run may take.
-        let longest = elements.last().copied().unwrap_or(0);
-        if let Some(cycles) =
-            (longest * CYCLES_PER_ELEMENT > LimitsFile::default().max_cycles).then_some(longest * CYCLES_PER_ELEMENT)
-        {
-            all.push(format!("limits.max_cycles={cycles}"));
-        }
         all.extend(self.set.iter().cloned());
         for topology in &self.topologies {
             let (name, table) = network(topology, *end_points)?;
@@ -180,7 +187,7 @@ impl Question {
             let _ = writeln!(text, "[[system]]\nname = {name:?}\nset = {}\n", quoted(&set));
         }
         for engine in &self.engines {
-            let (name, set) = contestant(engine)?;
+            let (name, set) = contestant(engine, self.timeout())?;
             let _ = writeln!(text, "[[contestant]]\nname = {name:?}\nfile = \"any-engine\"\nset = {}\n", quoted(&set));
         }
         Ok(text)

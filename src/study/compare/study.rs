@@ -47,6 +47,11 @@ pub struct StudyFile {
     /// How participants are disturbed.
     #[serde(default)]
     pub disturb: DisturbFile,
+    /// Cycles that an element of a vector may take before a run is given up, where that is more than the `limits.max_cycles` of a
+    /// scenario. A run that waits for a dead participant ends sooner with a short vector than with a long one.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub cycles_per_element: Option<u64>,
     /// Training of networks instead of one job.
     #[serde(default)]
     pub training: Option<TrainingFile>,
@@ -331,7 +336,7 @@ impl Study {
             for &elements in &self.file.elements {
                 let mut cell = Vec::new();
                 for (index, contestant) in contestants.iter().enumerate() {
-                    cell.push(contestant.of_length(elements).map_err(|why| {
+                    cell.push(self.of_length(contestant, elements).map_err(|why| {
                         let what = format!("`{}` cannot have {elements} elements: {why}", contestant.name);
                         self.problem(
                             Problem::at("elements", what).related(format!("contestant[{index}].file"), "this one"),
@@ -350,6 +355,19 @@ impl Study {
             }
         }
         Ok(cells)
+    }
+
+    /// A contestant with a vector of this length, and the cycles that this may take.
+    fn of_length(&self, contestant: &Contestant, elements: u64) -> Result<Contestant, String> {
+        let long = contestant.of_length(elements)?;
+        let most = self.file.cycles_per_element.map_or(0, |cycles| cycles.saturating_mul(elements));
+        if most > long.loaded.scenario.limits.max_cycles {
+            return long.changed(&[format!("limits.max_cycles={most}")]).map(|mut long| {
+                long.task.elements = elements;
+                long
+            });
+        }
+        Ok(long)
     }
 
     fn contestant(&self, index: usize, system: &SystemFile) -> Result<Contestant, String> {
@@ -429,7 +447,8 @@ fn one_kind(file: &StudyFile, problems: &mut Vec<Problem>) {
     let job = file.contestant.iter().position(|one| one.job.is_some()).map(|index| format!("contestant[{index}].job"));
     let elements = (!file.elements.is_empty()).then(|| "elements".to_owned());
     let disturb = (file.disturb != DisturbFile::default()).then(|| "disturb".to_owned());
-    for place in [elements, disturb, job].into_iter().flatten() {
+    let cycles = file.cycles_per_element.map(|_| "cycles_per_element".to_owned());
+    for place in [elements, cycles, disturb, job].into_iter().flatten() {
         let problem = Problem::at_key(place, "this means nothing to training: a layer says how long its vector is");
         problems.push(problem.related("training", "the training"));
     }
