@@ -17,12 +17,14 @@ pub const FIXED: [&str; 7] = ["point", "key", "scenario", "repetition", "seed", 
 
 /// Columns that every sweep has, with their units; a run fills in those that it has a number for. Cycles are those of the
 /// network's clock, whose frequency stands in `network_clock_mhz`.
-const MEASURED: [(&str, &str); 26] = [
+const MEASURED: [(&str, &str); 28] = [
     ("network_clock_mhz", "MHz"),
     ("cycles", "cycles of the network clock"),
     ("time_ns", "ns"),
     ("latency_cycles", "cycles of the network clock"),
     ("latency_ns", "ns"),
+    ("round_latency_cycles", "cycles of the network clock"),
+    ("round_latency_ns", "ns"),
     ("job_cycles", "cycles of the network clock"),
     ("job_ns", "ns"),
     ("elements_per_cycle", "elements a cycle of the network clock"),
@@ -60,6 +62,15 @@ pub const BUILT_IN: [&str; MEASURED.len()] = {
 /// Names that columns had before they said their unit, and those they have now.
 const EARLIER: [(&str, &str); 2] =
     [("packet_latency", "packet_latency_cycles"), ("packet_latency_p99", "packet_latency_p99_cycles")];
+
+/// Before there were latencies of rounds, `latency_cycles` was that of a round in the families that have rounds: which of the
+/// columns of that time is which of today's.
+const EARLIER_LATENCY: [(&str, &str, &str); 4] = [
+    ("latency_cycles", "job_cycles", "latency_cycles"),
+    ("latency_ns", "job_ns", "latency_ns"),
+    ("round_latency_cycles", "latency_cycles", "latency_cycles"),
+    ("round_latency_ns", "latency_ns", "latency_ns"),
+];
 
 /// Ends of names that say a unit.
 const UNITS: [(&str, &str); 18] = [
@@ -202,12 +213,21 @@ impl Facts {
     fn compute(&self, name: &str, loaded: &Loaded) -> Option<f64> {
         let number = |path: &str| self.value(path).and_then(Json::as_f64);
         let most = |values: Vec<f64>| values.into_iter().reduce(f64::max);
+        // Of programs, whose calls are no jobs, the longest call; of a workload, all of it.
         let latency = || {
-            most(self.numbers("collectives", "latency_cycles"))
-                .or_else(|| most(self.numbers("armed.reductions", "latency_mean_cycles")))
-                .or_else(|| most(self.numbers("pbv.collectives", "latency_mean_cycles")))
-                .or_else(|| most(self.numbers("hosts", "latency_cycles")))
+            most(self.numbers("jobs", "latency_cycles"))
+                .or_else(|| most(self.numbers("collectives", "latency_cycles")))
                 .or_else(|| number("workload.end_cycle"))
+        };
+        let round = || {
+            let items = self.value("jobs").and_then(Json::as_array);
+            most(
+                items
+                    .into_iter()
+                    .flatten()
+                    .filter_map(|job| job.pointer("/round_latency_cycles/mean")?.as_f64())
+                    .collect(),
+            )
         };
         let packets = || most(self.numbers("traffic", "mean_latency_cycles"));
         let slow_packets = || {
@@ -230,9 +250,11 @@ impl Facts {
             "time_ns" => ns(number("cycles")),
             "latency_cycles" => latency(),
             "latency_ns" => ns(latency()),
+            "round_latency_cycles" => round(),
+            "round_latency_ns" => ns(round()),
             "job_cycles" => job("job_ns").map(|ns| (ns * hertz / 1e9).round()),
             "job_ns" => job("job_ns"),
-            "elements_per_cycle" => self.numbers("collectives", "elements_per_cycle").into_iter().reduce(f64::min),
+            "elements_per_cycle" => self.numbers("jobs", "elements_per_cycle").into_iter().reduce(f64::min),
             "offered" => number("measure.offered"),
             "accepted" => number("measure.accepted_mean"),
             "packet_latency_cycles" => packets(),
@@ -266,6 +288,12 @@ impl Facts {
     /// The value of a column that every sweep has, also under the name it once had, in what it is asked by and in what was kept.
     fn built_in(&self, name: &str) -> Option<&Json> {
         let columns = self.value("columns")?;
+        if columns.get("round_latency_cycles").is_none()
+            && let Some((job, round)) =
+                EARLIER_LATENCY.iter().find_map(|(now, job, round)| (*now == name).then_some((job, round)))
+        {
+            return columns.get(job).filter(|value| !value.is_null()).or_else(|| columns.get(round));
+        }
         let others = EARLIER.iter().filter_map(|&(earlier, now)| match name {
             _ if name == earlier => Some(now),
             _ if name == now => Some(earlier),
@@ -390,5 +418,23 @@ mod tests {
         let facts = serde_json::from_str::<Facts>(old).unwrap().upgraded().unwrap();
         assert_eq!(facts.value("links.busiest.0.head_wait_cycles"), Some(&json!(7)));
         assert_eq!(facts.value("links.busiest.0.stalls"), None);
+    }
+
+    #[test]
+    fn latencies_of_rounds_that_were_kept_as_latencies_are_read_as_what_they_are() {
+        let read = |columns: Json, name: &str| Facts::of(json!({ "columns": columns })).named(name);
+        let number = |number: f64| Some(Value::Number(number));
+        let armed = json!({ "latency_cycles": 10, "latency_ns": 20, "job_cycles": 30, "job_ns": 60 });
+        for (name, value) in
+            [("latency_cycles", 30.0), ("latency_ns", 60.0), ("round_latency_cycles", 10.0), ("round_latency_ns", 20.0)]
+        {
+            assert_eq!(read(armed.clone(), name), number(value), "{name}");
+        }
+        // A workload has no job.
+        let workload = json!({ "latency_cycles": 7, "job_cycles": null });
+        assert_eq!(read(workload, "latency_cycles"), number(7.0));
+        let now = json!({ "latency_cycles": 30, "job_cycles": 30, "round_latency_cycles": 10 });
+        assert_eq!(read(now.clone(), "latency_cycles"), number(30.0));
+        assert_eq!(read(now, "round_latency_cycles"), number(10.0));
     }
 }
