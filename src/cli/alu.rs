@@ -1,5 +1,7 @@
 //! `watershed alu`: one operation on bit patterns, with every stage register if asked.
 
+use std::ffi::OsString;
+
 use std::fmt::Write as _;
 
 use clap::Args;
@@ -55,9 +57,26 @@ pub(super) struct Arguments {
     operands: Vec<String>,
 }
 
+/// A minus sign that begins no option; numbers may have it as well.
+const MINUS: char = '\u{2212}';
+
+/// A word of the command line: minus infinity, and a negative number whose exponent has a sign, would be taken for options.
+pub(super) fn word(argument: OsString) -> OsString {
+    let is_taken = |text: &str| {
+        let text = text.to_ascii_lowercase();
+        let has_word = ["inf", "nan", "e-", "e+"].iter().any(|part| text.contains(part));
+        text.starts_with('-') && has_word && text.parse::<f64>().is_ok()
+    };
+    match argument.to_str().filter(|text| is_taken(text)) {
+        Some(text) => text.replacen('-', &MINUS.to_string(), 1).into(),
+        None => argument,
+    }
+}
+
 /// A right-justified lane: a bit pattern in hexadecimal, with or without `0x`, or a decimal number with a sign or a point, which is
 /// rounded to the type once.
 pub(super) fn lane(dtype: DType, text: &str) -> Result<u64, String> {
+    let text = &text.replace(MINUS, "-");
     if is_decimal(text) {
         let layout = names::layout(dtype);
         return number::parse(text, layout).map_err(|why| format!("{text} is no {dtype}: {why}"));

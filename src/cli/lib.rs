@@ -148,7 +148,7 @@ Signals:
 pub fn main() -> ExitCode {
     // A shell that completes a command line asks by a variable, and is answered here.
     clap_complete::CompleteEnv::with_factory(command_line).var(completions::VARIABLE).complete();
-    let parsed = command_line().try_get_matches();
+    let parsed = command_line().try_get_matches_from(std::env::args_os().map(alu::word));
     let parsed = parsed.and_then(|matches| Ok((Arguments::from_arg_matches(&matches)?, matches)));
     let (arguments, matches) = match parsed {
         Ok(parsed) => parsed,

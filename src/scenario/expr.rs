@@ -14,6 +14,8 @@
 use std::fmt;
 use std::ops::Range;
 
+use super::units;
+
 /// A value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
@@ -117,7 +119,18 @@ impl Expr {
         let node = parser.level(0)?;
         match parser.tokens.get(parser.at) {
             None => Ok(Self { text: text.to_owned(), node }),
-            Some((_, range)) => Err(Wrong { message: "the expression should end here".into(), at: range.clone() }),
+            Some((token, range)) => {
+                let unit = matches!(token, Token::Name(name) if units::is_unit(name));
+                let number = parser.at.checked_sub(1).map(|before| &parser.tokens[before]);
+                let behind =
+                    number.is_some_and(|(token, of)| matches!(token, Token::Number(_)) && of.end == range.start);
+                let message = if unit && behind {
+                    "numbers have no units here: the end of a name says its unit, latency_ns is in ns"
+                } else {
+                    "the expression should end here"
+                };
+                Err(Wrong { message: message.into(), at: range.clone() })
+            }
         }
     }
 
@@ -501,6 +514,8 @@ mod tests {
             ("1 § 2", "means nothing", 2..4),
             ("'x", "no closing quote", 0..2),
             ("1 2", "should end here", 2..3),
+            ("a_ns<1us", "numbers have no units here", 6..8),
+            ("a_ns<1 us", "should end here", 7..9),
         ] {
             let wrong = Expr::parse(text).unwrap_err();
             assert!(wrong.message.contains(message) && wrong.at == at, "{text}: {wrong:?}");

@@ -153,6 +153,19 @@ pub fn nearest<'a, S: AsRef<str> + ?Sized + 'a>(
     if let Some(name) = called(&wanted) {
         return Some(name);
     }
+    // Words in another order: uniform-mesh for mesh-uniform.
+    let words = |name: &str| {
+        let name = name.trim().to_lowercase();
+        let mut words: Vec<String> = name.split(['_', '-', ' ']).map(str::to_owned).collect();
+        words.sort_unstable();
+        words
+    };
+    let given_words = words(given);
+    if given_words.len() > 1
+        && let Some(name) = candidates.iter().find(|candidate| words(candidate) == given_words)
+    {
+        return Some((*name).to_owned());
+    }
     let mut means = MEANINGS.iter().filter(|(_, words)| words.contains(&wanted.as_str()));
     if let Some(name) = means.find_map(|(name, _)| called(&folded(name))) {
         return Some(name);

@@ -13,6 +13,7 @@ use super::jobs::COMMON;
 use super::names::{nearest, one_of};
 use super::problem::Problem;
 use super::source::{Node, Value, child};
+use super::units;
 
 /// Tables that a hint names at most.
 const MOST_PLACES: usize = 3;
@@ -398,6 +399,9 @@ impl Checker {
             let words: Vec<&str> =
                 choices.into_iter().flatten().flat_map(|choice| words(self.resolve(choice))).collect();
             problem = problem.nearest(text, words);
+            if let Some(help) = units::without(path, text) {
+                problem = problem.help(help);
+            }
         }
         self.problems.push(problem);
     }

@@ -74,9 +74,68 @@ pub fn nanoseconds(cycles: u64, hertz: u64) -> f64 {
     cycles as f64 * 1e9 / hertz as f64
 }
 
+/// Units that people write behind a number: the end of keys that are in one of the kind, and how many of those it is.
+const WRITTEN: [(&str, &str, f64); 13] = [
+    ("ps", "_ns", 1e-3),
+    ("ns", "_ns", 1.0),
+    ("us", "_ns", 1e3),
+    ("ms", "_ns", 1e6),
+    ("s", "_ns", 1e9),
+    ("hz", "_mhz", 1e-6),
+    ("khz", "_mhz", 1e-3),
+    ("mhz", "_mhz", 1.0),
+    ("ghz", "_mhz", 1e3),
+    ("mbps", "_gbps", 1e-3),
+    ("gbps", "_gbps", 1.0),
+    ("tbps", "_gbps", 1e3),
+    ("cycles", "_cycles", 1.0),
+];
+
+/// Whether a word is a unit.
+pub fn is_unit(word: &str) -> bool {
+    WRITTEN.iter().any(|(unit, ..)| *unit == word.to_ascii_lowercase())
+}
+
+/// What to write instead of a number with a unit, for the value of a key; `None` if the text is no such number.
+pub fn without(path: &str, text: &str) -> Option<String> {
+    let split = text.find(|letter: char| !matches!(letter, '0'..='9' | '.' | '_'))?;
+    let (number, unit) = text.split_at(split);
+    let number: f64 = number.replace('_', "").parse().ok()?;
+    let unit = unit.trim().to_ascii_lowercase();
+    let (_, end, factor) = WRITTEN.iter().find(|(written, ..)| *written == unit)?;
+    let key = path.rsplit('.').next().unwrap_or(path);
+    let Some(value) = key.ends_with(end).then_some(number * factor) else {
+        return Some(format!(
+            "a number has no unit here: the end of a key says its unit, and `{key}` does not say {unit}"
+        ));
+    };
+    // A product with a power of ten below one has a last digit too many.
+    let value = (value * 1e9).round() / 1e9;
+    Some(format!("the key says the unit: {text} is {value}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_with_units_are_said_without() {
+        for (path, text, said) in [
+            ("link.latency_ns", "25us", Some("25us is 25000")),
+            ("link.latency_ns", "0.1 us", Some("0.1 us is 100")),
+            ("link.latency_ns", "3ps", Some("3ps is 0.003")),
+            ("clock.frequency_mhz", "1.5GHz", Some("1.5GHz is 1500")),
+            ("link.latency_cycles", "5cycles", Some("5cycles is 5")),
+            ("link.latency_cycles", "5ns", Some("`latency_cycles` does not say ns")),
+            ("link.latency_ns", "25 parsecs", None),
+            ("link.latency_ns", "us", None),
+            ("link.latency_ns", "25", None),
+        ] {
+            let found = without(path, text);
+            assert_eq!(found.is_some(), said.is_some(), "{path} {text}: {found:?}");
+            assert!(found.is_none_or(|found| found.contains(said.unwrap())), "{path} {text}");
+        }
+    }
 
     #[test]
     fn decimal_numbers_are_taken_as_written() {

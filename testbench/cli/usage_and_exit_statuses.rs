@@ -125,3 +125,42 @@ fn a_reader_that_has_seen_enough_is_no_error() {
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0));
 }
+
+#[test]
+fn infinities_are_operands() {
+    for (arguments, result) in [
+        (&["alu", "--op", "sum", "--type", "f64", "1.5", "-inf"][..], "-infinity"),
+        (&["alu", "--op", "max", "--type", "f32", "-inf", "-1e-3", "--round", "up"], "-0.001"),
+        (&["reduce", "--op", "min", "--type", "f16", "2.0", "-inf", "inf"], "-infinity"),
+        (&["numerics", "--op", "sum", "--type", "f64", "1.0", "-inf", "2.5", "-nan"], "7ff8000000000000"),
+    ] {
+        let output = watershed(arguments);
+        assert!(
+            output.status == 0 && output.stdout.contains(result),
+            "{arguments:?}\n{}{}",
+            output.stdout,
+            output.stderr
+        );
+    }
+    // What begins with a sign and is no number is an option that there is not.
+    let output = watershed(["alu", "--op", "sum", "--type", "f64", "1.5", "2.5", "--rond", "up"]);
+    assert!(output.status == 2 && output.stderr.contains("'--round' exists"), "{}", output.stderr);
+}
+
+#[test]
+fn units_and_words_in_another_order_are_hinted() {
+    for (arguments, said) in [
+        (&["check", "any-engine", "--set", "link.latency_ns=25us"][..], "help: the key says the unit: 25us is 25000"),
+        (
+            &["check", "any-engine", "--set", "clock.frequency_mhz=1.5GHz"],
+            "help: the key says the unit: 1.5GHz is 1500",
+        ),
+        (&["check", "any-engine", "--set", "link.latency_cycles=3ns"], "`latency_cycles` does not say ns"),
+        (&["sweep", "best", "x", "--min", "gates", "--where", "latency_ns<1us"], "numbers have no units here"),
+        (&["run", "uniform-mesh"], "did you mean `mesh-uniform`?"),
+        (&["run", "paper_piuma"], "there is no such scenario file"),
+    ] {
+        let output = watershed(arguments);
+        assert!(output.status == 2 && output.stderr.contains(said), "{arguments:?}\n{}", output.stderr);
+    }
+}
