@@ -4,6 +4,11 @@ use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
 
+use super::file::{DETERMINISTIC, MEAN, op_name};
+use crate::file::job::operation;
+use crate::names::Named;
+use watershed_arith::quad::OPCODES;
+use watershed_arith::{Op, Round};
 use watershed_armed::ManagerCounts;
 
 /// The armed part of a result document.
@@ -131,8 +136,10 @@ pub struct ReductionResult {
     /// Share of contributions that were merged first at each place, from the leaves up.
     pub merged_at: Vec<MergedShare>,
     /// How many different results the data rounds had, if they contribute the same.
+    #[serde(default)]
     pub distinct_values: u64,
     /// The most frequent of them, most frequent first.
+    #[serde(default)]
     pub distinct: Vec<Distinct>,
     /// End points that lack a result.
     pub untold: Vec<String>,
@@ -278,6 +285,25 @@ impl Configured {
     }
 }
 
+/// An operation in the words that jobs of all engines have.
+fn said(op: &str) -> String {
+    let opcode = OPCODES.iter().find(|opcode| op_name(opcode.name) == op);
+    match (op, opcode) {
+        (MEAN, _) => "allreduce (mean) of f64".into(),
+        (DETERMINISTIC, _) => "allreduce (sum-deterministic) of f64".into(),
+        (_, Some(opcode)) if opcode.op == Op::Barrier => "barrier".into(),
+        (_, Some(opcode)) => {
+            let round = match opcode.round {
+                Round::NearestEven => String::new(),
+                other => format!(" {}", Named::name(other)),
+            };
+            let flush = if opcode.flush_to_zero { " flush-to-zero" } else { "" };
+            format!("allreduce ({}{round}{flush}) of {}", operation(opcode), Named::name(opcode.dtype))
+        }
+        (other, None) => other.to_owned(),
+    }
+}
+
 impl ArmedResult {
     /// Lines of the summary: a label and a text each.
     pub fn lines(&self, nanoseconds: impl Fn(u64) -> f64) -> Vec<(String, String)> {
@@ -298,8 +324,8 @@ impl ArmedResult {
                 Some(false) => ", bit-exact: NO",
                 None => "",
             };
-            let pairs = if op == super::file::DETERMINISTIC { ", two for each sum" } else { "" };
-            lines.push((name.clone(), format!("{op} over {participants} end points, {rounds}{pairs}{how}")));
+            let pairs = if op == DETERMINISTIC { ", two for each sum" } else { "" };
+            lines.push((name.clone(), format!("{} over {participants} end points, {rounds}{pairs}{how}", said(op))));
             lines.push((String::new(), format!("{}{exact}", outcomes.words())));
             if let Some(configured) = &reduction.configured {
                 lines.push((String::new(), configured.words(reduction.refused.is_none())));
