@@ -22,6 +22,8 @@
 //! | `armed` | `[[armed.reduction]]` | four a round of 84 bytes; one for MINMAXLOC and the reproducible sum | multiplies the rounds |
 //! | `pbv` | `[[pbv.collective]]` | the contents of a frame of 4080 bytes a round; longer vectors are divided evenly *\[chosen\]* | multiplies the rounds |
 //!
+//! A job without a name is `job0`, `job1`, … by its place in the scenario, with any engine.
+//!
 //! Random data are the same for every engine: the job of a number draws the same numbers with each of them.
 //!
 //! A vector that does not fill its last frame is filled up with further elements of the data *\[chosen\]*.
@@ -30,7 +32,8 @@
 //! of the scenario's `family`.
 //!
 //! Sub-tables of other engines than the job's are left out, so that changing one word changes the engine; only their keys are
-//! looked at, so that one that no engine knows is found before it is wanted. The tables of the
+//! looked at, so that one that no engine knows is found before it is wanted. Tables of the scenario that only other engines have
+//! wait with a note: [`waiting`] has the list. The tables of the
 //! engines themselves (`[[collective]]` and so on) are the older way to write a job: [`migrate`](super::migrate) translates a file.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,8 +43,8 @@ use super::file::job::{Engine, operation};
 use super::inherit::overlay;
 use super::names::{self, DType, Named, Op, Round};
 use super::problem::Problem;
-use super::schema;
 use super::source::{Node, Source, Value};
+use super::{schema, waiting};
 use watershed_arith as arith;
 use watershed_pbv::packet::MAX_PAYLOAD_BYTES;
 
@@ -74,16 +77,26 @@ pub fn apply(source: &mut Source, arguments: &[String]) -> Vec<Problem> {
     let mut problems: Vec<Problem> = own.into_iter().filter_map(|origin| source.put(origin).err()).collect();
     source.spread("clock", "frequency_mhz");
     if source.has("job") {
-        // What is wrong with jobs as they are written; everything else is checked when they are translated.
-        problems.extend(schema::check(source.root()).into_iter().filter(|problem| {
+        // What is wrong with jobs as they are written; what is wrong elsewhere beside it, or else when they are translated.
+        let of_job = |problem: &Problem| {
             problem.path().is_some_and(|path| is_common(path) || problem.is_of_key() && is_unknown_to_all(path))
-        }));
+        };
+        let found = schema::check(source.root());
+        if found.iter().any(of_job) {
+            problems
+                .extend(found.into_iter().filter(|problem| of_job(problem) || problem.path().is_some_and(is_of_none)));
+        }
     }
     if problems.is_empty() {
-        if source.has("job") {
+        let has_jobs = source.has("job");
+        if has_jobs {
             source.keep_jobs();
         }
         problems.extend(translate(source).err().into_iter().flatten());
+        if has_jobs && problems.is_empty() {
+            let found = schema::check(source.root());
+            problems.extend(waiting::set_aside(source, found));
+        }
     }
     for origin in of_engines {
         problems.extend(source.put(origin).err());
@@ -106,6 +119,12 @@ fn is_common(path: &str) -> bool {
 fn is_unknown_to_all(path: &str) -> bool {
     let key = path.strip_prefix("job[").and_then(|rest| rest.split_once("].")).map_or("", |(_, key)| key);
     key.split_once('.').is_some_and(|(table, key)| Engine::read(table).is_some() && !COMMON.contains(&key))
+}
+
+/// Whether a path leads to what is no job, of no engine, and does not follow from the jobs.
+fn is_of_none(path: &str) -> bool {
+    let first = path.split(['.', '[']).next().unwrap_or_default();
+    !["", "job", "family"].contains(&first) && Engine::ALL.iter().all(|engine| !path.starts_with(engine.table()))
 }
 
 /// The table of an engine that a `--set` argument is about, if it is not about a job.
@@ -222,10 +241,13 @@ impl Translator {
             }
         }
         let mut entries = Entries { job, left, out: BTreeMap::new() };
+        if !entries.left.contains_key("name") {
+            entries.put("name", Value::String(format!("job{index}")), None);
+        }
         match engine {
             Engine::Piuma => self.piuma(&mut entries),
             Engine::Armed => self.armed(&mut entries),
-            Engine::Pbv => Self::pbv(&mut entries),
+            Engine::Pbv => self.pbv(&mut entries),
             Engine::Software => self.software(&mut entries),
         }
         let Entries { mut out, left, .. } = entries;
@@ -246,6 +268,14 @@ impl Translator {
             let problem =
                 Problem::in_text(node.span, format!("{who} does a job once")).expected("no `repeat`").help(help);
             self.problems.push(problem);
+        }
+    }
+
+    /// Refuses data that only other engines take, with why.
+    fn only_data(&mut self, entries: &mut Entries<'_>, key: &str, why: &str, expected: &str) {
+        let Some(Value::Table(data)) = entries.left.get_mut("data").map(|node| &mut node.value) else { return };
+        if let Some(node) = data.remove(key).filter(|node| !matches!(node.value, Value::Bool(false))) {
+            self.wrong(&node, why, expected);
         }
     }
 
@@ -272,14 +302,18 @@ impl Translator {
             "what lands at a PIUMA end point is written to memory, and nothing computes with it",
         );
         self.once(entries, "a collective over registers");
+        let no_rounds = "PIUMA's engines do a vector at once: there are no rounds that could have the same data";
+        self.only_data(entries, "same_every_round", no_rounds, "no `same_every_round`");
         if !entries.left.contains_key("kind") {
             entries.put("kind", Value::String("allreduce".into()), None);
         }
+        respell(entries, "multicast", "broadcast");
     }
 
     fn software(&mut self, entries: &mut Entries<'_>) {
         self.nothing_composed(entries, "ranks exchange and merge, and compute nothing with the result");
         self.once(entries, "software");
+        respell(entries, "multicast", "broadcast");
         let kind = entries.left.remove("kind");
         let name = kind.as_ref().and_then(text).unwrap_or("allreduce").to_owned();
         let algorithm = entries.left.get("algorithm").cloned();
@@ -322,6 +356,7 @@ impl Translator {
 
     fn armed(&mut self, entries: &mut Entries<'_>) {
         let (times, repeat) = Self::repeat(entries);
+        self.only_data(entries, "file", "armed engines read no file of data", "`random` or `values`");
         let kind = entries.left.remove("kind");
         let barrier = match kind.as_ref().and_then(text) {
             Some("barrier") => true,
@@ -352,6 +387,7 @@ impl Translator {
         let plain = dtype == "f64" && round == "nearest-even" && !flushes;
         if let Some(name) = composed(&op).filter(|_| plain) {
             entries.put("op", Value::String(name.into()), at.as_ref());
+            self.fill_up(entries, elements.as_ref(), 4);
             self.rounds(entries, elements.as_ref(), 4, (times, repeat.as_ref()));
             return;
         }
@@ -365,7 +401,30 @@ impl Translator {
         if given {
             entries.put("op", Value::String(op_name(opcode.name)), at.as_ref());
         }
+        self.fill_up(entries, elements.as_ref(), lanes(opcode));
         self.rounds(entries, elements.as_ref(), lanes(opcode), (times, repeat.as_ref()));
+    }
+
+    /// Fills rows of values up to the end of the vector's last frame; zeros do, as no element meets another one *\[chosen\]*.
+    fn fill_up(&mut self, entries: &mut Entries<'_>, elements: Option<&Node>, frame: u64) {
+        let Some(elements) = elements.and_then(number).filter(|&elements| elements > 0) else { return };
+        let Some(Value::Table(data)) = entries.left.get_mut("data").map(|node| &mut node.value) else { return };
+        let Some(Value::Array(rows)) = data.get_mut("values").map(|node| &mut node.value) else { return };
+        for node in rows {
+            let span = node.span.clone();
+            let Value::Array(row) = &mut node.value else { continue };
+            let given = row.len() as u64;
+            if given == elements {
+                let zero = Node { value: Value::Integer(0), span: span.clone(), key: None };
+                row.resize(elements.next_multiple_of(frame) as usize, zero);
+            } else if given != frame {
+                // What each round contributes again is a frame.
+                let problem = Problem::in_text(span, format!("{given} values for {elements} elements"));
+                let each =
+                    if elements > frame { format!(", or {frame}, the same in every round") } else { String::new() };
+                self.problems.push(problem.expected(format!("as many values as `elements` says{each}")));
+            }
+        }
     }
 
     /// The rounds of a job whose rounds have this many elements.
@@ -386,7 +445,9 @@ impl Translator {
         }
     }
 
-    fn pbv(entries: &mut Entries<'_>) {
+    fn pbv(&mut self, entries: &mut Entries<'_>) {
+        respell(entries, "broadcast", "multicast");
+        self.only_data(entries, "file", "packet engines read no file of data", "`random` or `values`");
         let (times, repeat) = Self::repeat(entries);
         let bytes = entries.left.get("dtype").and_then(text).unwrap_or("f64");
         let bytes = DType::ALL
@@ -401,6 +462,7 @@ impl Translator {
             frames = elements.div_ceil(most);
             let each = elements.div_ceil(frames);
             let node = node.clone();
+            self.fill_up(entries, Some(&node), each);
             entries.left.remove("elements");
             entries.put("elements", Value::Integer(each.into()), Some(&node));
         }
@@ -475,6 +537,15 @@ impl Translator {
             return;
         }
         place.insert((*last).to_owned(), span(Value::Array(list)));
+    }
+}
+
+/// Gives a kind the engine's own word for it.
+fn respell(entries: &mut Entries<'_>, word: &str, own: &str) {
+    if let Some(node) = entries.left.get_mut("kind")
+        && text(node) == Some(word)
+    {
+        node.value = Value::String(own.into());
     }
 }
 

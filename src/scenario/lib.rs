@@ -119,6 +119,7 @@ mod timeline;
 pub mod trace;
 pub mod units;
 mod values;
+mod waiting;
 pub mod why;
 pub mod workload;
 pub mod written;
@@ -372,6 +373,7 @@ fn load(
     // A file can change under its name: its contents are part of what a result came from.
     scenario.derived.extend(hashes.into_iter().map(|(key, hash)| (key, hash.into())));
     if problems.is_empty() {
+        notes.extend(source.waiting.iter().cloned());
         notes.extend(link::notes(&source, &scenario.link));
         Ok(Loaded { scenario, source, base: base.to_owned(), notes, workload: traced, files })
     } else {

@@ -224,6 +224,18 @@ impl Lines<'_> {
                     }
                     let _ = writeln!(self.out, "engine = \"{}\"", engine.name());
                 }
+                if !self.source.has(&format!("{}[{}].name", engine.table(), self.at)) {
+                    // Jobs without a name are called by their place, tables of engines by a letter and theirs.
+                    let letter = match engine {
+                        Engine::Piuma | Engine::Pbv => 'c',
+                        Engine::Armed => 'r',
+                        Engine::Software => 'h',
+                    };
+                    if !self.out.ends_with('\n') {
+                        self.out.push('\n');
+                    }
+                    let _ = writeln!(self.out, "name = \"{letter}{}\"", self.at);
+                }
                 let host = format!("host[{}].", self.at);
                 let has = |key: &str| self.source.has(&format!("{host}{key}"));
                 if engine == Engine::Software && !["draws", "like", "values"].into_iter().any(has) {

@@ -46,7 +46,41 @@ pub fn upgraded(mut document: Json) -> Result<Json, String> {
         }
         document["schema_version"] = SCHEMA_VERSION.into();
     }
+    // What refused armings were is counted by why since, under names of its own.
+    if let Some(engines) = document.pointer_mut("/armed/engines").and_then(Json::as_object_mut) {
+        engines.shift_remove("arm_refused");
+    }
+    name_jobs(&mut document);
     Ok(document)
+}
+
+/// Gives jobs of the scenario the names that they have in the document, where they say none: what a job without a name is called
+/// was once up to its engine. What is broadcast was once called what the engine calls it.
+fn name_jobs(document: &mut Json) {
+    let jobs = document.get_mut("jobs").and_then(Json::as_array_mut);
+    let mut names = Vec::new();
+    for job in jobs.into_iter().flatten() {
+        if job["kind"] == "multicast" {
+            job["kind"] = "broadcast".into();
+        }
+        names.push(job["name"].as_str().map(str::to_owned));
+    }
+    let Some(lines) = document.pointer_mut("/scenario/lines").and_then(Json::as_array_mut) else { return };
+    let key = |line: &Json| line.as_str().and_then(|line| line.split([' ', '=']).next()).unwrap_or_default().to_owned();
+    let (mut at, mut number) = (0, 0);
+    while at < lines.len() {
+        at += 1;
+        if lines[at - 1] != "[[job]]" {
+            continue;
+        }
+        let end = (at..lines.len()).find(|&next| lines[next].as_str().is_some_and(|line| line.starts_with('[')));
+        let keys: Vec<String> = lines[at..end.unwrap_or(lines.len())].iter().map(key).collect();
+        if let (false, Some(Some(name))) = (keys.iter().any(|key| key == "name"), names.get(number)) {
+            let place = keys.iter().position(|key| key.is_empty() || key.as_str() > "name").unwrap_or(keys.len());
+            lines.insert(at + place, format!("name = {name:?}").into());
+        }
+        number += 1;
+    }
 }
 
 /// Everything about a run.

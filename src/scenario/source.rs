@@ -78,6 +78,8 @@ pub struct Source {
     older: bool,
     /// The tree before its jobs were translated into tables of engines.
     with_jobs: Option<Node>,
+    /// What is left out because no job's engine has it, one note each.
+    pub(super) waiting: Vec<String>,
 }
 
 /// Origin of the first file that a scenario extends; those of overrides are far below.
@@ -115,6 +117,7 @@ impl Source {
             places: Vec::new(),
             older: false,
             with_jobs: None,
+            waiting: Vec::new(),
         };
         (source, problem)
     }

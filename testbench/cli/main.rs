@@ -24,6 +24,7 @@ mod large_systems_touch_few_pages;
 mod latency_is_told;
 mod long_runs_can_be_stopped;
 mod numbers_are_held_side_by_side;
+mod one_word_changes_the_engine;
 mod overrides_reach_every_value;
 #[cfg(unix)]
 mod progress_is_shown;

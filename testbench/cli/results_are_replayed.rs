@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::watershed;
+use crate::support::{files, watershed};
 
 fn recorded(folder: &tempfile::TempDir, arguments: &[&str]) -> String {
     let file = folder.path().join("result.json");
@@ -76,6 +76,59 @@ fn documents_of_version_1_are_replayed_and_reported() {
     assert_eq!(output.status, 1, "{}{}", output.stdout, output.stderr);
     let expected = format!("first at links.busiest[0].head_wait_cycles\n  recorded  77777\n  now       {waits}\n");
     assert!(output.stdout.contains(&expected), "{}", output.stdout);
+}
+
+/// Documents as commits of this project wrote them, `NAME.COMMIT.json`, of both versions and every family, each with the scenario that
+/// it was made from.
+#[test]
+fn documents_of_every_version_so_far_are_replayed() {
+    let mut versions = [0; 2];
+    for path in files("testbench/cli/older", "json") {
+        let text = fs::read_to_string(&path).unwrap();
+        versions[usize::from(text.contains("\"schema_version\": 2"))] += 1;
+        let name = path.to_str().unwrap();
+        for command in ["replay", "report"] {
+            let out = tempfile::tempdir().unwrap();
+            let page = out.path().join("page.html");
+            let output = watershed(if command == "replay" {
+                vec![command, name]
+            } else {
+                vec![command, name, "-o", page.to_str().unwrap()]
+            });
+            assert_eq!(output.status, 0, "{name}: {}{}", output.stdout, output.stderr);
+            assert!(command != "replay" || output.stdout.contains(": same ("), "{}", output.stdout);
+        }
+        // Every value that it has is compared: another one is found.
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("changed.json");
+        let cycles = text.split("\"cycles\": ").nth(1).unwrap().split(',').next().unwrap();
+        fs::write(&file, text.replacen(&format!("\"cycles\": {cycles}"), "\"cycles\": 7", 1)).unwrap();
+        let output = watershed(["replay", file.to_str().unwrap()]);
+        assert!(output.status == 1 && output.stdout.contains("first at cycles"), "{name}: {}", output.stdout);
+    }
+    assert!(versions.into_iter().all(|count| count > 2), "{versions:?}");
+}
+
+#[test]
+fn jobs_without_a_name_keep_the_one_of_their_document() {
+    // Before jobs were named by their place, their engines named them.
+    let folder = tempfile::tempdir().unwrap();
+    let job = "topology.kind=\"die\"";
+    let scenario = folder.path().join("one.toml");
+    fs::write(&scenario, "topology = { kind = \"die\" }\n[[job]]\nengine = \"piuma\"\nelements = 4\n").unwrap();
+    let file = recorded(&folder, &[scenario.to_str().unwrap(), "--set", job]);
+    let now = fs::read_to_string(&file).unwrap();
+    assert!(now.contains("\"name\": \"job0\"") && !now.contains("\"c0\""), "{now}");
+    let old = now.replace("job0", "c0");
+    fs::write(&file, &old).unwrap();
+    let output = watershed(["replay", &file]);
+    // The configuration has the name: of the same program its hash is another one, and nothing else.
+    assert!(output.stdout.contains("first at stamp.config_hash"), "{}", output.stdout);
+    let older = format!("\"version\": \"{}\"", env!("CARGO_PKG_VERSION"));
+    assert!(old.contains(&older), "{old}");
+    fs::write(&file, old.replace(&older, "\"version\": \"0.0.1\"")).unwrap();
+    let output = watershed(["replay", &file]);
+    assert_eq!(output.status, 0, "{}{}", output.stdout, output.stderr);
 }
 
 #[test]

@@ -48,7 +48,7 @@ fn the_scenario_language() {
     let mut page = String::from(
         "# The scenario language\n\nAll keys of a scenario file, made from its schema (`watershed schema`). `[table]` is a TOML table, `[[table]]` one of a list; \
          elements of a list in a file that is extended, and with `--set`, are named by their number. A key that the scenario's engine or topology does not \
-         use is refused.\n",
+         use is refused; in a scenario with `[[job]]`s, tables of engines without a job wait with a note.\n",
     );
     language.table(&mut page, &schema, &[]);
     let keys = page.lines().filter(|line| line.starts_with("| `")).count();

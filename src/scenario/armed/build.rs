@@ -17,7 +17,7 @@ use crate::random::Stream;
 use crate::run::system::ArmedSystem;
 use crate::sources::{self, Sources};
 use crate::switches::{buffer, channel_kinds, pipeline, policy, replay, router};
-use crate::{Loaded, Problems, Scenario, number, workload};
+use crate::{Loaded, Problems, Scenario, values, workload};
 use watershed_arith::{Mode, NanPolicy, Op, Quad, SignalPolicy, repsum};
 use watershed_armed::frame::ETHERNET_BYTES;
 use watershed_armed::job::RunTime;
@@ -748,7 +748,12 @@ fn inputs(index: usize, reduction: &Reduction, seed: u64) -> Inputs {
     let opcode = reduction.opcode();
     let (ranks, per_node) = (reduction.participants, reduction.contributions_per_node);
     let (length, shape) = (reduction.row_length(), layout(opcode.dtype));
-    let rounds = if reduction.same_every_round { 1 } else { reduction.rounds.max(1) };
+    let rounds = match &reduction.data {
+        // Of a vector of fewer frames the rounds start again with the first.
+        Data::Values(given) => values::frames(given, length) as u32,
+        _ if reduction.same_every_round => 1,
+        _ => reduction.rounds.max(1),
+    };
     let quad = |row: &[u64], who: u64| match opcode.op {
         Op::Barrier => Quad::default(),
         Op::RepSum => repsum::split(row[0]),
@@ -758,10 +763,11 @@ fn inputs(index: usize, reduction: &Reduction, seed: u64) -> Inputs {
     let count = rounds as usize * ranks as usize * per_node as usize;
     let mut quads = vec![Quad::default(); if length == 0 { ranks as usize * per_node as usize } else { count }];
     match &reduction.data {
-        Data::Values(values) => {
-            for (who, row) in values.iter().enumerate() {
-                let row: Vec<u64> = row.iter().map(|text| number::parse(&text.0, shape).unwrap_or(0)).collect();
-                quads[who] = quad(&row, who as u64);
+        Data::Values(given) => {
+            for (who, row) in values::patterns(given, opcode.dtype).iter().enumerate() {
+                for (round, frame) in row.chunks_exact(length).enumerate() {
+                    quads[round * ranks as usize * per_node as usize + who] = quad(frame, who as u64);
+                }
             }
         }
         Data::Random(distribution) => {

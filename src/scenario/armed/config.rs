@@ -10,10 +10,10 @@ use super::file::{
 };
 use crate::config::{Data, Topology};
 use crate::fault;
-use crate::file::{AutoOr, Distribution, ParticipantsFile};
-use crate::names::{Layout, layout};
+use crate::file::{AutoOr, ParticipantsFile};
 use crate::problem::Problem;
-use crate::{number, random};
+use crate::random;
+use crate::values::{self, Length};
 use watershed_arith::Op;
 use watershed_arith::quad::{OPCODES, Opcode};
 use watershed_armed::Composed;
@@ -583,8 +583,15 @@ fn one(
         send_overhead_cycles: file.send_overhead_cycles,
         receive_overhead_cycles: file.receive_overhead_cycles,
         merge_cycles: file.merge_cycles,
-        same_every_round: file.data.as_ref().is_some_and(|data| data.same_every_round || data.values.is_some()),
+        same_every_round: same_every_round(file, &data, opcode),
         data,
+    }
+}
+
+fn same_every_round(file: &ReductionFile, data: &Data, opcode: &Opcode) -> bool {
+    match data {
+        Data::Values(given) => values::frames(given, row_length(opcode)) == 1,
+        _ => file.data.as_ref().is_some_and(|data| data.same_every_round),
     }
 }
 
@@ -603,40 +610,15 @@ fn contributions(
         }
         return Data::None;
     }
-    let shape = layout(opcode.dtype);
-    let usual = if matches!(shape, Layout::Float { .. }) { Distribution::Normal } else { Distribution::Integers };
+    let usual = values::usual(opcode.dtype);
     let Some(data) = &file.data else { return Data::Random(usual) };
-    let Some(values) = &data.values else { return Data::Random(data.random.unwrap_or(usual)) };
-    if data.random.is_some() {
-        problems.push(
-            Problem::at_key(format!("{path}.values"), "`values` and `random` cannot both be given")
-                .related(format!("{path}.random"), "the other one"),
-        );
-    }
+    let Some(given) = &data.values else { return Data::Random(data.random.unwrap_or(usual)) };
+    values::not_both(data.random, &path, problems);
     let rows = u64::from(participants) * u64::from(file.contributions_per_node);
-    if values.len() as u64 != rows {
-        problems.push(
-            Problem::at(format!("{path}.values"), format!("{} rows of values", values.len()))
-                .expected(format!("{rows}, one a contribution, those of the root first")),
-        );
-    }
-    for (at, row) in values.iter().enumerate() {
-        let here = format!("{path}.values[{at}]");
-        if row.len() != length {
-            problems.push(
-                Problem::at(&here, format!("{} values in a contribution", row.len())).expected(format!("{length}")),
-            );
-        }
-        for (element, text) in row.iter().enumerate() {
-            if let Err(reason) = number::parse(&text.0, shape) {
-                problems.push(
-                    Problem::at(format!("{here}[{element}]"), format!("{} is no {}: {reason}", text.0, opcode.dtype))
-                        .expected(number::describe(shape)),
-                );
-            }
-        }
-    }
-    Data::Values(values.clone())
+    let who = format!("{rows}, one a contribution, those of the root first");
+    let vector = Length { frame: length as u64, rounds: u64::from(file.rounds) };
+    values::check_values(given, &format!("{path}.values"), (rows as usize, who), (vector, opcode.dtype), problems);
+    Data::Values(given.clone())
 }
 
 fn check_fault(fault: &FaultFile, path: &str, problems: &mut Vec<Problem>) {

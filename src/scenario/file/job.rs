@@ -15,7 +15,7 @@ use watershed_arith::quad::{OPCODES, Opcode};
 #[serde(deny_unknown_fields)]
 #[schemars(inline)]
 pub struct JobFile {
-    /// Name in results and messages, unique.
+    /// Name in results and messages, unique. Default: "job" and its place in the scenario, from 0 on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub name: Option<String>,
@@ -79,7 +79,8 @@ pub struct JobDataFile {
     /// Seeded random data of a distribution.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub random: Option<Distribution>,
-    /// The data itself: a row a participant; armed engines take four numbers a row.
+    /// The data itself: a row of all elements for each participant; of a broadcast one row. armed, pbv: a row of one frame is
+    /// contributed in every round.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub values: Option<Vec<Vec<Number>>>,
     /// piuma: a file with the data, relative to the scenario.
@@ -117,7 +118,7 @@ pub enum JobKind {
     Reduce,
     /// All participants get the vector of one.
     Broadcast,
-    /// The same, by packet engines.
+    /// The same; an older word.
     Multicast,
     /// No participant goes on before all have arrived.
     Barrier,

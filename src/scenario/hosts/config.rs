@@ -8,7 +8,7 @@ use super::file::{HostAlgorithm, HostDraws, HostExchange, HostFile, HostMode};
 use crate::config::{Collective, Topology};
 use crate::file::{CollectiveKind, DelayFile, Distribution, ParticipantsFile};
 use crate::limits;
-use crate::names::{self, DType, Layout, Named, layout};
+use crate::names::{self, DType, Named};
 use crate::problem::Problem;
 use crate::programs::config::ends;
 use crate::random::Stream;
@@ -167,7 +167,7 @@ fn host(
         }
     };
     let elements = file.elements.or(model.map(|model| model.elements)).unwrap_or(1);
-    let random = file.random.unwrap_or_else(|| usual(dtype));
+    let random = file.random.unwrap_or_else(|| values::usual(dtype));
     given(file, path, (ranks.len(), elements, dtype), problems);
     let mut host = Host {
         name: file.name.clone().unwrap_or_else(|| format!("h{index}")),
@@ -178,10 +178,10 @@ fn host(
         op,
         dtype,
         elements,
+        values: rows_of(file, dtype, (elements, ranks.len())),
         ranks,
         random,
         draws: file.draws,
-        values: file.values.as_ref().map(|values| values::patterns(values, dtype)),
         overhead_cycles: file.overhead_cycles,
         packet_words: file.packet_words,
         start_cycle: file.start_cycle,
@@ -222,24 +222,30 @@ fn excluded(file: &HostFile, path: &str, problems: &mut Vec<Problem>) {
     }
 }
 
-/// What is drawn unless the file says so.
-fn usual(dtype: DType) -> Distribution {
-    if matches!(layout(dtype), Layout::Float { .. }) { Distribution::Normal } else { Distribution::Integers }
+/// The bit patterns that stand in the file: a row a rank; where the first one sends to the others, one is enough.
+fn rows_of(file: &HostFile, dtype: DType, (elements, ranks): (u64, usize)) -> Option<Vec<Vec<u64>>> {
+    let mut rows = values::patterns(file.values.as_ref()?, dtype);
+    if rows.len() == 1 && elements.saturating_mul(ranks as u64) <= limits::CONTRIBUTIONS {
+        rows.resize(ranks.max(1), vec![0; elements as usize]);
+    }
+    Some(rows)
 }
 
 /// Checks the numbers that stand in the file.
 fn given(file: &HostFile, path: &str, (ranks, elements, dtype): (usize, u64, DType), problems: &mut Vec<Problem>) {
     let Some(rows) = &file.values else { return };
     let at = format!("{path}.values");
-    if file.random.is_some() {
-        let problem = Problem::at_key(at.clone(), "`values` and `random` cannot both be given");
-        problems.push(problem.related(format!("{path}.random"), "the other one"));
-    }
+    values::not_both(file.random, path, problems);
     if file.mode == HostMode::Ideal {
         problems.push(Problem::at_key(at.clone(), "in ideal mode no data move"));
     }
+    // Who sends to the others is the first rank: what they have does not matter.
+    if file.algorithm == HostAlgorithm::SendLoop && rows.len() == 1 {
+        values::check_values(rows, &at, (1, String::new()), (values::Length::of_vector(elements), dtype), problems);
+        return;
+    }
     let who = format!("{ranks}, in the order of `participants`");
-    values::check_values(rows, &at, (ranks, who), (elements, dtype), problems);
+    values::check_values(rows, &at, (ranks, who), (values::Length::of_vector(elements), dtype), problems);
 }
 
 /// By how much each rank starts late; empty if none does.

@@ -8,16 +8,16 @@ use super::file::{
     CollectiveFile, ConfigurationFile, CongestionFile, EngineFile, FailsFile, FaultFile, InitialisationFile, KindFile,
     MEAN, MergeFile, OrderFile, PbvFile, ReportsFile, SetupFile, StartFile, StrangerFile, TreeFile, WrongFile,
 };
-use super::rules::{arithmetic, check_fault, initial, merging, spreading, timing};
+use super::rules::{arithmetic, check_fault, initial, merging, same_every_round, spreading, timing};
 use super::share::Share;
 use crate::armed::config::link_layer;
 use crate::armed::file::{ComputeFile, LateFile, LinkLayerFile};
 use crate::config::{Data, Participants, Topology};
-use crate::file::{AutoOr, Distribution, Number, ParticipantsFile};
+use crate::file::{AutoOr, ParticipantsFile};
 use crate::names::{Layout, Named, layout};
-use crate::number;
 use crate::problem::Problem;
 use crate::random::Stream;
+use crate::values::{self, Length};
 use watershed_arith::{DType, Op, Round, pack_lanes};
 use watershed_pbv::engine::messages_of;
 use watershed_pbv::packet::{MAX_PAYLOAD_BYTES, Message};
@@ -245,12 +245,15 @@ impl Collective {
         let rounds = if of.same_every_round { 1 } else { of.rounds };
         let packed =
             |row: &[u64]| row.chunks(of.dtype.lanes() as usize).map(|lanes| pack_lanes(of.dtype, lanes)).collect();
+        let round = |place| of.share.filter(|_| !of.same_every_round).map_or(place, |share: Share| share.round(place));
         match &of.data {
-            Data::Values(values) => {
-                let bits = |row: &Vec<Number>| -> Vec<u64> {
-                    row.iter().map(|text| number::parse(&text.0, shape).unwrap_or(0)).collect()
+            Data::Values(given) => {
+                let all = |row: &Vec<u64>| -> Vec<u64> {
+                    (0..rounds)
+                        .flat_map(|place| packed(values::frame(row, of.elements as usize, round(place))))
+                        .collect()
                 };
-                values.iter().map(|row| packed(&bits(row))).collect()
+                values::patterns(given, of.dtype).iter().map(all).collect()
             }
             Data::Random(distribution) => (0..of.rows())
                 .map(|rank| {
@@ -262,10 +265,9 @@ impl Collective {
                     };
                     let (mut words, mut drawn) = (Vec::new(), 0);
                     for place in 0..rounds {
-                        let round = of.share.filter(|_| !of.same_every_round).map_or(place, |share| share.round(place));
-                        (drawn..round).for_each(|_| drop(draw()));
+                        (drawn..round(place)).for_each(|_| drop(draw()));
                         words.extend(draw());
-                        drawn = round + 1;
+                        drawn = round(place) + 1;
                     }
                     words
                 })
@@ -831,8 +833,8 @@ fn one(
         patience_cycles: file.patience_cycles,
         max_asks: file.max_asks,
         posted: file.posted,
+        same_every_round: same_every_round(file, elements),
         data: Data::None,
-        same_every_round: file.data.as_ref().is_some_and(|data| data.same_every_round || data.values.is_some()),
     };
     collective.initial = initial(file.initial.as_ref(), path, dtype, problems);
     collective.data = data(file, path, &collective, problems);
@@ -867,6 +869,7 @@ fn spread(whole: Collective, file: &CollectiveFile, path: &str, problems: &mut V
     (0..count).map(part).collect()
 }
 
+/// What the participants of a collective contribute.
 /// Switches whose engines hand responses on.
 fn forwards(
     names: &[String],
@@ -898,21 +901,18 @@ fn data(file: &CollectiveFile, path: &str, collective: &Collective, problems: &m
         }
         return Data::None;
     }
-    let usual = if matches!(layout(collective.dtype), Layout::Float { .. }) {
-        Distribution::Normal
-    } else {
-        Distribution::Integers
-    };
+    let usual = values::usual(collective.dtype);
     let Some(data) = &file.data else { return Data::Random(usual) };
-    let Some(values) = &data.values else { return Data::Random(data.random.unwrap_or(usual)) };
-    if data.random.is_some() {
-        problems.push(
-            Problem::at_key(format!("{path}.values"), "`values` and `random` cannot both be given")
-                .related(format!("{path}.random"), "the other one"),
-        );
-    }
+    let Some(given) = &data.values else { return Data::Random(data.random.unwrap_or(usual)) };
+    values::not_both(data.random, &path, problems);
     let who = format!("{}, in the order of `participants`", collective.rows());
-    let (rows, vector) = ((collective.rows(), who), (u64::from(collective.elements), collective.dtype));
-    crate::values::check_values(values, &format!("{path}.values"), rows, vector, problems);
-    Data::Values(values.clone())
+    let vector = Length { frame: u64::from(collective.elements), rounds: u64::from(collective.rounds) };
+    values::check_values(
+        given,
+        &format!("{path}.values"),
+        (collective.rows(), who),
+        (vector, collective.dtype),
+        problems,
+    );
+    Data::Values(given.clone())
 }

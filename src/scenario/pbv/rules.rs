@@ -7,6 +7,7 @@ use crate::file::Number;
 use crate::names::{self, layout};
 use crate::number;
 use crate::problem::Problem;
+use crate::values;
 use watershed_arith::{DType, Op};
 
 /// Who merges, and what that excludes.
@@ -166,4 +167,12 @@ pub(super) fn spreading(file: &CollectiveFile, path: &str, problems: &mut Vec<Pr
                 .related(format!("{path}.blocks"), "this one"),
         );
     }
+}
+
+/// Whether a collective has the same data in every round.
+pub(super) fn same_every_round(file: &CollectiveFile, elements: u32) -> bool {
+    file.data.as_ref().is_some_and(|data| match &data.values {
+        Some(given) => values::frames(given, elements as usize) == 1,
+        None => data.same_every_round,
+    })
 }

@@ -4,9 +4,7 @@ use super::{Resolver, counted, port_number};
 use std::collections::BTreeMap;
 
 use crate::config::{Collective, Data, Participants, SwitchRegisters, Topology, Tree};
-use crate::file::{
-    CollectiveFile, CollectiveKind, DelayFile, Distribution, ParticipantsFile, ScenarioFile, SwitchRegistersFile,
-};
+use crate::file::{CollectiveFile, CollectiveKind, DelayFile, ParticipantsFile, ScenarioFile, SwitchRegistersFile};
 use crate::names::{self, Accumulate, DType, Named, Op, Round};
 use crate::problem::Problem;
 use crate::random::Stream;
@@ -327,8 +325,7 @@ impl Resolver<'_> {
             return Data::None;
         }
         let Some(data) = &file.data else {
-            let float = matches!(names::layout(dtype), names::Layout::Float { .. });
-            return Data::Random(if float { Distribution::Normal } else { Distribution::Integers });
+            return Data::Random(crate::values::usual(dtype));
         };
         if let Some(distribution) = data.random {
             return Data::Random(distribution);
@@ -340,7 +337,8 @@ impl Resolver<'_> {
             } else {
                 format!("{rows}, one a participant")
             };
-            crate::values::check_values(values, &values_path, (rows, who), (elements, dtype), &mut self.problems);
+            let vector = (crate::values::Length::of_vector(elements), dtype);
+            crate::values::check_values(values, &values_path, (rows, who), vector, &mut self.problems);
             return Data::Values(values.clone());
         }
         if let Some(name) = &data.file {

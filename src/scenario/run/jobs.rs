@@ -188,7 +188,8 @@ fn packets(of: &[pbv::config::Collective], results: &[pbv::result::CollectiveRes
     JobResult {
         name: head.share.and_then(|_| first.name.strip_suffix(".0")).unwrap_or(&first.name).to_owned(),
         engine: Engine::Pbv,
-        kind: first.kind.clone(),
+        // What is multicast here is broadcast everywhere.
+        kind: if first.kind == "multicast" { "broadcast".into() } else { first.kind.clone() },
         op: reduces.then(|| first.op.clone()),
         dtype: (first.elements > 0).then(|| first.dtype.clone()),
         participants: first.participants,
