@@ -7,6 +7,7 @@ mod background_traffic_costs_no_cycle;
 mod claims_are_searched;
 mod completion_counts_landed_elements;
 mod evaluation_order_changes_nothing;
+mod every_engine_on_every_network;
 mod every_operation_on_every_type_is_exact;
 mod first_principles;
 mod ladders_show_who_sent_what;

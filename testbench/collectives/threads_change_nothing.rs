@@ -2,8 +2,10 @@
 
 use std::path::Path;
 use watershed::scenario::build::{BuildOptions, build};
+use watershed::scenario::load_named;
 use watershed::scenario::result::Outcome;
 use watershed::scenario::run::{RunOptions, run};
+use watershed::scenario::shipped::SHIPPED;
 
 use crate::sets;
 use crate::support::{BACKGROUND, FLAGSHIP, MESH, TWO_IDS, load, run_with};
@@ -165,6 +167,39 @@ fn with_engines_in_the_wire() {
             }
         }
     }
+}
+
+/// Shipped scenarios from one on, each so many, on one, two and three threads.
+fn shipped(first: usize, step: usize, most: u32) -> usize {
+    let mut runs = 0;
+    for (path, _) in SHIPPED.iter().skip(first).step_by(step) {
+        let loaded = load_named(Path::new(path), &[]).unwrap_or_else(|problems| panic!("{problems}"));
+        if loaded.scenario.topology.end_points() > most {
+            continue;
+        }
+        let on = |threads: usize| {
+            let options = RunOptions { threads, all_links: true, ..RunOptions::default() };
+            let result = run(&loaded, &options).unwrap_or_else(|error| panic!("{path}: {error}"));
+            serde_json::to_string_pretty(&result.document).unwrap()
+        };
+        let one = on(1);
+        for threads in [2, 3] {
+            assert!(one == on(threads), "{path}: another document on {threads} threads");
+        }
+        runs += 1;
+    }
+    runs
+}
+
+#[test]
+fn in_a_sixth_of_the_shipped_scenarios() {
+    assert!(shipped(1, 6, 100) > 15);
+}
+
+#[test]
+#[ignore = "minutes: a part of the soak"]
+fn in_all_shipped_scenarios() {
+    assert_eq!(shipped(0, 1, u32::MAX), SHIPPED.len());
 }
 
 /// Enough awake in a part that threads really evaluate them, on a network that is cut in the middle of its trees.
