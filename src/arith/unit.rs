@@ -373,73 +373,58 @@ impl Unit {
         // Exponents are signed registers of two bits more than the field.
         let signed = |e: i32| e as u128 & mask;
         let mut put = |name, width, value| sink(name, width, value);
+        // What stages of floating point hold in front.
+        type Put<'a> = &'a mut dyn FnMut(&'static str, u32, u128);
+        let front = |put: Put<'_>, special, sign: bool, subtract: Option<bool>, flags, e| {
+            put("special", 2, special_code(special));
+            put("sign", 1, sign as u128);
+            if let Some(subtract) = subtract {
+                put("subtract", 1, subtract as u128);
+            }
+            put("invalid", 1, invalid(flags));
+            put("exponent", exponent, signed(e));
+        };
         match register {
             R::Operands { a, b } => {
                 put("a", lane, *a as u128);
                 put("b", lane, *b as u128);
             }
             R::Compared(r) => {
-                put("special", 2, special_code(r.special));
-                put("sign", 1, r.sign as u128);
-                put("subtract", 1, r.subtract as u128);
-                put("invalid", 1, invalid(r.flags));
-                put("exponent", exponent, signed(r.exponent));
+                front(&mut put, r.special, r.sign, Some(r.subtract), r.flags, r.exponent);
                 put("distance", f.exponent_bits, r.distance as u128);
                 put("larger", lane, r.larger as u128);
                 put("smaller", significand, r.smaller as u128);
             }
             R::Aligned(r) => {
-                put("special", 2, special_code(r.special));
-                put("sign", 1, r.sign as u128);
-                put("subtract", 1, r.subtract as u128);
-                put("invalid", 1, invalid(r.flags));
-                put("exponent", exponent, signed(r.exponent));
+                front(&mut put, r.special, r.sign, Some(r.subtract), r.flags, r.exponent);
                 put("larger", lane.max(significand + 3), r.larger as u128);
                 put("smaller", significand + 3, r.smaller as u128);
             }
             R::Summed(r) => {
-                put("special", 2, special_code(r.special));
-                put("sign", 1, r.sign as u128);
-                put("invalid", 1, invalid(r.flags));
-                put("exponent", exponent, signed(r.exponent));
+                front(&mut put, r.special, r.sign, None, r.flags, r.exponent);
                 put("sum", lane.max(significand + 4), r.sum as u128);
             }
             R::Factored(r) => {
-                put("special", 2, special_code(r.special));
-                put("sign", 1, r.sign as u128);
-                put("invalid", 1, invalid(r.flags));
-                put("exponent", exponent, signed(r.exponent));
+                front(&mut put, r.special, r.sign, None, r.flags, r.exponent);
                 put("a", lane, r.a as u128);
                 put("b", significand, r.b as u128);
             }
             R::Partials(r) => {
                 let half = multiplier::split(f);
-                put("special", 2, special_code(r.special));
-                put("sign", 1, r.sign as u128);
-                put("invalid", 1, invalid(r.flags));
-                put("exponent", exponent, signed(r.exponent));
+                front(&mut put, r.special, r.sign, None, r.flags, r.exponent);
                 put("lower", lane.max(significand + half), r.lower.to_u128());
                 put("upper", significand + half, r.upper.to_u128());
             }
             R::Product(r) => {
-                put("special", 2, special_code(r.special));
-                put("sign", 1, r.sign as u128);
-                put("invalid", 1, invalid(r.flags));
-                put("exponent", exponent, signed(r.exponent));
+                front(&mut put, r.special, r.sign, None, r.flags, r.exponent);
                 put("product", lane.max(2 * significand), r.product.to_u128());
             }
             R::Normalised(r) => {
-                put("special", 2, special_code(r.special));
-                put("sign", 1, r.sign as u128);
-                put("invalid", 1, invalid(r.flags));
-                put("exponent", exponent, signed(r.exponent));
+                front(&mut put, r.special, r.sign, None, r.flags, r.exponent);
                 put("significand", lane.max(significand + 3), r.significand as u128);
             }
             R::Rounded(r) => {
-                put("special", 2, special_code(r.special));
-                put("sign", 1, r.sign as u128);
-                put("invalid", 1, invalid(r.flags));
-                put("exponent", exponent, signed(r.exponent));
+                front(&mut put, r.special, r.sign, None, r.flags, r.exponent);
                 put("significand", lane, r.significand as u128);
                 put("inexact", 1, r.inexact as u128);
                 put("tiny", 1, r.tiny as u128);

@@ -131,162 +131,31 @@
 //! assert_eq!(climbed[0].0, 51 + 2 + 3); // the last tail in cycle t, the head of the result in t + 2 + stages
 //! ```
 
-use super::admission::{Keys, Refusals, Refused, descends, is_contribution};
+pub(crate) mod cfg;
+mod descriptor;
+mod waves;
+
+pub use cfg::{EngineCfg, EngineCounts, Hazard, MAX_TIMEOUT, TIMEOUT_UNIT_CYCLES};
+pub use waves::STAGE_TAG;
+
+use descriptor::{Accesses, Descriptor};
+use waves::{Stages, stage_tag};
+
+use super::admission::{Keys, Refused, descends, is_contribution};
 use super::assembly::Assembly;
 use super::frame::{FRAME_BYTES, FRAME_WORDS, Frame, FrameError};
-use super::header::{Address, Age, Header, MAX_COUNT, age};
+use super::header::{Age, Header, MAX_COUNT, age};
 use super::station::{Happening, Log, Made, Merges, Tokens};
 use super::tables::{DOWN, Tables, UP};
 use std::collections::VecDeque;
 use std::hash::Hasher;
-use std::sync::Arc;
 use watershed_arith::quad::Opcode;
-use watershed_arith::stages::{self, Layout, UnitStages, all_quad_units};
+use watershed_arith::stages;
 use watershed_arith::unit::cut;
-use watershed_arith::{Mode, Quad, QuadRegister, QuadUnit, ResultCode};
-use watershed_fabric::stage_waves::{self, TagField};
+use watershed_arith::{Quad, QuadRegister, QuadUnit, ResultCode};
 use watershed_fabric::{Cut, FramePart, Io, pass_through};
 use watershed_kernel::{Cycle, Digest, Wake};
-use watershed_probe::{EnumTable, Scope};
 use watershed_state::state;
-
-/// Cycles of a time-out unit.
-pub const TIMEOUT_UNIT_CYCLES: u64 = 1024;
-/// The largest time-out, in units.
-pub const MAX_TIMEOUT: u32 = (1 << 24) - 1;
-
-/// What happens when a frame needs a descriptor that is being written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub enum Hazard {
-    /// It waits.
-    Interlock,
-    /// It reads the old word: faulty hardware, to show that the hazard is real.
-    Ignore,
-}
-
-/// Parameters of all engines; see the module's table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct EngineCfg {
-    /// Active reductions an engine can hold.
-    pub descriptors: u16,
-    /// Clock stages of the quad unit, 1 to 6.
-    pub stages: u8,
-    /// Frames the entrance holds behind the one it assembles.
-    pub entrance_frames: u16,
-    /// Frames the exit holds.
-    pub exit_frames: u16,
-    /// Time-outs in units of 1024 cycles.
-    pub timeouts: [u32; 4],
-    /// Largest wait count of the first three time-outs, ascending.
-    pub thresholds: [u32; 3],
-    /// NaN and signalling-NaN policy.
-    pub mode: Mode,
-    /// What happens in a hazard.
-    pub hazard: Hazard,
-    /// Accesses to the descriptor memory in a cycle, from 1.
-    pub memory_ports: u8,
-}
-
-impl Default for EngineCfg {
-    fn default() -> EngineCfg {
-        EngineCfg {
-            descriptors: 8,
-            stages: 3,
-            entrance_frames: 2,
-            exit_frames: 4,
-            timeouts: [8; 4],
-            thresholds: [4, 16, 64],
-            mode: Mode::default(),
-            hazard: Hazard::Interlock,
-            memory_ports: 2,
-        }
-    }
-}
-
-impl EngineCfg {
-    /// The time-out of a descriptor with this wait count, in cycles.
-    pub fn timeout_cycles(&self, wait_count: u32) -> u64 {
-        let which = self.thresholds.iter().position(|&threshold| wait_count <= threshold).unwrap_or(3);
-        u64::from(self.timeouts[which]) * TIMEOUT_UNIT_CYCLES
-    }
-}
-
-/// States of a descriptor in waves.
-static STATES: EnumTable = EnumTable { name: "descriptor", names: &["FREE", "ARMED", "PARTIAL", "MERGING"] };
-
-/// The state of one active reduction.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
-struct Descriptor {
-    active: bool,
-    /// A read-modify-write is in the pipeline.
-    busy: bool,
-    /// Which arming this is: what the pipeline holds for an earlier one is discarded.
-    generation: u32,
-    address: Address,
-    keys: Keys,
-    seqno: u16,
-    wait_count: u32,
-    count: u32,
-    deadline: Cycle,
-    /// Free, and until this cycle its address and number are those of the reduction that it held.
-    known_until: Cycle,
-    /// The port the arm frame came in by.
-    parent: u16,
-    /// Headers and operation of the first contribution, and what has been reduced so far.
-    first: Option<Frame>,
-    quad: Quad,
-    /// Frames that were merged, in order (golden check).
-    merged: Vec<u64>,
-}
-
-impl Descriptor {
-    fn free() -> Descriptor {
-        Descriptor {
-            active: false,
-            busy: false,
-            generation: 0,
-            address: Address { multicast_id: 0, reduction_id: 0 },
-            keys: Keys::default(),
-            seqno: 0,
-            wait_count: 0,
-            count: 0,
-            deadline: 0,
-            known_until: 0,
-            parent: 0,
-            first: None,
-            quad: Quad::default(),
-            merged: Vec::new(),
-        }
-    }
-
-    fn state(&self) -> u64 {
-        match (self.active, self.busy, self.count) {
-            (false, ..) => 0,
-            (true, true, _) => 3,
-            (true, false, 0) => 1,
-            (true, false, _) => 2,
-        }
-    }
-
-    fn free_at(&mut self, now: Cycle, timeout: u64) {
-        self.clear();
-        self.known_until = now + timeout;
-    }
-
-    /// Whether it holds this reduction, or did a moment ago.
-    fn knows(&self, now: Cycle, address: Address) -> bool {
-        self.address == address && (self.active || now < self.known_until)
-    }
-
-    fn clear(&mut self) {
-        self.active = false;
-        self.busy = false;
-        self.generation = self.generation.wrapping_add(1);
-        self.count = 0;
-        self.first = None;
-        self.merged.clear();
-    }
-}
 
 /// A frame with the token that tells it from all others (simulation only; hardware has none).
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
@@ -308,61 +177,6 @@ struct Operation {
     merged: u64,
 }
 
-/// What an engine has counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct EngineCounts {
-    /// Arm requests that took or renewed a descriptor.
-    pub armed: u64,
-    /// Arm requests that found no free descriptor.
-    pub no_descriptor: u64,
-    /// Descending frames that were not obeyed; why is among the refusals.
-    pub down_refused: u64,
-    /// Active descriptors that an arm request with a newer number cleared.
-    pub rearmed_active: u64,
-    /// Active descriptors that a release freed.
-    pub released: u64,
-    /// Frames merged into a descriptor.
-    pub merged: u64,
-    /// Frames passed up because no descriptor matched.
-    pub passed: u64,
-    /// Frames that were not obeyed: climbing ones are dropped, descending ones go on and change nothing here.
-    pub refused: Refusals,
-    /// Contributions of another operation than the first.
-    pub mismatches: u64,
-    /// Reductions in which the counts came to more than the wait count.
-    pub overflows: u64,
-    /// Reductions that completed.
-    pub completed: u64,
-    /// Reductions that timed out with a partial result.
-    pub expired: u64,
-    /// Reductions that timed out with nothing.
-    pub expired_empty: u64,
-    /// Cycles a frame waited for a descriptor that was being written.
-    pub interlock_cycles: u64,
-    /// The most descriptors that were active at a time.
-    pub most_active: u64,
-    /// Cycles in which arming, an expiry or a frame at the match stage waited for a port of the descriptor memory.
-    pub port_wait_cycles: u64,
-}
-
-/// The ports of the descriptor memory that are free in a cycle.
-#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
-struct Accesses {
-    left: u8,
-    /// An access found no free port.
-    refused: bool,
-}
-
-impl Accesses {
-    /// Takes a port, if one is left.
-    fn take(&mut self) -> bool {
-        let free = self.left > 0;
-        self.left -= u8::from(free);
-        self.refused |= !free;
-        free
-    }
-}
-
 /// What a working engine has; idle engines have none of it.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 struct State {
@@ -378,32 +192,6 @@ struct State {
     passing: Assembly,
     /// A frame that descended and waits for a port of the descriptor memory.
     descended: Option<Held>,
-}
-
-/// The registers of the quad unit, while a waveform shows them.
-#[derive(Clone, Debug)]
-struct Stages {
-    unit: UnitStages<QuadUnit>,
-    /// What enters it in this cycle, and what the pipeline gives back in it.
-    entering: Option<stages::Entry<QuadUnit>>,
-    leaving: Option<Quad>,
-}
-
-state!(Stages { saved: unit, entering, leaving });
-
-/// What a tag of the unit's stages shows.
-pub const STAGE_TAG: [TagField; 4] = [
-    TagField { name: "multicast_id", low: 0, width: 13 },
-    TagField { name: "reduction_id", low: 13, width: 3 },
-    TagField { name: "seqno", low: 16, width: 10 },
-    TagField { name: "descriptor", low: 26, width: 16 },
-];
-
-fn stage_tag(frame: &Frame, descriptor: u16) -> u64 {
-    u64::from(frame.address.multicast_id)
-        | u64::from(frame.address.reduction_id) << 13
-        | u64::from(frame.header.seqno) << 16
-        | u64::from(descriptor) << 26
 }
 
 /// A reduction engine.
@@ -966,69 +754,6 @@ impl Engine {
             return Some(format!("{waiting} frames wait in it"));
         }
         (state.active > 0).then(|| format!("{} descriptors are armed", state.active))
-    }
-
-    /// Clocks the registers of its unit from now on, or no longer.
-    pub(super) fn watch(&mut self, watched: bool, cfg: &EngineCfg) {
-        self.stages = watched.then(|| {
-            let layout = Arc::new(Layout::of(cfg.stages, &all_quad_units()));
-            Box::new(Stages { unit: UnitStages::new(cfg.stages, &layout), entering: None, leaving: None })
-        });
-    }
-
-    /// Whether a register of its unit may have changed at the last edge.
-    pub(super) fn stages_moved(&self) -> bool {
-        self.stages.as_ref().is_some_and(|stages| stages.unit.moved())
-    }
-
-    /// Describes the registers of its unit to a wave.
-    pub(super) fn probe_stages(&self, scope: &mut Scope<'_>) {
-        let Some(stages) = &self.stages else { return };
-        scope.scope("engine", |scope| {
-            scope.scope("unit", |scope| stage_waves::unit(scope, &stages.unit, &STAGE_TAG));
-        });
-    }
-
-    /// Describes its registers to a wave.
-    pub(super) fn probe(&self, scope: &mut Scope<'_>) {
-        let state = self.state.as_deref();
-        let counts = &self.counts;
-        scope.scope("engine", |scope| {
-            for at in 0..usize::from(self.descriptors) {
-                scope.indexed("descriptor", at, |scope| {
-                    let descriptor = state.map(|state| &state.descriptors[at]);
-                    let active = descriptor.filter(|descriptor| descriptor.active);
-                    scope.state("state", &STATES, descriptor.map_or(0, Descriptor::state));
-                    scope.valid("multicast_id", 13, active.map(|d| u64::from(d.address.multicast_id)));
-                    scope.valid("reduction_id", 3, active.map(|d| u64::from(d.address.reduction_id)));
-                    scope.valid("seqno", 10, active.map(|d| u64::from(d.seqno)));
-                    scope.valid("count", 20, active.map(|d| u64::from(d.count)));
-                    scope.valid("wait_count", 20, active.map(|d| u64::from(d.wait_count)));
-                    scope.valid("parent_port", 8, active.map(|d| u64::from(d.parent)));
-                    scope.valid("deadline_cycle", 48, active.map(|d| d.deadline));
-                    let first = active.and_then(|d| d.first.as_ref());
-                    scope.valid("op", 6, first.map(|frame| u64::from(frame.header.op)));
-                    scope.valid("rc", 4, first.and(active).map(|d| u64::from(d.quad.code.number())));
-                    for lane in 0..4 {
-                        scope.indexed("lane", lane, |scope| {
-                            scope.valid("word", 64, first.and(active).map(|d| d.quad.lanes[lane]));
-                        });
-                    }
-                });
-            }
-            scope.bits("active", 16, state.map_or(0, |state| u64::from(state.active)));
-            scope.bits("entrance_flits", 4, state.map_or(0, |state| u64::from(state.entrance.filled())));
-            scope.bits("frames", 8, state.map_or(0, |state| state.frames.len() as u64));
-            scope.bits("pipeline", 3, state.map_or(0, |state| state.pipe.iter().flatten().count() as u64));
-            scope.bits("exit", 8, state.map_or(0, |state| state.exit.len() as u64));
-            scope.bits("merged", 32, counts.merged);
-            scope.bits("passed", 32, counts.passed);
-            scope.bits("stale", 32, counts.refused.stale);
-            scope.bits("wrong_key", 32, counts.refused.wrong_key());
-            scope.bits("damaged", 32, counts.refused.damaged);
-            scope.bits("completed", 32, counts.completed);
-            scope.bits("expired", 32, counts.expired + counts.expired_empty);
-        });
     }
 }
 

@@ -156,17 +156,8 @@ pub fn reduce_with(
     let mut tables = Tables::new(tables_cfg, vec!["switch".into()], 2, Routes { routing, ends: Vec::new() });
     let entry = Entry { multicast_id: 0, parent: 0, children: Ports::one(1), wait_count, owner };
     tables.insert(0, entry).expect("the table is empty");
-    let sends = |frames: VecDeque<Frame>, vc| Ends {
-        frames,
-        vc,
-        sent: 0,
-        armed: false,
-        hold_until: 0,
-        words: Vec::new(),
-        got: Vec::new(),
-    };
-    let feeder = sends(frames, UP);
-    let mut collector = sends(VecDeque::from([arm]), DOWN);
+    let feeder = Ends::new(frames, UP);
+    let mut collector = Ends::new(VecDeque::from([arm]), DOWN);
     collector.armed = true;
     collector.hold_until = hold_cycles;
     let blocks = Blocks {
@@ -191,20 +182,23 @@ pub fn reduce_with(
     let got = &network.ends()[1].got;
     let engine = network.bumps().get(0).and_then(Wired::engine).expect("the bump is the engine");
     Outcome {
-        frames: got
-            .iter()
-            .map(|(_, frame)| Contribution {
-                lanes: frame.lanes,
-                count: frame.header.count,
-                rc: frame.header.code,
-                m: frame.header.m,
-                oflow_id: frame.header.oflow_id,
-                op: Some(frame.header.op),
-                ahead: frame.header.seqno,
-            })
-            .collect(),
+        frames: got.iter().map(|(_, frame)| contribution(frame)).collect(),
         cycles: got.iter().map(|(cycle, _)| *cycle).collect(),
         counts: *engine.counts(),
+    }
+}
+
+/// What a frame contributes, as a leaf would.
+fn contribution(frame: &Frame) -> Contribution {
+    let header = &frame.header;
+    Contribution {
+        lanes: frame.lanes,
+        count: header.count,
+        rc: header.code,
+        m: header.m,
+        oflow_id: header.oflow_id,
+        op: Some(header.op),
+        ahead: header.seqno,
     }
 }
 
@@ -219,6 +213,13 @@ struct Ends {
     hold_until: Cycle,
     words: Vec<u64>,
     got: Vec<(Cycle, Frame)>,
+}
+
+impl Ends {
+    /// Sends frames on a channel.
+    fn new(frames: VecDeque<Frame>, vc: u8) -> Ends {
+        Ends { frames, vc, sent: 0, armed: false, hold_until: 0, words: Vec::new(), got: Vec::new() }
+    }
 }
 
 impl Block for Ends {

@@ -33,7 +33,7 @@
 
 use super::admission::{Owner, Refusals, Refused};
 use super::assembly::Assembly;
-use super::engine::EngineCfg;
+use super::engine::cfg::EngineCfg;
 use super::frame::{FRAME_BYTES, FRAME_WORDS};
 use super::header::{Address, MAX_COUNT, MULTICAST_IDS};
 use super::manage::{Logged, Message, NO_ID, Place, Verb};

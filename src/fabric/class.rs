@@ -26,9 +26,9 @@
 //! For families whose packets have no classes ([`Tables::CLASSES`]) this code is not compiled.
 
 use super::PortSet;
+use super::here::Here;
+use super::portset::{bits, each};
 use super::tables::Tables;
-use super::unicast::{Here, bits, each};
-use super::vc_alloc::{allowed, number};
 
 /// Where several classes may ask for the same: an output channel, an output or a crossbar input.
 #[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
@@ -137,8 +137,8 @@ fn packet<'a, const W: usize>(here: &'a mut Here<'_, W>, local: usize) -> &'a mu
 
 /// The channels that a queue asks for.
 fn each_channel<const W: usize>(here: &mut Here<'_, W>, local: usize, mut of: impl FnMut(&mut Point, &mut Packet)) {
-    let first = here.first_queue + number(here, here.inputs[local].out_port, 0);
-    let channels = allowed(here, local) & !(u32::MAX << here.flow.vcs.unicast);
+    let first = here.first_queue + here.number(here.inputs[local].out_port, 0);
+    let channels = here.allowed(local) & !(u32::MAX << here.flow.vcs.unicast);
     let packet = here.first_queue + local;
     let classes = &mut here.arbiters.classes;
     for channel in each(u64::from(channels)) {
@@ -187,7 +187,7 @@ pub(super) fn allocate_channels<T: Tables<W>, const W: usize>(
             continue;
         }
         let (out, vc) = (here.inputs[local].out_port, here.inputs[local].state.out_vc());
-        let at = here.first_queue + number(here, out, 0) - usize::from(here.flow.vcs.set) + usize::from(vc);
+        let at = here.first_queue + here.number(out, 0) - usize::from(here.flow.vcs.set) + usize::from(vc);
         let ClassRegisters { channels, queues, .. } = &mut here.arbiters.classes;
         let packet = queues[here.first_queue + local];
         channels[at].served(packet.class, packet.level);

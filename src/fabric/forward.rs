@@ -20,7 +20,7 @@
 //! and then shares are not equal. Losing or being blocked changes no register.
 
 use super::ports::{NONE, channel};
-use super::switch::{Branch, Cx, Fork};
+use super::switch_parts::{Branch, Cx, Fork};
 use super::tables::Tables;
 use super::waits::{Cause, Towards};
 use super::wires::{Phase, State};

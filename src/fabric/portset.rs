@@ -128,6 +128,25 @@ impl<const W: usize> PortSet<W> {
     }
 }
 
+/// The numbers of the bits set in a word.
+#[inline]
+pub(super) fn each(mut rest: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        (rest != 0).then(|| {
+            // The mask changes nothing, but says to the compiler that the number is below 64.
+            let bit = rest.trailing_zeros() as usize & 63;
+            rest &= rest - 1;
+            bit
+        })
+    })
+}
+
+/// The numbers of the queues whose bit is set in word `w` of `words`.
+#[inline]
+pub(super) fn bits(words: &[u64], w: usize) -> impl Iterator<Item = usize> + use<> {
+    each(words[w]).map(move |bit| w << 6 | bit)
+}
+
 /// The first set bit of a word that has any from `from` (at most 64) on, wrapping. No branch: what an arbiter picks cannot be
 /// foretold.
 #[inline(always)]

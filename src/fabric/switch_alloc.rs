@@ -17,7 +17,8 @@
 //! on the crossbar inputs and outputs that the first one left free; its grant counts only if the packet got a channel
 //! with a credit.
 
-use super::unicast::{Here, bits, each};
+use super::here::Here;
+use super::portset::{bits, each};
 use super::waits::Towards;
 use super::wires::{CHECKED, Phase, State, WATCHED};
 use super::{PortSet, SwitchAllocator};

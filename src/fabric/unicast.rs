@@ -21,72 +21,16 @@
 //! | VA | [`vc_alloc`]; where packets have classes, it serves one after the other (`class`) |
 //! | SA | [`switch_alloc`], with classes as in VA; outputs and inputs that set-routed packets took in this cycle are not available |
 
-use super::network::SwitchCfg;
-use super::node::Masks;
-use super::ports::{Carries, Gate, Port, stride_shift};
-use super::switch::{Arbiters, Cx, NO_TIMER, Scratch};
+use super::here::{Here, route_entry};
+use super::ports::stride_shift;
+use super::portset::{bits, each};
+use super::switch_parts::{Arbiters, Cx, NO_TIMER, Scratch, SwitchCfg};
 use super::tables::{At, Tables};
 use super::waits::Cause;
-use super::wires::{AGAIN, CHECKED, Flow, Input, Slot, State, UNSEEN, WATCHED, Wires};
-use super::{Join, Pipeline, PortSet, RouterCfg, class, switch_alloc, vc_alloc};
+use super::wires::{AGAIN, CHECKED, Input, State, UNSEEN, WATCHED, Wires};
+use super::{Join, PortSet, class, switch_alloc, vc_alloc};
 use std::mem::take;
 use watershed_kernel::Wake;
-
-/// One switch as its point-to-point units see it: its own part of each arena, so that a queue is named by its number
-/// within the switch, a link by its port.
-pub(super) struct Here<'a, const W: usize> {
-    pub inputs: &'a mut [Input],
-    /// The sending sides of its ports, `stride` records each.
-    pub sides: &'a mut [Port],
-    pub stride: u32,
-    pub carries: &'a mut Carries,
-    pub masks: &'a mut [Masks],
-    pub flow: &'a mut Flow,
-    pub arbiters: &'a mut Arbiters<W>,
-    pub scratch: &'a mut Scratch<W>,
-    /// System-wide number of port 0, and of queue 0.
-    pub base: u32,
-    pub first_queue: usize,
-    pub node: u32,
-    pub unicast_bits: u64,
-    pub pipeline: Pipeline,
-    pub router: RouterCfg,
-    pub taken_in: PortSet<W>,
-    pub taken_out: PortSet<W>,
-    pub changed: bool,
-    pub wake: Wake,
-}
-
-impl<const W: usize> Here<'_, W> {
-    /// Words of queue bits.
-    #[inline]
-    pub fn words(&self) -> usize {
-        self.masks.len()
-    }
-
-    #[inline]
-    pub fn shift(&self) -> u32 {
-        self.flow.vc_shift
-    }
-
-    /// The gate of a port.
-    #[inline(always)]
-    pub fn gate(&self, port: usize) -> Gate {
-        self.sides[port << self.stride].gate
-    }
-
-    /// How many ports there are.
-    #[inline]
-    pub fn outputs(&self) -> usize {
-        self.sides.len() >> self.stride
-    }
-
-    /// The channel of a queue.
-    #[inline]
-    pub fn vc(&self, local: usize) -> u16 {
-        (local & ((1 << self.shift()) - 1)) as u16
-    }
-}
 
 /// Serves the point-to-point channels of a switch for one cycle.
 pub(super) fn serve<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut Cx<'_, T, J, W>) {
@@ -362,31 +306,12 @@ fn serve_word<const LOOK: u8, T: Tables<W>, const W: usize>(here: &mut Here<'_, 
     }
 }
 
-/// The numbers of the bits set in a word.
-#[inline]
-pub(super) fn each(mut rest: u64) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        (rest != 0).then(|| {
-            // The mask changes nothing, but says to the compiler that the number is below 64.
-            let bit = rest.trailing_zeros() as usize & 63;
-            rest &= rest - 1;
-            bit
-        })
-    })
-}
-
 /// The steps of a packet.
 #[derive(Clone, Copy)]
 enum Step {
     Route,
     Channel,
     Switch,
-}
-
-/// The numbers of the queues whose bit is set in word `w` of `words`.
-#[inline]
-pub(super) fn bits(words: &[u64], w: usize) -> impl Iterator<Item = usize> + use<> {
-    each(words[w]).map(move |bit| w << 6 | bit)
 }
 
 /// Of these queues in word `w`, those in which as much of the first packet stands as its route is computed from.
@@ -403,16 +328,6 @@ fn addressed<T: Tables<W>, const W: usize>(
     }
     let needs = |bit: usize| tables.route_flits((bit & ((1 << shift) - 1)) as u8 - set);
     each(queues).filter(|&bit| inputs[w << 6 | bit].len >= needs(bit)).fold(0, |all, bit| all | 1 << bit)
-}
-
-/// Where the flit with the address of a packet stands in the pool that came on a channel, counted from the first
-/// point-to-point one; `head`: where its first one does.
-#[inline(always)]
-pub(super) fn route_entry<T: Tables<W>, const W: usize>(tables: &T, pool: &[Slot], head: u32, channel: u8) -> usize {
-    if T::ROUTE_FLITS == 1 {
-        return head as usize;
-    }
-    (1..tables.route_flits(channel)).fold(head, |at, _| pool[at as usize].next) as usize
 }
 
 /// RC: a packet that came to the head of its queue gets an output port.

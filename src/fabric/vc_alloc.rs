@@ -13,9 +13,9 @@
 //!
 //! A packet asks for channels of one output port only, so outputs are independent of each other.
 
-use super::portset::next_bit;
-use super::unicast::{Here, bits, each};
-use super::wires::{AGAIN, State, WATCHED};
+use super::here::Here;
+use super::portset::{bits, each, next_bit};
+use super::wires::{State, WATCHED};
 use super::{PortSet, VcAllocator};
 
 /// Serves packets that have a route and no channel: `routed` has their bits.
@@ -111,18 +111,6 @@ fn free_channels<const W: usize>(here: &Here<'_, W>, out: usize) -> u32 {
     (here.gate(out).free >> vcs.set) & !(u32::MAX << vcs.unicast)
 }
 
-/// What a requester may use.
-#[inline]
-pub(super) fn allowed<const W: usize>(here: &Here<'_, W>, local: usize) -> u32 {
-    here.flow.pool[here.inputs[local].head as usize].allowed & !AGAIN
-}
-
-/// The number, within the switch, of channel `channel` (from the first point-to-point channel on) of an output.
-#[inline]
-pub(super) fn number<const W: usize>(here: &Here<'_, W>, out: u16, channel: u32) -> usize {
-    (usize::from(out) << here.shift()) + usize::from(here.flow.vcs.set) + channel as usize
-}
-
 /// Gives channel `channel` (from the first point-to-point channel on) of output `out` to a queue.
 #[inline(always)]
 fn grant<const LOOK: u8, const W: usize>(here: &mut Here<'_, W>, out: u16, channel: u32, local: usize) {
@@ -157,7 +145,7 @@ fn only(words: &[u64]) -> Option<usize> {
 /// A packet that nobody competes with, which is most of them below saturation: what each allocator comes to then.
 #[inline(always)]
 fn alone<const LOOK: u8, const W: usize>(here: &mut Here<'_, W>, out: u16, free: u32, local: usize) {
-    let usable = free & allowed(here, local);
+    let usable = free & here.allowed(local);
     if usable == 0 {
         return;
     }
@@ -169,7 +157,7 @@ fn alone<const LOOK: u8, const W: usize>(here: &mut Here<'_, W>, out: u16, free:
         VcAllocator::Separable => {
             let channel = next_channel(usable, u32::from(here.inputs[local].accept_q));
             here.inputs[local].accept_q = channel as u16 + 1;
-            let at = number(here, out, channel);
+            let at = here.number(out, channel);
             here.arbiters.va_grant_q[here.first_queue + at] = local as u16 + 1;
             let port = (local >> here.shift()) as u16;
             if let Some(bank) = &mut here.arbiters.va_ports {
@@ -179,7 +167,7 @@ fn alone<const LOOK: u8, const W: usize>(here: &mut Here<'_, W>, out: u16, free:
         }
         VcAllocator::Islip => {
             let (channel, cursor) = accept(here, out, usable, local);
-            let at = number(here, out, channel);
+            let at = here.number(out, channel);
             here.arbiters.va_grant_q[here.first_queue + at] = local as u16 + 1;
             here.inputs[local].accept_q = cursor;
             channel
@@ -237,7 +225,7 @@ fn ordered<const LOOK: u8, const ONE: bool, const W: usize>(here: &mut Here<'_, 
         let want = &mut here.scratch.want[row..row + words];
         let Some(local) = next_from::<ONE>(want, last.map_or(start, |last| last + 1)) else { break };
         want[local >> 6] &= !(1 << (local & 63));
-        let usable = free & allowed(here, local);
+        let usable = free & here.allowed(local);
         if usable != 0 {
             let channel = usable.trailing_zeros();
             free &= !(1 << channel);
@@ -255,7 +243,7 @@ fn separable<const LOOK: u8, const ONE: bool, const W: usize>(here: &mut Here<'_
     let mut picked = 0;
     for w in 0..words {
         for local in bits(&here.scratch.want[row..row + words], w) {
-            let usable = free & allowed(here, local);
+            let usable = free & here.allowed(local);
             let cursor = u32::from(here.inputs[local].accept_q);
             let pick = if usable == 0 { 0 } else { 1 << next_channel(usable, cursor) };
             here.scratch.offers[local] = pick;
@@ -276,7 +264,7 @@ fn separable<const LOOK: u8, const ONE: bool, const W: usize>(here: &mut Here<'_
 fn pick_requester<const ONE: bool, const W: usize>(here: &mut Here<'_, W>, out: u16, channel: u32) -> Option<usize> {
     let words = words::<ONE, W>(here);
     let row = usize::from(out) * words;
-    let at = number(here, out, channel);
+    let at = here.number(out, channel);
     let shift = here.shift();
     let mine = |here: &Here<'_, W>, local: usize| here.scratch.offers[local] >> channel & 1 == 1;
     // With matrix or fixed arbiters an input port is chosen first, then its queues in turn.
@@ -316,14 +304,14 @@ fn pick_requester<const ONE: bool, const W: usize>(here: &mut Here<'_, W>, out: 
 fn islip<const LOOK: u8, const ONE: bool, const W: usize>(here: &mut Here<'_, W>, out: u16, mut free: u32) {
     let words = words::<ONE, W>(here);
     let row = usize::from(out) * words;
-    let first_channel = here.first_queue + number(here, out, 0);
+    let first_channel = here.first_queue + here.number(out, 0);
     for round in 0..here.router.iterations {
         let mut open = 0;
         let mut shared = u32::MAX;
         for w in 0..words {
             for local in bits(&here.scratch.want[row..row + words], w) {
                 here.scratch.offers[local] = 0;
-                let may = allowed(here, local);
+                let may = here.allowed(local);
                 open |= may;
                 shared &= may;
             }
@@ -344,7 +332,7 @@ fn islip<const LOOK: u8, const ONE: bool, const W: usize>(here: &mut Here<'_, W>
             let Some(first) = next_from::<ONE>(requesters, from) else { return };
             let mut local = first;
             if shared >> channel & 1 == 0 {
-                while allowed(here, local) >> channel & 1 == 0 {
+                while here.allowed(local) >> channel & 1 == 0 {
                     // One of them may, so the search ends.
                     local = next_from::<ONE>(requesters, local + 1).unwrap_or(first);
                 }

@@ -274,7 +274,7 @@ where
             let first = (info.port_base as usize) << self.first.wires.flow.vc_shift;
             let before = &waves.occupied_before[waves.first_word[node as usize]..];
             for (w, (masks, before)) in self.first.wires.nodes.masks(node).iter().zip(before).enumerate() {
-                for bit in super::unicast::each(masks.occupied | before) {
+                for bit in super::portset::each(masks.occupied | before) {
                     add(waves.queues[first + (w << 6 | bit)]);
                 }
             }

@@ -128,7 +128,7 @@ pub use super::tracking::{Hazard, Judged, Label, Request, Track, TrackOp, Tracke
 use super::packet::{
     Body, Control, Header, InitRecord, MAX_PAYLOAD_BYTES, Message, NO_DEVICE, PBV_ENTRIES, Packet, Status,
 };
-use super::tables::{ENGINE_BASE, ENGINE_SPAN, PbvTable};
+use super::tables::{ENGINE_BASE, ENGINE_SPAN, PbvTable, engine_tag};
 use memory::Memory;
 use watershed_arith::stages::TreeStages;
 use watershed_arith::{Flags, Op, Operands, Tree, TreeCfg, TreeIn, TreeOut};
@@ -1167,11 +1167,6 @@ pub const STAGE_TAG: [TagField; 3] = [
 
 /// Contexts that waves show.
 const PROBED_CONTEXTS: usize = 8;
-
-/// The tag of an engine's frames: bit 13, and the number of the engine in its switch in bits 11:8.
-pub const fn engine_tag(base: u16) -> u16 {
-    1 << 13 | ((base.wrapping_sub(ENGINE_BASE) / ENGINE_SPAN) & 0xf) << 8
-}
 
 /// Where answers to a message go in the sender's space: an engine's register base, or 0 at an end point. An engine names
 /// itself in the tag's top bit *\[chosen\]*.

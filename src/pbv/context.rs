@@ -5,8 +5,8 @@
 use std::collections::BTreeSet;
 use std::hash::Hasher;
 
-use super::ce::engine_tag;
 use super::packet::{Header, InitRecord, Message, Packet, Status};
+use super::tables::engine_tag;
 use super::tracking::Track;
 use watershed_arith::{Flags, Op};
 use watershed_kernel::{Cycle, Digest};

@@ -95,14 +95,14 @@
 use std::collections::VecDeque;
 use std::hash::Hasher;
 
-use super::ce::{Ce, CeCfg, CeCx, Outgoing, Target, engine_tag, reply_offset};
+use super::ce::{Ce, CeCfg, CeCx, Outgoing, Target, reply_offset};
 use super::event::{Did, Event, Log};
-use super::metrics::{INBOX, OUTPUT};
+use super::metrics::{INBOX, MOST_CHANNELS, OUTPUT};
 use super::packet::{Body, ConfigRecord, Header, Message, NO_DEVICE, PBV_ENTRIES, Packet, Status, words_by_length};
 use super::priority::Picker;
 use super::reports::Reporter;
 use super::routes::{Directory, FRAMES, address_of, route_flits, send_flit, whole};
-use super::tables::{ENGINE_BASE, ENGINE_SPAN, Owner, Owners, PbvTable, RegisterBlock, following};
+use super::tables::{ENGINE_BASE, ENGINE_SPAN, Owner, Owners, PbvTable, RegisterBlock, engine_tag, following};
 use watershed_fabric::{Block, Cut, Io, Pieces};
 use watershed_kernel::{Cycle, Digest, Wake};
 use watershed_probe::Scope;
@@ -189,9 +189,6 @@ struct Interposer {
     /// Flits of the inbox that frames being extracted will take.
     reserved: [[usize; MOST_CHANNELS]; 2],
 }
-
-/// Most point-to-point channels of a system with packet engines.
-pub const MOST_CHANNELS: usize = 8;
 
 impl Interposer {
     /// One clock of the data path. `room`: flits the inbox can still take. `injecting`: per port, whether an injected
@@ -502,7 +499,7 @@ impl Engine {
     /// # Errors
     /// [`Status::BadAddress`] if there is none at this offset from the base.
     pub fn read(&self, offset: u16) -> Result<u32, Status> {
-        self.registers.read(offset, &self.ce)
+        self.registers.read(offset, |id| self.ce.find(id))
     }
 
     // -------------------------------------------------------------------------------------- checker and steering
@@ -605,7 +602,7 @@ impl Engine {
         let mut words = Vec::new();
         // P_count says how many; a read asks for at least one.
         for _ in 0..header.p_count.clamp(1, 256) {
-            match self.registers.read(offset, &self.ce) {
+            match self.registers.read(offset, |id| self.ce.find(id)) {
                 Ok(value) => words.push(u64::from(value)),
                 Err(status) => return self.refuse(header, status),
             }

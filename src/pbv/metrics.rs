@@ -32,8 +32,10 @@
 //! assert_eq!(metrics.mean_256ths(INBOX), 256 * 8 / 10);
 //! ```
 
-use super::engine::MOST_CHANNELS;
 use watershed_kernel::Cycle;
+
+/// Most point-to-point channels of a system with packet engines.
+pub const MOST_CHANNELS: usize = 8;
 
 /// Queues that are measured.
 pub const QUEUES: usize = 2 * MOST_CHANNELS + 2;

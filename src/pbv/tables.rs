@@ -56,7 +56,7 @@
 use std::collections::BTreeMap;
 use watershed_state::BoxedArray;
 
-use super::ce::{Ce, State};
+use super::context::{Context, State};
 use super::metrics::{Metrics, QUEUES};
 use super::packet::{ConfigRecord, NO_DEVICE, PBV_ENTRIES, Status};
 use super::reports::Reports;
@@ -69,6 +69,11 @@ pub const ENGINE_SPAN: u16 = 0x0400;
 /// Base address of the k-th packet engine of a switch.
 pub const fn engine_base(k: u8) -> u16 {
     ENGINE_BASE + k as u16 * ENGINE_SPAN
+}
+
+/// The tag of an engine's frames: bit 13, and the number of the engine in its switch in bits 11:8.
+pub const fn engine_tag(base: u16) -> u16 {
+    1 << 13 | ((base.wrapping_sub(ENGINE_BASE) / ENGINE_SPAN) & 0xf) << 8
 }
 
 /// Registers from here on belong to nobody.
@@ -281,14 +286,14 @@ impl RegisterBlock {
         Ok(())
     }
 
-    /// Reads a register.
+    /// Reads a register; `find` knows the contexts by their numbers.
     ///
     /// # Errors
     /// [`Status::BadAddress`] if there is none at this offset.
-    pub fn read(&self, offset: u16, ce: &Ce) -> Result<u32, Status> {
+    pub fn read<'c>(&self, offset: u16, find: impl Fn(u16) -> Option<&'c Context>) -> Result<u32, Status> {
         let (table, readings) = (&self.table, &self.readings);
         let field = |pbv: u128, first: u16| (pbv >> (u32::from(offset - first) * 8)) as u32;
-        let context = ce.find(self.selected);
+        let context = find(self.selected);
         Ok(match offset {
             0x000..0x100 if offset.is_multiple_of(2) => {
                 let entry = offset / 2;
@@ -341,17 +346,15 @@ impl RegisterBlock {
 
 #[cfg(test)]
 mod tests {
-    use super::super::ce::CeCfg;
     use super::*;
 
     #[test]
     fn every_register_that_is_written_reads_back_alone() {
-        let ce = Ce::new(CeCfg::default());
         let writable: Vec<u16> = (0..0x400).filter(|&at| RegisterBlock::default().write(at, 0).is_ok()).collect();
         assert_eq!(writable.len(), 128 + 5 + 4 + 3 + 1 + 1);
         for &at in &writable {
             let mut block = RegisterBlock::default();
-            let before: Vec<u32> = writable.iter().map(|&at| block.read(at, &ce).unwrap()).collect();
+            let before: Vec<u32> = writable.iter().map(|&at| block.read(at, |_| None).unwrap()).collect();
             let value = match at {
                 0x000..0x100 => 0x1_2345,
                 0x104 => 0xa5,
@@ -360,25 +363,27 @@ mod tests {
                 _ => 0x8765_4321,
             };
             block.write(at, value).unwrap();
-            assert_eq!(block.read(at, &ce).unwrap(), value, "{at:#x}");
+            assert_eq!(block.read(at, |_| None).unwrap(), value, "{at:#x}");
             for (&other, &old) in writable.iter().zip(&before) {
                 let aliased =
                     (at < 0x100 && (0x120..0x130).contains(&other)) || ((0x120..0x130).contains(&at) && other < 0x100);
-                assert!(other == at || aliased || block.read(other, &ce).unwrap() == old, "{at:#x} changes {other:#x}");
+                assert!(
+                    other == at || aliased || block.read(other, |_| None).unwrap() == old,
+                    "{at:#x} changes {other:#x}"
+                );
             }
         }
     }
 
     #[test]
     fn the_engine_bits_are_the_same_by_entry_and_by_field() {
-        let ce = Ce::new(CeCfg::default());
         let mut block = RegisterBlock::default();
         block.write(0x120 + 4 * 3, 1 << 31).unwrap();
         assert!(block.table.is_switch(127));
         block.write(2 * 64, 0x1_0042).unwrap();
-        assert_eq!(block.read(0x128, &ce).unwrap(), 1);
-        assert_eq!(block.read(0x10c, &ce).unwrap(), 1);
-        assert_eq!(block.read(0x3fc, &ce), Err(Status::BadAddress));
+        assert_eq!(block.read(0x128, |_| None).unwrap(), 1);
+        assert_eq!(block.read(0x10c, |_| None).unwrap(), 1);
+        assert_eq!(block.read(0x3fc, |_| None), Err(Status::BadAddress));
         assert_eq!(block.write(0x150, 1), Err(Status::BadAddress), "counters can only be read");
         assert_eq!(block.write(0x001, 1), Err(Status::BadAddress));
     }

@@ -90,7 +90,7 @@ pub use crossbar::Accessed;
 use super::cce::{Cce, Counted, MAX_SENDER};
 use super::core::Core;
 use super::icu::Icu;
-use super::program::{Condition, Instruction, Program, REGISTERS, SCRATCHPAD, Source};
+use super::program::{Instruction, Intrinsic, Program, REGISTERS, SCRATCHPAD, Source};
 use super::thread::{Doing, Pipeline, State, Thread};
 pub use super::thread::{Key, Request, Store};
 use std::sync::Arc;
@@ -582,14 +582,7 @@ impl Processor {
             }
             I::Branch(condition, x, y, to) => {
                 let (x, y) = (self.value(key, x, now), self.value(key, y, now));
-                let taken = match condition {
-                    Condition::Always => true,
-                    Condition::Equal => x == y,
-                    Condition::NotEqual => x != y,
-                    Condition::Below => x < y,
-                    Condition::NotBelow => x >= y,
-                };
-                if taken {
+                if condition.holds(x, y) {
                     self.thread(key).pc = to;
                     return;
                 }
@@ -600,32 +593,14 @@ impl Processor {
                     next = State::Until(now.saturating_add(cycles), Doing::Compute);
                 }
             }
-            I::Load(d, base, offset) => {
-                let address = self.value(key, base, now).wrapping_add(offset);
-                match self.load(address, core, now) {
-                    Ok(Some((value, at))) => {
-                        set(self, d, value);
-                        next = State::Until(at, Doing::Load);
-                    }
-                    Ok(None) => {
-                        self.thread(key).state = State::Memory;
-                        return;
-                    }
-                    Err(why) => return self.trap(key, io, &format!("load from {address:#x}: {why}")),
-                }
-            }
-            I::Store(base, offset, x) => {
-                let address = self.value(key, base, now).wrapping_add(offset);
-                let value = self.value(key, x, now);
-                match self.store(address, value, core, now) {
-                    Ok(Some(at)) => next = State::Until(at, Doing::Load),
-                    Ok(None) => {
-                        self.thread(key).state = State::Memory;
-                        return;
-                    }
-                    Err(why) => return self.trap(key, io, &format!("store to {address:#x}: {why}")),
-                }
-            }
+            I::Load(d, base, offset) => match self.load_into(key, (d, base, offset), core, io) {
+                Some(state) => next = state,
+                None => return,
+            },
+            I::Store(base, offset, x) => match self.store_from(key, (base, offset, x), core, io) {
+                Some(state) => next = state,
+                None => return,
+            },
             I::Send(tree, _, sender, _) => {
                 let sender = self.value(key, sender, now);
                 if sender > MAX_SENDER {
@@ -635,19 +610,10 @@ impl Processor {
             }
             I::Poll(_, _, _, tree) => return self.engine(key, tree, Doing::Poll, io),
             I::Wait(_, _, tree, _) => return self.engine(key, tree, Doing::Wait, io),
-            I::Call(intrinsic, handle, [id, from, to, elements]) => {
-                let [id, from, to, elements] = [id, from, to, elements].map(|x| self.value(key, x, now));
-                match self.call(intrinsic, id, from, to, elements, now) {
-                    Ok(call) => {
-                        self.note_use(key, id as u16, now);
-                        match handle {
-                            Some(register) => set(self, register, call as u64),
-                            None => next = State::Collective(call),
-                        }
-                    }
-                    Err(why) => return self.trap(key, io, &why),
-                }
-            }
+            I::Call(intrinsic, handle, arguments) => match self.start_call(key, (intrinsic, handle, arguments), io) {
+                Some(state) => next = state,
+                None => return,
+            },
             I::Test(d, handle) => {
                 let handle = self.value(key, handle, now) as usize;
                 let Some(call) = self.calls.list.get(handle) else {
@@ -675,20 +641,84 @@ impl Processor {
                     return self.trap(key, io, &format!("{x:#x} is not {y:#x}"));
                 }
             }
-            I::Iret => {
-                if self.thread(key).handler.is_none() {
-                    return self.trap(key, io, "`iret` outside of a handler");
-                }
-                self.handled += 1;
-                self.pipelines[key.0].handler = None;
-                io.complete();
-                return;
-            }
+            I::Iret => return self.leave_handler(key, io),
             I::Halt => return self.halt(key, io),
         }
         let thread = self.thread(key);
         thread.pc += 1;
         thread.state = next;
+    }
+
+    /// A load; `None` if the thread waits for its memory or was stopped.
+    fn load_into(
+        &mut self,
+        key: Key,
+        (d, base, offset): (u8, Source, u64),
+        core: &mut Core,
+        io: &mut Io<'_>,
+    ) -> Option<State> {
+        let now = io.now();
+        let address = self.value(key, base, now).wrapping_add(offset);
+        match self.load(address, core, now) {
+            Ok(Some((value, at))) => {
+                self.thread(key).regs[usize::from(d)] = value;
+                return Some(State::Until(at, Doing::Load));
+            }
+            Ok(None) => self.thread(key).state = State::Memory,
+            Err(why) => self.trap(key, io, &format!("load from {address:#x}: {why}")),
+        }
+        None
+    }
+
+    /// A store, likewise.
+    fn store_from(
+        &mut self,
+        key: Key,
+        (base, offset, x): (Source, u64, Source),
+        core: &mut Core,
+        io: &mut Io<'_>,
+    ) -> Option<State> {
+        let now = io.now();
+        let address = self.value(key, base, now).wrapping_add(offset);
+        let value = self.value(key, x, now);
+        match self.store(address, value, core, now) {
+            Ok(Some(at)) => return Some(State::Until(at, Doing::Load)),
+            Ok(None) => self.thread(key).state = State::Memory,
+            Err(why) => self.trap(key, io, &format!("store to {address:#x}: {why}")),
+        }
+        None
+    }
+
+    /// A call of a collective: the thread waits for it, unless it takes a handle.
+    fn start_call(
+        &mut self,
+        key: Key,
+        (intrinsic, handle, arguments): (Intrinsic, Option<u8>, [Source; 4]),
+        io: &mut Io<'_>,
+    ) -> Option<State> {
+        let now = io.now();
+        let [id, from, to, elements] = arguments.map(|x| self.value(key, x, now));
+        match self.call(intrinsic, id, from, to, elements, now) {
+            Ok(call) => {
+                self.note_use(key, id as u16, now);
+                let Some(register) = handle else { return Some(State::Collective(call)) };
+                self.thread(key).regs[usize::from(register)] = call as u64;
+                Some(State::Ready)
+            }
+            Err(why) => {
+                self.trap(key, io, &why);
+                None
+            }
+        }
+    }
+
+    fn leave_handler(&mut self, key: Key, io: &mut Io<'_>) {
+        if self.thread(key).handler.is_none() {
+            return self.trap(key, io, "`iret` outside of a handler");
+        }
+        self.handled += 1;
+        self.pipelines[key.0].handler = None;
+        io.complete();
     }
 
     fn halt(&mut self, key: Key, io: &mut Io<'_>) {

@@ -129,6 +129,19 @@ pub enum Condition {
     NotBelow,
 }
 
+impl Condition {
+    /// Whether it is met.
+    pub fn holds(self, x: u64, y: u64) -> bool {
+        match self {
+            Condition::Always => true,
+            Condition::Equal => x == y,
+            Condition::NotEqual => x != y,
+            Condition::Below => x < y,
+            Condition::NotBelow => x >= y,
+        }
+    }
+}
+
 /// The collective intrinsics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Intrinsic {

@@ -194,28 +194,7 @@ fn render(mut wave: WaveFile, options: &Options) -> Result<String, DrawError> {
         cycle -= 1;
     }
 
-    // Draw.
-    let mut picture = format!("{:<margin$}{}\n", "cycle", ruler(first, cycle, width));
-    let mut scope = None;
-    for row in &rows {
-        if scope != Some(&row.scope) {
-            scope = Some(&row.scope);
-            if !row.scope.is_empty() {
-                picture.push_str(&row.scope);
-                picture.push('\n');
-            }
-        }
-        let table = row.table.and_then(|table| header.tables.get(table));
-        let wave = if row.width == 1 && table.is_none() {
-            line(row, options.style)
-        } else {
-            segments(row, |value| display_value(value, row.width, table))
-        };
-        let name = &row.name;
-        let label = format!("  {name:<names$}  {wave}");
-        picture.push_str(label.trim_end());
-        picture.push('\n');
-    }
+    let mut picture = rows_of_text(&rows, &header.tables, (first, cycle, width), (names, margin), options.style);
     let left_out = match wanted {
         Some(wanted) => wanted.saturating_sub(cycle - first),
         None if !at_end => u64::MAX,
@@ -231,6 +210,38 @@ fn render(mut wave: WaveFile, options: &Options) -> Result<String, DrawError> {
         let _ = writeln!(picture, "(the file was cut off at {ps} ps, in cycle {cycle})");
     }
     Ok(picture)
+}
+
+/// The ruler and a line a signal, below the names of their scopes.
+fn rows_of_text(
+    rows: &[Row],
+    tables: &[wave_in::Table],
+    (first, cycle, width): (u64, u64, usize),
+    (names, margin): (usize, usize),
+    style: Style,
+) -> String {
+    let mut picture = format!("{:<margin$}{}\n", "cycle", ruler(first, cycle, width));
+    let mut scope = None;
+    for row in rows {
+        if scope != Some(&row.scope) {
+            scope = Some(&row.scope);
+            if !row.scope.is_empty() {
+                picture.push_str(&row.scope);
+                picture.push('\n');
+            }
+        }
+        let table = row.table.and_then(|table| tables.get(table));
+        let wave = if row.width == 1 && table.is_none() {
+            line(row, style)
+        } else {
+            segments(row, |value| display_value(value, row.width, table))
+        };
+        let name = &row.name;
+        let label = format!("  {name:<names$}  {wave}");
+        picture.push_str(label.trim_end());
+        picture.push('\n');
+    }
+    picture
 }
 
 fn fs(period: Period, cycle: u64, part: u32, parts: u32) -> u128 {

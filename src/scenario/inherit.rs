@@ -15,9 +15,10 @@
 //! base names stay relative to that base. Every value keeps the place where it was written, so that
 //! an error points into the right file.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use super::problem::Problem;
+use super::shipped::tidy;
 use super::source::{Node, Source, Value, give_way};
 use super::{limits, shipped};
 
@@ -106,21 +107,6 @@ fn find(base: &Path, name: &str) -> Found {
 
 fn shown(path: &Path) -> String {
     path.to_string_lossy().replace('\\', "/")
-}
-
-/// A path without `.` and without `x/..`.
-pub fn tidy(path: &Path) -> PathBuf {
-    let mut out = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir if matches!(out.components().next_back(), Some(Component::Normal(_))) => {
-                out.pop();
-            }
-            other => out.push(other),
-        }
-    }
-    out
 }
 
 /// Makes the files a base names relative to the one that extends it.

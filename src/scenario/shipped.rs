@@ -8,8 +8,6 @@ use std::borrow::Cow;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Component, Path, PathBuf};
 
-use super::inherit::tidy;
-
 /// Path and text of every shipped scenario, in the order of the paths.
 pub const SHIPPED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/shipped.rs"));
 
@@ -101,6 +99,21 @@ pub fn open(path: &Path) -> io::Result<Box<dyn BufRead + Send>> {
         Some(bytes) => bytes.map(|bytes| Box::new(bytes) as _),
         None => std::fs::File::open(path).map(|file| Box::new(BufReader::new(file)) as _),
     }
+}
+
+/// A path without `.` and without `x/..`.
+pub fn tidy(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir if matches!(out.components().next_back(), Some(Component::Normal(_))) => {
+                out.pop();
+            }
+            other => out.push(other),
+        }
+    }
+    out
 }
 
 #[cfg(test)]

@@ -178,7 +178,7 @@ fn no_frame_changes_who_owns_what() {
     assert_eq!((read(0x200), read(0x230)), (0x234, u32::MAX), "a context that nobody may initialise");
     let mut registers = engine(&ready.system, below).registers().clone();
     registers.write(0x200, 0).unwrap();
-    let owner = registers.read(0x230, engine(&ready.system, below).ce()).unwrap();
+    let owner = registers.read(0x230, |id| engine(&ready.system, below).ce().find(id)).unwrap();
     assert_eq!(owner, u32::from(source) | u32::from(top) << 16, "of the context");
 }
 

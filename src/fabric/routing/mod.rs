@@ -6,13 +6,15 @@
 //! | [`relation`] | the routing relation: outputs and channels by place, destination and random draw |
 //! | [`proof`] | reachability and freedom of deadlock, from the relation itself |
 
+mod maps;
 pub mod proof;
 pub mod relation;
 #[cfg(test)]
 mod tests;
 
+pub use maps::Stand;
 pub use proof::{Flaw, Proof, Relation, prove, prove_within};
-pub use relation::{Choice, Router, Stand, Use, entropy};
+pub use relation::{Choice, Router, Use, entropy};
 
 use super::tables::{At, Route, Tables};
 use super::topology::{Die, EndPlace, GenericTree, Layout, Mesh, Neighbours, Nodes, Shape, die_port as port};
@@ -51,7 +53,7 @@ impl Algorithm {
             Shape::Die(_) | Shape::Nodes(_) => &[DimensionOrder],
             Shape::Tree(_) => &[MinimalRandom],
             Shape::Mesh(mesh, _)
-                if mesh.size.len() > relation::MAX_DIMENSIONS
+                if mesh.size.len() > maps::MAX_DIMENSIONS
                     || mesh.size.iter().any(|&side| side > u32::from(u16::MAX)) =>
             {
                 &[DimensionOrder]

@@ -19,7 +19,8 @@
 //! [`Shape::smaller`](crate::topology::Shape::smaller) instead.
 
 use super::Routing;
-use super::relation::{Choice, Stand, Use};
+use super::maps::Stand;
+use super::relation::{Choice, Use};
 use crate::topology::{EndPlace, Layout, Neighbours};
 use std::collections::HashSet;
 use watershed_kernel::{Autopsy, WaitFor};

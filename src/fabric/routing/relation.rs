@@ -54,24 +54,11 @@
 //! - Files: links are ordered by the numbers of their switches, those that go up (to a higher number) before those that
 //!   go down. A packet changes to the next class at every step to a link that is not later in that order.
 
+use super::maps::{Classes, Grid, Groups, Paths, Stand, Tree, pick, pick_order};
 use super::{Algorithm, Routing, Unroutable};
-use crate::topology::{Dragonfly, EndPlace, FatTree, Layout, Neighbours, Shape};
+use crate::topology::{EndPlace, Layout, Neighbours, Shape};
 use crate::{At, Route};
 use std::sync::Arc;
-
-/// Dimensions a topology may have.
-pub const MAX_DIMENSIONS: usize = 6;
-
-/// Where the head flit of a packet stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Stand {
-    /// The switch.
-    pub switch: u32,
-    /// The input port.
-    pub port: u16,
-    /// The point-to-point channel it came in on.
-    pub channel: u8,
-}
 
 /// What a choice is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,349 +95,6 @@ pub fn entropy(seq: u64, dst: u32) -> u64 {
     word = (word ^ word >> 31).wrapping_mul(0x9fb2_1c65_1e98_df25);
     word = (word ^ word >> 28).wrapping_mul(0xd6e8_feb8_6659_fd93);
     word ^ word >> 32
-}
-
-/// A number below `count` from the low bits of a draw.
-#[inline]
-fn pick(draw: u64, count: u32) -> u32 {
-    (((draw & 0xffff_ffff) * u64::from(count)) >> 32) as u32
-}
-
-/// A number below `count` from the high bits of a draw.
-#[inline]
-fn pick_order(draw: u64, count: u32) -> u32 {
-    (((draw >> 40) * u64::from(count)) >> 24) as u32
-}
-
-/// The split of the channels into classes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Classes {
-    masks: [u32; 32],
-    of: [u8; 32],
-}
-
-impl Classes {
-    /// `count` classes of `channels` channels. With `escapes` above 0 that many classes have one channel each.
-    fn new(channels: u8, count: u8, escapes: u8) -> Classes {
-        let mut classes = Classes { masks: [0; 32], of: [0; 32] };
-        let (channels, count) = (u32::from(channels), u32::from(count));
-        for channel in 0..channels.min(31) {
-            let class = if escapes > 0 {
-                channel.min(u32::from(escapes))
-            } else {
-                // The class whose share of the channels, floor(i channels / count) on, holds this one.
-                (0..count).rev().find(|class| class * channels / count <= channel).unwrap_or(0)
-            };
-            classes.of[channel as usize] = class as u8;
-            classes.masks[class as usize] |= 1 << channel;
-        }
-        if count == 1 {
-            classes.masks[0] = u32::MAX;
-        }
-        classes
-    }
-}
-
-/// Coordinates of all switches of a mesh, a torus or a HyperX, sides of 1 left out.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Grid {
-    at: Vec<Place>,
-    sides: [u16; MAX_DIMENSIONS],
-    /// HyperX: the first port of each dimension.
-    base: [u16; MAX_DIMENSIONS],
-    dims: usize,
-    wrap: bool,
-    /// Orders of the dimensions.
-    orders: Vec<[u8; MAX_DIMENSIONS]>,
-}
-
-impl Grid {
-    fn new(size: &[u32], wrap: bool) -> Grid {
-        let live: Vec<u32> = size.iter().copied().filter(|&side| side > 1).collect();
-        let mut grid = Grid {
-            at: Vec::with_capacity(size.iter().product::<u32>() as usize),
-            sides: [1; MAX_DIMENSIONS],
-            base: [0; MAX_DIMENSIONS],
-            dims: live.len(),
-            wrap,
-            orders: orders(live.len()),
-        };
-        let mut base = 0;
-        for (d, &side) in live.iter().enumerate() {
-            grid.sides[d] = side as u16;
-            grid.base[d] = base;
-            base += side as u16 - 1;
-        }
-        let mut at = [0; MAX_DIMENSIONS];
-        for _ in 0..size.iter().product::<u32>() {
-            grid.at.push(Place::new(&at));
-            for (at, &side) in at.iter_mut().zip(&grid.sides[..live.len()]) {
-                *at += 1;
-                if *at < side {
-                    break;
-                }
-                *at = 0;
-            }
-        }
-        grid
-    }
-
-    /// Whether the way from `a` to `b` in dimension `d` goes down.
-    #[inline]
-    fn down(&self, a: u16, b: u16, d: usize, draw: u64) -> bool {
-        if !self.wrap {
-            return b < a;
-        }
-        let side = u32::from(self.sides[d]);
-        let forward = if b >= a { u32::from(b - a) } else { u32::from(b) + side - u32::from(a) };
-        2 * forward > side || 2 * forward == side && draw >> (32 + d) & 1 == 1
-    }
-
-    /// HyperX: the port from `here` to coordinate `there` of dimension `d`.
-    #[inline]
-    fn direct(&self, d: usize, here: u16, there: u16) -> u16 {
-        self.base[d] + there - u16::from(there > here)
-    }
-}
-
-/// Coordinates of a switch, 16 bits each: dimensions 0 to 3, and the rest.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Place([u64; 2]);
-
-impl Place {
-    fn new(at: &[u16; MAX_DIMENSIONS]) -> Place {
-        let word = |at: &[u16]| at.iter().rev().fold(0, |word, &at| word << 16 | u64::from(at));
-        Place([word(&at[..4]), word(&at[4..])])
-    }
-
-    /// The coordinate in dimension `d`.
-    #[inline]
-    fn at(self, d: usize) -> u16 {
-        (self.0[usize::from(d >= 4)] >> (16 * (d & 3))) as u16
-    }
-
-    /// The lowest dimension in which two places differ, and their coordinates there.
-    #[inline(always)]
-    fn differs(self, other: Place) -> Option<(usize, (u16, u16))> {
-        let in_word = |w: usize, differ: u64| {
-            let d = differ.trailing_zeros() & 0x30;
-            (w << 2 | d as usize >> 4, ((self.0[w] >> d) as u16, (other.0[w] >> d) as u16))
-        };
-        let [low, high] = [self.0[0] ^ other.0[0], self.0[1] ^ other.0[1]];
-        if low != 0 {
-            return Some(in_word(0, low));
-        }
-        (high != 0).then(|| in_word(1, high))
-    }
-
-    /// The lowest dimension in which two places differ.
-    #[inline]
-    fn first(self, other: Place) -> Option<usize> {
-        self.differs(other).map(|(d, _)| d)
-    }
-
-    /// The highest dimension in which two places differ.
-    #[inline]
-    fn last(self, other: Place) -> Option<usize> {
-        let [low, high] = [self.0[0] ^ other.0[0], self.0[1] ^ other.0[1]];
-        let place = |word: u64| word.checked_ilog2().map(|bit| bit as usize / 16);
-        place(high).map(|d| d + 4).or_else(|| place(low))
-    }
-}
-
-/// All orders of `count` things, in lexicographic order.
-fn orders(count: usize) -> Vec<[u8; MAX_DIMENSIONS]> {
-    let mut all = vec![([0; MAX_DIMENSIONS], 0u32)];
-    for place in 0..count {
-        all = all
-            .into_iter()
-            .flat_map(|(order, used)| {
-                (0..count).filter(move |d| used >> d & 1 == 0).map(move |d| {
-                    let mut order = order;
-                    order[place] = d as u8;
-                    (order, used | 1 << d)
-                })
-            })
-            .collect();
-    }
-    all.into_iter().map(|(order, _)| order).collect()
-}
-
-/// A tree's switches: level, and digits of their numbers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Tree {
-    down: u16,
-    arity: u16,
-    leaves: u32,
-    digits: Vec<u16>,
-    level: Vec<u8>,
-    each: usize,
-}
-
-impl Tree {
-    fn new(tree: &FatTree) -> Tree {
-        let leaves = tree.leaves().expect("scenario checks bound the size") as u32;
-        let each = tree.levels as usize - 1;
-        let mut digits = Vec::with_capacity(leaves as usize * each);
-        for number in 0..leaves {
-            let mut rest = number;
-            for _ in 0..each {
-                digits.push((rest % u32::from(tree.arity)) as u16);
-                rest /= u32::from(tree.arity);
-            }
-        }
-        let level = (0..tree.levels).flat_map(|level| std::iter::repeat_n(level as u8, leaves as usize)).collect();
-        Tree { down: tree.down(), arity: tree.arity, leaves, digits, level, each }
-    }
-
-    #[inline]
-    fn digits(&self, number: u32) -> &[u16] {
-        let at = number as usize * self.each;
-        &self.digits[at..at + self.each]
-    }
-
-    /// Level of a switch, and the port down to a leaf if it lies below.
-    #[inline]
-    fn look(&self, switch: u32, leaf: u32) -> (usize, Option<u16>) {
-        let level = usize::from(self.level[switch as usize]);
-        let (here, there) = (self.digits(switch - level as u32 * self.leaves), self.digits(leaf));
-        if here[level..] == there[level..] {
-            // A switch of level 0 that agrees in all digits is the leaf itself.
-            (level, Some(if level > 0 { there[level - 1] } else { 0 }))
-        } else {
-            (level, None)
-        }
-    }
-}
-
-/// A dragonfly's switches by group and number, and its global ports.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Groups {
-    shape: Dragonfly,
-    place: Vec<(u32, u16)>,
-    /// Switch of the group and port of a global channel.
-    gates: Vec<(u16, u16)>,
-    copies: u32,
-}
-
-impl Groups {
-    fn new(shape: &Dragonfly) -> Groups {
-        let a = shape.switches_per_group;
-        let place = (0..shape.groups).flat_map(|group| (0..a).map(move |number| (group, number as u16))).collect();
-        let gate = |channel: u32| ((channel / shape.global) as u16, (a - 1 + channel % shape.global) as u16);
-        let gates = (0..a * shape.global).map(gate).collect();
-        Groups { shape: shape.clone(), place, gates, copies: shape.links_of_a_pair().max(1) }
-    }
-
-    /// The port from a switch towards a group, and whether it is a global one.
-    #[inline]
-    fn towards(&self, here: (u32, u16), group: u32, draw: u64) -> (u16, bool) {
-        let copy = pick_order(draw, self.copies);
-        let channel = copy * (self.shape.groups - 1) + group - u32::from(group > here.0);
-        let (gate, port) = self.gates[channel as usize];
-        if gate == here.1 { (port, true) } else { (Self::local(here.1, gate), false) }
-    }
-
-    #[inline]
-    fn local(here: u16, there: u16) -> u16 {
-        there - u16::from(there > here)
-    }
-}
-
-/// A file's shortest paths.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Paths {
-    switches: usize,
-    /// By (switch, destination): the ports of all shortest ways.
-    ports: Vec<u64>,
-    /// By (switch, port): the place in the order of links of the outgoing and of the incoming one.
-    order: Vec<(u32, u32)>,
-    width: usize,
-    classes: u8,
-}
-
-impl Paths {
-    fn new(layout: &Layout) -> Paths {
-        let switches = layout.switches();
-        let width = usize::from(layout.external_ports);
-        let neighbours = Neighbours::new(layout);
-        let mut far = vec![u32::MAX; switches * width];
-        let mut order = vec![(u32::MAX, u32::MAX); switches * width];
-        let mut links = Vec::new();
-        for switch in 0..switches as u32 {
-            for port in 0..width as u16 {
-                if let Some((to, by)) = neighbours.of(switch, port).filter(|&(to, _)| (to as usize) < switches) {
-                    far[switch as usize * width + usize::from(port)] = to;
-                    // Up before down; up by rising, down by falling numbers of the switch it leaves.
-                    let key = if to > switch { (0, switch, to) } else { (1, u32::MAX - switch, u32::MAX - to) };
-                    links.push((key, (switch, port), (to, by)));
-                }
-            }
-        }
-        links.sort_unstable();
-        for (number, &(_, from, to)) in links.iter().enumerate() {
-            order[from.0 as usize * width + usize::from(from.1)].0 = number as u32;
-            order[to.0 as usize * width + usize::from(to.1)].1 = number as u32;
-        }
-        let mut paths = Paths { switches, ports: vec![0; switches * switches], order, width, classes: 1 };
-        let mut distance = vec![u32::MAX; switches];
-        let mut queue = Vec::with_capacity(switches);
-        let mut rank = vec![0u8; switches * width];
-        for to in 0..switches {
-            distance.fill(u32::MAX);
-            distance[to] = 0;
-            queue.clear();
-            queue.push(to as u32);
-            let mut next = 0;
-            while let Some(&at) = queue.get(next) {
-                next += 1;
-                for port in 0..width {
-                    let other = far[at as usize * width + port];
-                    if other != u32::MAX && distance[other as usize] == u32::MAX {
-                        distance[other as usize] = distance[at as usize] + 1;
-                        queue.push(other);
-                    }
-                }
-            }
-            // Nearest first: rank is the number of classes that the rest of the way from a link takes at most.
-            for &at in &queue[1..] {
-                let mut ports = 0;
-                for port in 0..width {
-                    let other = far[at as usize * width + port];
-                    if other == u32::MAX || distance[other as usize] + 1 != distance[at as usize] {
-                        continue;
-                    }
-                    ports |= 1 << port;
-                    let mine = paths.order[at as usize * width + port].0;
-                    let mut rest = paths.ports[other as usize * switches + to];
-                    let mut most = 1;
-                    while rest != 0 {
-                        let then = other as usize * width + rest.trailing_zeros() as usize;
-                        rest &= rest - 1;
-                        most = most.max(rank[then].saturating_add(u8::from(paths.order[then].0 <= mine)));
-                    }
-                    rank[at as usize * width + port] = most;
-                    paths.classes = paths.classes.max(most);
-                }
-                paths.ports[at as usize * switches + to] = ports;
-            }
-        }
-        paths
-    }
-
-    #[inline]
-    fn to(&self, switch: u32, to: u32) -> u64 {
-        self.ports[switch as usize * self.switches + to as usize]
-    }
-
-    #[inline]
-    fn class(&self, at: Stand, network: bool, class: u8, out: u16) -> u8 {
-        if !network {
-            return 0;
-        }
-        let base = at.switch as usize * self.width;
-        class + u8::from(self.order[base + usize::from(out)].0 <= self.order[base + usize::from(at.port)].1)
-    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -508,9 +152,19 @@ impl Router {
             Shape::Mesh(mesh, _) => Kind::Grid(Grid::new(&mesh.size, false)),
             Shape::Torus(torus) => Kind::Grid(Grid::new(&torus.size, true)),
             Shape::HyperX(hyperx) => Kind::HyperX(Grid::new(&hyperx.size, false)),
-            Shape::FatTree(tree) => Kind::Tree(Tree::new(tree)),
-            Shape::Dragonfly(dragonfly) => Kind::Dragonfly(Groups::new(dragonfly)),
-            _ => Kind::Paths(Paths::new(layout)),
+            Shape::FatTree(tree) => {
+                let leaves = tree.leaves().expect("scenario checks bound the size") as u32;
+                Kind::Tree(Tree::new(tree.levels, tree.arity, leaves, tree.down()))
+            }
+            Shape::Dragonfly(of) => {
+                let copies = of.links_of_a_pair().max(1);
+                Kind::Dragonfly(Groups::new(of.groups, of.switches_per_group, of.global, copies))
+            }
+            _ => {
+                let neighbours = Neighbours::new(layout);
+                let width = usize::from(layout.external_ports);
+                Kind::Paths(Paths::new(layout.switches(), width, |switch, port| neighbours.of(switch, port)))
+            }
         };
         let escapes = match (&kind, algorithm) {
             (Kind::Grid(grid), Algorithm::Adaptive) => 1 + u8::from(grid.wrap),
@@ -632,7 +286,7 @@ impl Router {
     pub fn intermediate(&self, draw: u64) -> Option<u32> {
         match (&self.kind, self.algorithm) {
             (Kind::Grid(grid) | Kind::HyperX(grid), Algorithm::Valiant) => Some(pick(draw, grid.at.len() as u32)),
-            (Kind::Dragonfly(groups), Algorithm::Valiant) => Some(pick(draw, groups.shape.groups)),
+            (Kind::Dragonfly(groups), Algorithm::Valiant) => Some(pick(draw, groups.groups)),
             _ => None,
         }
     }
@@ -761,7 +415,7 @@ impl Router {
         if self.algorithm == Algorithm::MinimalRandom {
             return None;
         }
-        let group = pick(draw, groups.shape.groups);
+        let group = pick(draw, groups.groups);
         let begun = !self.is_network(at) || self.class(at) == 0;
         (begun && group != here.0 && group != there.0 && here.0 != there.0).then_some(group)
     }
@@ -932,7 +586,7 @@ impl Router {
             }
             Kind::Dragonfly(groups) => {
                 if self.algorithm != Algorithm::MinimalRandom {
-                    product(low(groups.shape.groups));
+                    product(low(groups.groups));
                 }
                 product(high(groups.copies));
             }

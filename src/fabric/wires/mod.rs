@@ -27,8 +27,8 @@ use super::awake::{Awake, NodeAlarms};
 use super::division::Division;
 use super::node::{Flags, NodeInfo, Nodes, number};
 use super::ports::{Link, NONE, Output, Ports, channel, channel_mut};
+use super::portset::each;
 use super::span::Span;
-use super::unicast::each;
 use super::{Cut, Flit, NodeKind, Plan, PortSet, monitor};
 use watershed_kernel::ahead::ask;
 use watershed_kernel::{Cycle, Wake, Wheel};
@@ -131,6 +131,61 @@ state!(Wires {
     built: first_bits, unicast_bits
 });
 
+/// What switches and blocks are, in the order of the plan.
+fn node_infos(plan: &Plan, cfg: &super::SwitchCfg, vc_shift: u32) -> Vec<NodeInfo> {
+    let mut nodes: Vec<NodeInfo> = Vec::with_capacity(plan.nodes.len());
+    for node in &plan.nodes {
+        let words = (u32::from(node.ports) << vc_shift).div_ceil(64);
+        let heeds = node.kind != NodeKind::Switch;
+        let passages = node.ports * u16::from(cfg.router.input_speedup);
+        let one_word = words == 1 && !cfg.pipeline.is_slow() && !cfg.router.speculative && passages <= 64;
+        let plain = one_word && !node.engine && plan.vcs.set == 0 && node.kind == NodeKind::Switch;
+        let mut flags = Flags::default();
+        flags.set_engine(node.engine);
+        flags.set_one_word(one_word);
+        flags.set_plain(plain);
+        flags.set_heeds(heeds);
+        nodes.push(NodeInfo::new(node.ports, flags));
+    }
+    nodes
+}
+
+/// Wires the ports of some parts, a range of all, to the far ends of their links.
+fn connect(
+    plan: &Plan,
+    depths: Depths<'_>,
+    cfg: &super::SwitchCfg,
+    (nodes, homes, range): (&[NodeInfo], &[std::ops::Range<u32>], std::ops::Range<u32>),
+    parts: &mut [Wires],
+) {
+    for link in &plan.links {
+        for (here, there) in [(link.a, link.b), (link.b, link.a)] {
+            let port = |(node, port): (u32, u16)| nodes[node as usize].port_base + u32::from(port);
+            let (at, to_port) = (port(here), port(there));
+            if !range.contains(&at) {
+                continue;
+            }
+            let wires = &mut parts[homes.partition_point(|home| home.end <= at)];
+            // A switch takes its time with a credit, other blocks do not.
+            let at_switch = plan.nodes[there.0 as usize].kind == NodeKind::Switch;
+            let processing = if at_switch { cfg.router.credit_delay } else { 0 };
+            let ahead = u32::from(link.latency) + u32::from(link.cycles_per_flit);
+            let back = u32::from(link.latency) + 1 + u32::from(processing);
+            let side = wires.ports.port_mut(at);
+            side[0].link = Link { to_port, to_node: there.0, ahead, back };
+            for vc in 0..plan.vcs.total() {
+                let depth = depths(link, vc);
+                let sent = monitor::first_number((to_port as usize) << wires.flow.vc_shift | usize::from(vc));
+                *channel_mut(side, vc) = Output { credits: depth, depth, sent, ..Output::default() };
+                side[0].gate.credit |= u32::from(depth > 0) << vc;
+            }
+            if let Some(busy) = wires.flow.busy.get_mut(at as usize) {
+                busy.cycles_per_flit = link.cycles_per_flit;
+            }
+        }
+    }
+}
+
 impl Wires {
     /// The arenas of each part of a system whose flits carry so much, made by this many threads.
     pub(super) fn new(
@@ -145,20 +200,7 @@ impl Wires {
             panic!("unsound plan: {fault}");
         }
         let vc_shift = u32::from(plan.vcs.total()).next_power_of_two().trailing_zeros();
-        let mut nodes: Vec<NodeInfo> = Vec::with_capacity(plan.nodes.len());
-        for node in &plan.nodes {
-            let words = (u32::from(node.ports) << vc_shift).div_ceil(64);
-            let heeds = node.kind != NodeKind::Switch;
-            let passages = node.ports * u16::from(cfg.router.input_speedup);
-            let one_word = words == 1 && !cfg.pipeline.is_slow() && !cfg.router.speculative && passages <= 64;
-            let plain = one_word && !node.engine && plan.vcs.set == 0 && node.kind == NodeKind::Switch;
-            let mut flags = Flags::default();
-            flags.set_engine(node.engine);
-            flags.set_one_word(one_word);
-            flags.set_plain(plain);
-            flags.set_heeds(heeds);
-            nodes.push(NodeInfo::new(node.ports, flags));
-        }
+        let mut nodes = node_infos(plan, cfg, vc_shift);
         let firsts = number(&mut nodes, division, vc_shift);
         let homes: Vec<_> = firsts.windows(2).map(|pair| pair[0].0..pair[1].0).collect();
         // The longest ways of a flit and of a credit.
@@ -222,32 +264,7 @@ impl Wires {
             let homes = &homes[range.clone()];
             let (from, to) = (homes[0].start, homes[homes.len() - 1].end);
             let mut parts: Vec<Wires> = range.clone().zip(homes).map(part).collect();
-            for link in &plan.links {
-                for (here, there) in [(link.a, link.b), (link.b, link.a)] {
-                    let port = |(node, port): (u32, u16)| nodes[node as usize].port_base + u32::from(port);
-                    let (at, to_port) = (port(here), port(there));
-                    if !(from..to).contains(&at) {
-                        continue;
-                    }
-                    let wires = &mut parts[homes.partition_point(|home| home.end <= at)];
-                    // A switch takes its time with a credit, other blocks do not.
-                    let at_switch = plan.nodes[there.0 as usize].kind == NodeKind::Switch;
-                    let processing = if at_switch { cfg.router.credit_delay } else { 0 };
-                    let ahead = u32::from(link.latency) + u32::from(link.cycles_per_flit);
-                    let back = u32::from(link.latency) + 1 + u32::from(processing);
-                    let side = wires.ports.port_mut(at);
-                    side[0].link = Link { to_port, to_node: there.0, ahead, back };
-                    for vc in 0..plan.vcs.total() {
-                        let depth = depths(link, vc);
-                        let sent = monitor::first_number((to_port as usize) << vc_shift | usize::from(vc));
-                        *channel_mut(side, vc) = Output { credits: depth, depth, sent, ..Output::default() };
-                        side[0].gate.credit |= u32::from(depth > 0) << vc;
-                    }
-                    if let Some(busy) = wires.flow.busy.get_mut(at as usize) {
-                        busy.cycles_per_flit = link.cycles_per_flit;
-                    }
-                }
-            }
+            connect(plan, depths, cfg, (&nodes, homes, from..to), &mut parts);
             parts
         };
         let parts = division.len();

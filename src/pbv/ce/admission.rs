@@ -22,9 +22,10 @@
 //!
 //! Paragraph 96.
 
-use super::{Ce, CeCx, Outgoing, Target, engine_tag};
+use super::{Ce, CeCx, Outgoing, Target};
 use crate::context::{Context, State};
 use crate::packet::{Body, Header, Message, Packet, Status};
+use crate::tables::engine_tag;
 
 /// Where a message comes from, as seen from a context.
 fn is_from_above(context: &Context, header: &Header) -> bool {

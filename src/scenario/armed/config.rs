@@ -8,11 +8,12 @@ use super::file::{
     AgentFile, ArmedFile, ComputeFile, ConfiguredBy, DETERMINISTIC, FaultFile, LateFile, LinkLayerFile, MEAN, Method,
     NanFile, ReductionFile, SendsFile, SignallingNan, StrangerFile, WrongFile, op_name,
 };
-use crate::config::{Data, Topology};
+use crate::collective::Data;
 use crate::fault;
 use crate::file::{AutoOr, ParticipantsFile};
 use crate::problem::Problem;
 use crate::random;
+use crate::topology::Topology;
 use crate::values::{self, Length};
 use watershed_arith::Op;
 use watershed_arith::quad::{OPCODES, Opcode};

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use serde::{Serialize, Serializer};
 
 use super::file::{HostAlgorithm, HostDraws, HostExchange, HostFile, HostMode};
-use crate::config::{Collective, Topology};
+use crate::collective::Collective;
 use crate::file::{CollectiveKind, DelayFile, Distribution, ParticipantsFile};
 use crate::limits;
 use crate::names::{self, DType, Named};
 use crate::problem::Problem;
 use crate::programs::config::ends;
 use crate::random::Stream;
+use crate::topology::Topology;
 use crate::values;
 use watershed_arith::Op;
 use watershed_piuma::host::MAX_ROUNDS;

@@ -4,19 +4,26 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
+mod groups;
+mod stranger;
+
+use groups::{groups, setup};
+use stranger::stranger;
+
 use super::file::{
-    CollectiveFile, ConfigurationFile, CongestionFile, EngineFile, FailsFile, FaultFile, InitialisationFile, KindFile,
-    MEAN, MergeFile, OrderFile, PbvFile, ReportsFile, SetupFile, StartFile, StrangerFile, TreeFile, WrongFile,
+    CollectiveFile, CongestionFile, EngineFile, FailsFile, FaultFile, InitialisationFile, KindFile, MEAN, MergeFile,
+    OrderFile, PbvFile, ReportsFile, SetupFile, StartFile, StrangerFile, TreeFile,
 };
 use super::rules::{arithmetic, check_fault, initial, merging, same_every_round, spreading, timing};
 use super::share::Share;
 use crate::armed::config::link_layer;
 use crate::armed::file::{ComputeFile, LateFile, LinkLayerFile};
-use crate::config::{Data, Participants, Topology};
+use crate::collective::{Data, Participants};
 use crate::file::{AutoOr, ParticipantsFile};
 use crate::names::{Layout, Named, layout};
 use crate::problem::Problem;
 use crate::random::Stream;
+use crate::topology::Topology;
 use crate::values::{self, Length};
 use watershed_arith::{DType, Op, Round, pack_lanes};
 use watershed_pbv::engine::messages_of;
@@ -411,99 +418,6 @@ fn congestion(
     known.then_some(Congestion { switches, cycle: file.cycle, by, plane: file.plane as u8 })
 }
 
-/// Frames that a stranger sends at most.
-const MOST_STRANGE: u64 = 1 << 16;
-
-/// What may be wrong with a message from an end point, for the messages that a stranger sends if it does not choose.
-fn can_be(wrong: WrongFile, message: Message) -> bool {
-    match wrong {
-        WrongFile::Sender | WrongFile::Channel => true,
-        WrongFile::Run => matches!(message, Message::Contribution | Message::Failure),
-        WrongFile::Kind => !matches!(
-            message,
-            Message::Contribution | Message::Failure | Message::Retry | Message::Read | Message::ReadReply
-        ),
-    }
-}
-
-fn stranger(
-    file: &StrangerFile,
-    index: usize,
-    (collectives, setup): (&[Collective], &Setup),
-    topology: &Topology,
-    problems: &mut Vec<Problem>,
-) -> Option<Stranger> {
-    let path = format!("pbv.stranger[{index}]");
-    let before = problems.len();
-    end_point(file.end_point, topology, &format!("{path}.end_point"), problems);
-    let number = collectives.iter().position(|of| of.name == file.collective);
-    let Some(number) = number else {
-        problems.push(
-            Problem::at(format!("{path}.collective"), format!("there is no collective \"{}\"", file.collective))
-                .nearest(&file.collective, collectives.iter().map(|of| of.name.as_str())),
-        );
-        return None;
-    };
-    let of = &collectives[number];
-    let takes_part = of.participants.contains(&file.end_point);
-    let here = format!("{path}.end_point");
-    let who = format!("end point {}", file.end_point);
-    match file.wrong {
-        WrongFile::Sender if takes_part || of.source == file.end_point => problems.push(
-            Problem::at(here, format!("{who} has to do with \"{}\": it is no stranger", of.name))
-                .expected("an end point that neither takes part nor is the source"),
-        ),
-        WrongFile::Run | WrongFile::Kind if !takes_part => problems
-            .push(Problem::at(here, format!("{who} takes no part in \"{}\"", of.name)).expected("a participant")),
-        WrongFile::Kind if of.source == file.end_point => problems.push(
-            Problem::at(here, format!("{who} is the source of \"{}\": it may send these messages", of.name))
-                .expected("another participant"),
-        ),
-        _ => {}
-    }
-    // Tables are written by the end point that configures them: its frames that do so lack nothing.
-    let in_band = setup.file.configuration != ConfigurationFile::SidePort;
-    let writes = in_band && setup.configured_by == file.end_point && file.wrong != WrongFile::Channel;
-    let can_be = |message| {
-        can_be(file.wrong, message) && !(writes && matches!(message, Message::Write | Message::Configuration))
-    };
-    let mut messages = Vec::new();
-    for (at, name) in file.messages.iter().enumerate() {
-        let here = format!("{path}.messages[{at}]");
-        match Message::ALL.iter().find(|message| message.name() == name) {
-            Some(&message) if can_be(message) => messages.push(message),
-            Some(_) => {
-                let legal: Vec<&str> = Message::ALL.iter().filter(|&&m| can_be(m)).map(|m| m.name()).collect();
-                problems.push(
-                    Problem::at(here, format!("a {name} message of {who} cannot have this wrong"))
-                        .expected(legal.join(", ")),
-                );
-            }
-            None => problems.push(
-                Problem::at(here, format!("there is no message \"{name}\""))
-                    .nearest(name, Message::ALL.iter().map(|message| message.name())),
-            ),
-        }
-    }
-    if file.messages.is_empty() {
-        messages.extend(Message::ALL.iter().copied().filter(|&message| can_be(message)));
-    }
-    if file.until_cycle <= file.from_cycle
-        || (file.until_cycle - file.from_cycle) / file.every_cycles.max(1) > MOST_STRANGE
-    {
-        problems.push(
-            Problem::at(format!("{path}.until_cycle"), "a stranger has to stop, after it has started").expected(
-                format!(
-                    "a cycle after {} and up to {}",
-                    file.from_cycle,
-                    file.from_cycle.saturating_add(file.every_cycles.saturating_mul(MOST_STRANGE))
-                ),
-            ),
-        );
-    }
-    (problems.len() == before).then(|| Stranger { file: file.clone(), collective: number, messages })
-}
-
 /// Device IDs have 16 bits, and 0xffff is nobody's.
 fn device_ids(file: &PbvFile, topology: &Topology, problems: &mut Vec<Problem>) -> u32 {
     let mut at_switch = BTreeMap::new();
@@ -559,130 +473,6 @@ fn switch(name: &str, topology: &Topology, path: String, problems: &mut Vec<Prob
         problems.push(Problem::at(path, format!("there is no switch \"{name}\"")).expected(topology.switch_names()));
     }
     found
-}
-
-fn setup(file: &SetupFile, collectives: &[Collective], topology: &Topology, problems: &mut Vec<Problem>) -> Setup {
-    if file.configuration != ConfigurationFile::SidePort {
-        let keys = [
-            ("side_port_cycles_per_bit", file.side_port_cycles_per_bit != 0),
-            ("side_port_lines", file.side_port_lines != 1),
-        ];
-        for (key, _) in keys.into_iter().filter(|&(_, given)| given) {
-            problems.push(
-                Problem::at_key(format!("pbv.setup.{key}"), format!("only a side port has `{key}`"))
-                    .help("`configuration = \"side-port\"` uses it"),
-            );
-        }
-    }
-    let configured_by = file.configured_by.or(collectives.first().map(|first| first.source)).unwrap_or(0);
-    let sound = file.configured_by.is_none_or(|end| end_point(end, topology, "pbv.setup.configured_by", problems));
-    let mut through =
-        if sound && configured_by < topology.end_points() { topology.end_point(configured_by).0 } else { 0 };
-    if let Some(name) = &file.through {
-        through = switch(name, topology, "pbv.setup.through".into(), problems).unwrap_or(0);
-    }
-    Setup { file: file.clone(), configured_by, through }
-}
-
-/// The groups of an inter-group barrier, as collectives of their own.
-fn groups(
-    file: &CollectiveFile,
-    (index, next): (usize, u32),
-    path: &str,
-    pbv: &PbvFile,
-    topology: &Topology,
-    problems: &mut Vec<Problem>,
-) -> Vec<Collective> {
-    let who = [
-        ("participants", file.participants != ParticipantsFile::All),
-        ("at_switches", !file.at_switches.is_empty()),
-        ("except", !file.except.is_empty()),
-    ];
-    for (key, _) in who.into_iter().filter(|&(_, given)| given) {
-        let problem = Problem::at_key(format!("{path}.{key}"), format!("an inter-group barrier has no `{key}`"));
-        problems.push(problem.help("`groups` says who takes part"));
-    }
-    if file.rearm {
-        let what = "an inter-group barrier has no `rearm`: who goes on does not know whether his group is complete";
-        problems.push(Problem::at_key(format!("{path}.rearm"), what));
-    }
-    let count = file.groups.len();
-    if count < 2 {
-        problems.push(
-            Problem::at(format!("{path}.groups"), "too few groups for an inter-group barrier").expected("two or more"),
-        );
-    }
-    let mut seen = BTreeMap::new();
-    for (number, group) in file.groups.iter().enumerate() {
-        for (at, end) in group.iter().enumerate() {
-            let here = format!("{path}.groups[{number}][{at}]");
-            end_point(u32::try_from(*end).unwrap_or(u32::MAX), topology, &here, problems);
-            if let Some(first) = seen.insert(*end, here.clone()) {
-                let what = format!("end point {end} takes part twice");
-                problems.push(Problem::at(here, what).related(first, "here already"));
-            }
-        }
-    }
-    let members = file.groups.iter().flatten().count();
-    for (at, late) in file.late.iter().enumerate() {
-        if !seen.contains_key(&u64::from(late.end_point)) {
-            let here = format!("{path}.late[{at}].end_point");
-            problems.push(Problem::at(here, format!("end point {} takes no part", late.end_point)));
-        }
-    }
-    for (at, fails) in file.fails.iter().enumerate() {
-        if !seen.contains_key(&u64::from(fails.end_point)) {
-            let here = format!("{path}.fails[{at}].end_point");
-            problems.push(Problem::at(here, format!("end point {} takes no part", fails.end_point)));
-        }
-    }
-    if let ComputeFile::List(rows) = &file.task_cycles
-        && rows.len() != 1
-        && rows.len() != members
-    {
-        problems.push(
-            Problem::at(format!("{path}.task_cycles"), format!("{} rows for {members} participants", rows.len()))
-                .expected("one row for each, group by group, or one row for all"),
-        );
-        return Vec::new();
-    }
-    let first = file.cc_id.unwrap_or(next);
-    if first as usize + count > 1 << 12 {
-        problems.push(
-            Problem::at(format!("{path}.cc_id"), format!("contexts {first} to {}", first as usize + count - 1))
-                .expected("contexts up to 4095"),
-        );
-        return Vec::new();
-    }
-    let source = file.source.or(file.groups.iter().flatten().next().map(|&end| u32::try_from(end).unwrap_or(u32::MAX)));
-    let (mut all, mut before) = (Vec::new(), 0);
-    for (number, group) in file.groups.iter().enumerate() {
-        let mut own = file.clone();
-        // What is wrong with members has been said.
-        let ends = u64::from(topology.end_points());
-        let unique: BTreeSet<u64> = group.iter().copied().filter(|&end| end < ends).collect();
-        let mut members = group.clone();
-        members.retain(|end| unique.contains(end));
-        members.dedup();
-        own.name = Some(format!("{}.{number}", file.name.clone().unwrap_or_else(|| format!("c{index}"))));
-        (own.participants, own.source) = (ParticipantsFile::List(members), source);
-        own.cc_id = Some(first + number as u32);
-        own.late.retain(|late| group.contains(&u64::from(late.end_point)));
-        own.fails.retain(|fails| group.contains(&u64::from(fails.end_point)));
-        if let ComputeFile::List(rows) = &mut own.task_cycles
-            && rows.len() != 1
-        {
-            *rows = rows[before..before + group.len()].to_vec();
-        }
-        before += group.len();
-        // What is wrong with one group's keys is wrong with all of them: it is said once.
-        let mut found = Vec::new();
-        let mut resolved = one(&own, (index, next), path, pbv, topology, &mut found);
-        problems.extend(found.into_iter().filter(|_| number == 0));
-        resolved.group = Some(Group { number: number as u8, count: count as u8, first: first as u16 });
-        all.push(resolved);
-    }
-    all
 }
 
 fn one(

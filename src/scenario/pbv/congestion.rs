@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use watershed_pbv::engine::MOST_CHANNELS;
+use watershed_pbv::metrics::MOST_CHANNELS;
 use watershed_pbv::metrics::{INBOX, OUTPUT};
 
 /// What an engine said of its queues.

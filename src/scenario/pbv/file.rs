@@ -9,7 +9,7 @@ use crate::armed::file::{ComputeFile, ContributionFile, EffectFile, LateFile, Li
 use crate::file::{AutoOr, Number, ParticipantsFile, auto_or, names};
 use crate::names::{DType, Op, Round};
 use watershed_fabric::Cut;
-use watershed_pbv::engine::MOST_CHANNELS;
+use watershed_pbv::metrics::MOST_CHANNELS;
 use watershed_pbv::metrics::{INBOX, OUTPUT};
 
 /// What the PBV family adds to a scenario.

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::file::{CoreFile, MulticastFile, ParallelLinks, PipelineKind, ProgramFile};
-use crate::config::{SwitchRegisters, Topology};
+use crate::collective::SwitchRegisters;
 use crate::file::ParticipantsFile;
 use crate::problem::Problem;
 use crate::source::Source;
+use crate::topology::Topology;
 use crate::{limits, shipped};
 use watershed_fabric::topology::Shape;
 use watershed_piuma::program::{self, Fault, MNEMONICS, Program};

@@ -446,7 +446,7 @@ impl Resolver<'_> {
                 self.report(Problem::at_key(*key, format!("`{key}` means nothing {place}")).help(help));
             }
         }
-        let most = watershed_pbv::engine::MOST_CHANNELS as u32 - 1;
+        let most = watershed_pbv::metrics::MOST_CHANNELS as u32 - 1;
         if file.family == Family::Pbv && !file.traffic.is_empty() && file.switch.point_to_point_vcs > most {
             let channels = file.switch.point_to_point_vcs;
             let message = format!("{channels} channels of traffic beside the one of frames are too many");
