@@ -35,7 +35,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use globset::{GlobBuilder, GlobMatcher};
+use fast_glob::glob_match;
 
 /// A checked choice of signals and of the cycles in which they are written.
 #[derive(Debug, Clone)]
@@ -235,7 +235,8 @@ enum Segment {
     /// `*`
     One,
     Literal(String),
-    Glob(String, GlobMatcher),
+    /// As written, and as the matcher takes it.
+    Glob(String, String),
 }
 
 impl Segment {
@@ -243,7 +244,7 @@ impl Segment {
         match self {
             Segment::AnyNumber | Segment::One => true,
             Segment::Literal(text) => text == name,
-            Segment::Glob(_, matcher) => matcher.is_match(name),
+            Segment::Glob(_, glob) => glob_match(glob, &*without_slashes(name)),
         }
     }
 
@@ -272,11 +273,12 @@ impl Pattern {
                     return Err(bad("`**` must stand alone between dots".to_owned()));
                 }
                 _ if part.contains(['*', '?', '[', ']', '{', '}', '\\', '!']) => {
-                    let glob = GlobBuilder::new(part)
-                        .literal_separator(false)
-                        .build()
-                        .map_err(|error| bad(error.kind().to_string()))?;
-                    Segment::Glob(part.to_owned(), glob.compile_matcher())
+                    if let Some(reason) = fault(part) {
+                        return Err(bad(reason));
+                    }
+                    // A mark of exclamation in front would turn the whole around.
+                    let escape = if part.starts_with('!') { "\\" } else { "" };
+                    Segment::Glob(part.to_owned(), format!("{escape}{}", without_slashes(part)))
                 }
                 _ => Segment::Literal(part.to_owned()),
             });
@@ -418,6 +420,43 @@ enum Shown {
     AnyNumber,
 }
 
+/// The matcher takes a slash for the end of a name. Names have none of ours, but foreign waveforms do.
+fn without_slashes(text: &str) -> Cow<'_, str> {
+    if text.contains('/') { Cow::Owned(text.replace('/', "\u{1}")) } else { Cow::Borrowed(text) }
+}
+
+/// What is wrong with a part of a glob: the matcher would match nothing.
+fn fault(part: &str) -> Option<String> {
+    let mut letters = part.chars().peekable();
+    let mut braces = 0_usize;
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\\' if letters.next().is_none() => return Some("nothing follows `\\`".to_owned()),
+            '{' => braces += 1,
+            '}' if braces == 0 => return Some("`}` closes nothing; `[}]` is the character".to_owned()),
+            '}' => braces -= 1,
+            '[' => {
+                letters.next_if(|next| matches!(next, '!' | '^'));
+                let mut set = Vec::new();
+                // A bracket at once is a character of the set.
+                loop {
+                    match letters.next() {
+                        None => return Some("`[` is never closed; `[[]` is the character".to_owned()),
+                        Some(']') if !set.is_empty() => break,
+                        Some(of) => set.push(of),
+                    }
+                }
+                let backwards = set.windows(3).find(|three| three[1] == '-' && three[0] > three[2]);
+                if let Some(&[from, _, to]) = backwards {
+                    return Some(format!("`{from}-{to}` runs backwards"));
+                }
+            }
+            _ => {}
+        }
+    }
+    (braces > 0).then(|| "`{` is never closed; `[{]` is the character".to_owned())
+}
+
 /// Cuts a glob at its dots; a dot inside brackets or braces is an error.
 fn cut_at_dots(text: &str) -> Result<Vec<&str>, &'static str> {
     let mut parts = Vec::new();
@@ -538,6 +577,18 @@ mod tests {
             ("a.in*", "a.in12", true),
             ("a.b.c", "a.b.c", true),
             ("a.B.c", "a.b.c", false),
+            ("a.[!0]*", "a.1x", true),
+            ("a.[!0]*", "a.0x", false),
+            ("a.x{b,c{d,[0-3]}}f", "a.xc2f", true),
+            ("a.x{b,c{d,[0-3]}}f", "a.xcf", false),
+            ("a.{,in}0", "a.0", true),
+            ("a.!x*", "a.!x1", true),
+            ("a.!x*", "a.y", false),
+            ("a.\\*b", "a.*b", true),
+            ("a.\\*b", "a.xb", false),
+            ("a.in*", "a.in/out", true),
+            ("a.[]]?", "a.]1", true),
+            ("a.d[[]3:0]", "a.d[3:0]", true),
         ] {
             assert_eq!(selects(glob, name), expected, "{glob} on {name}");
         }
@@ -549,7 +600,11 @@ mod tests {
         insta::assert_snapshot!(reason("a..b"), @"`a..b` is not a signal glob: there is nothing between two dots");
         insta::assert_snapshot!(reason(""), @"`` is not a signal glob: there is nothing between two dots");
         insta::assert_snapshot!(reason("a.b**"), @"`a.b**` is not a signal glob: `**` must stand alone between dots");
-        insta::assert_snapshot!(reason("a.in[0-"), @"`a.in[0-` is not a signal glob: unclosed character class; missing ']'");
+        insta::assert_snapshot!(reason("a.in[0-"), @"`a.in[0-` is not a signal glob: `[` is never closed; `[[]` is the character");
+        insta::assert_snapshot!(reason("a.in[9-0]"), @"`a.in[9-0]` is not a signal glob: `9-0` runs backwards");
+        insta::assert_snapshot!(reason("a.{b,c"), @"`a.{b,c` is not a signal glob: `{` is never closed; `[{]` is the character");
+        insta::assert_snapshot!(reason("a.b,c}"), @"`a.b,c}` is not a signal glob: `}` closes nothing; `[}]` is the character");
+        insta::assert_snapshot!(reason("a.b\\"), @r"`a.b\` is not a signal glob: nothing follows `\`");
         insta::assert_snapshot!(reason("a.{b.c,d}"), @"`a.{b.c,d}` is not a signal glob: there is a dot inside brackets");
         assert!(Selection::new(["a.".repeat(70) + "b"]).is_err());
     }
