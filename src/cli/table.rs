@@ -213,23 +213,22 @@ impl Row {
 
 /// Sums of the quad unit whose bits no order changes.
 fn reproducible_sums(tally: &mut Tally, mode: Mode, random: u64, rng: &mut Rng) {
-        let Some(unit) = QuadUnit::new(Op::RepSum, DType::F64, mode) else { return };
-        let mut sum = repsum::split(0);
-        for (a, b) in pairs(DType::F64, random, rng) {
-            for operand in [repsum::split(a), repsum::split(b)] {
-                let (got, expected) =
-                    (unit.evaluate(sum, operand), quad_pair(Op::RepSum, DType::F64, mode, sum, operand));
-                tally.see(
-                    (got.lanes, (got.code, got.m, got.oflow_id)),
-                    (expected.lanes, (expected.code, expected.m, expected.oflow_id)),
-                );
-                // Special values absorb everything: begin anew behind them.
-                sum = if got.m >= repsum::M_MINUS_INFINITY { operand } else { got };
-            }
-            if rng.below(8) == 0 {
-                sum = repsum::split(a);
-            }
+    let Some(unit) = QuadUnit::new(Op::RepSum, DType::F64, mode) else { return };
+    let mut sum = repsum::split(0);
+    for (a, b) in pairs(DType::F64, random, rng) {
+        for operand in [repsum::split(a), repsum::split(b)] {
+            let (got, expected) = (unit.evaluate(sum, operand), quad_pair(Op::RepSum, DType::F64, mode, sum, operand));
+            tally.see(
+                (got.lanes, (got.code, got.m, got.oflow_id)),
+                (expected.lanes, (expected.code, expected.m, expected.oflow_id)),
+            );
+            // Special values absorb everything: begin anew behind them.
+            sum = if got.m >= repsum::M_MINUS_INFINITY { operand } else { got };
         }
+        if rng.below(8) == 0 {
+            sum = repsum::split(a);
+        }
+    }
 }
 
 /// Operations of the rule text on lanes.

@@ -230,7 +230,7 @@ impl Tree {
 /// A dragonfly's switches by group and number, and its global ports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Groups {
-    pub(super) groups: u32,
+    pub(super) count: u32,
     pub(super) switches: u32,
     pub(super) global: u32,
     pub(super) place: Vec<(u32, u16)>,
@@ -245,14 +245,14 @@ impl Groups {
         let place = (0..groups).flat_map(|group| (0..a).map(move |number| (group, number as u16))).collect();
         let gate = |channel: u32| ((channel / global) as u16, (a - 1 + channel % global) as u16);
         let gates = (0..a * global).map(gate).collect();
-        Groups { groups, switches: a, global, place, gates, copies }
+        Groups { count: groups, switches: a, global, place, gates, copies }
     }
 
     /// The port from a switch towards a group, and whether it is a global one.
     #[inline]
     pub(super) fn towards(&self, here: (u32, u16), group: u32, draw: u64) -> (u16, bool) {
         let copy = pick_order(draw, self.copies);
-        let channel = copy * (self.groups - 1) + group - u32::from(group > here.0);
+        let channel = copy * (self.count - 1) + group - u32::from(group > here.0);
         let (gate, port) = self.gates[channel as usize];
         if gate == here.1 { (port, true) } else { (Self::local(here.1, gate), false) }
     }

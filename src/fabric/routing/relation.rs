@@ -286,7 +286,7 @@ impl Router {
     pub fn intermediate(&self, draw: u64) -> Option<u32> {
         match (&self.kind, self.algorithm) {
             (Kind::Grid(grid) | Kind::HyperX(grid), Algorithm::Valiant) => Some(pick(draw, grid.at.len() as u32)),
-            (Kind::Dragonfly(groups), Algorithm::Valiant) => Some(pick(draw, groups.groups)),
+            (Kind::Dragonfly(groups), Algorithm::Valiant) => Some(pick(draw, groups.count)),
             _ => None,
         }
     }
@@ -415,7 +415,7 @@ impl Router {
         if self.algorithm == Algorithm::MinimalRandom {
             return None;
         }
-        let group = pick(draw, groups.groups);
+        let group = pick(draw, groups.count);
         let begun = !self.is_network(at) || self.class(at) == 0;
         (begun && group != here.0 && group != there.0 && here.0 != there.0).then_some(group)
     }
@@ -586,7 +586,7 @@ impl Router {
             }
             Kind::Dragonfly(groups) => {
                 if self.algorithm != Algorithm::MinimalRandom {
-                    product(low(groups.groups));
+                    product(low(groups.count));
                 }
                 product(high(groups.copies));
             }

@@ -15,7 +15,7 @@ use super::{Contestant, Disturb, Entry, SCHEMA_VERSION, Stopped};
 use crate::training::file::TrainingFile;
 use watershed_scenario::kind::{self, Kind};
 use watershed_scenario::written::Written;
-use watershed_scenario::{Loaded, Problem, Problems, Source, file, inherit, load_named, load_traced, schema, shipped};
+use watershed_scenario::{Loaded, Problem, Problems, Source, file, load_named, load_traced, schema, shipped};
 use watershed_workload::Trace;
 
 /// Studies that come with the program: path and text.
@@ -428,7 +428,7 @@ impl Study {
 
 /// Name and scenario of a contestant.
 fn named(file: &ContestantFile, base: &Path) -> (String, String) {
-    let beside: PathBuf = inherit::tidy(&base.join(&file.file));
+    let beside: PathBuf = shipped::tidy(&base.join(&file.file));
     let path = match shipped::find(&file.file) {
         Some(_) if !beside.exists() => file.file.clone(),
         _ => beside.to_string_lossy().replace('\\', "/"),

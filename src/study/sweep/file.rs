@@ -12,7 +12,7 @@ pub use super::form::{
 use watershed_scenario::expr::Expr;
 use watershed_scenario::kind::{self, Kind};
 use watershed_scenario::source::{Node, Value};
-use watershed_scenario::{Problem, Problems, Source, file, inherit, schema, written};
+use watershed_scenario::{Problem, Problems, Source, file, schema, shipped, written};
 
 /// A sweep that has been read and checked.
 #[derive(Debug, Clone)]
@@ -262,15 +262,15 @@ impl Reader<'_> {
                 }
             }
             let beside = base.join(&entry.file);
-            let shipped = watershed_scenario::shipped::find(&entry.file);
-            let (file, stem) = match shipped {
+            let known = shipped::find(&entry.file);
+            let (file, stem) = match known {
                 Some((_, _)) if !beside.exists() => (PathBuf::from(&entry.file), entry.file.clone()),
                 _ => (
-                    inherit::tidy(&beside),
+                    shipped::tidy(&beside),
                     Path::new(&entry.file).file_stem().unwrap_or_default().to_string_lossy().into_owned(),
                 ),
             };
-            let name = entry.name.clone().unwrap_or_else(|| watershed_scenario::shipped::stem(&stem).to_owned());
+            let name = entry.name.clone().unwrap_or_else(|| shipped::stem(&stem).to_owned());
             if !names.insert(name.clone()) {
                 self.report(
                     Problem::at(&path, format!("two scenarios have the name `{name}`"))
