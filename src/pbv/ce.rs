@@ -111,27 +111,29 @@
 //! ```
 
 mod admission;
+mod answer;
 mod forward;
 mod groups;
 mod memory;
 mod recovery;
+mod reduction;
+mod set_up;
 mod unmerged;
 mod waves;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::hash::Hasher;
 use watershed_state::state;
 
 pub use super::context::{Context, State};
 pub use super::tracking::{Hazard, Judged, Label, Request, Track, TrackOp, Tracker, Verdict};
 
-use super::packet::{
-    Body, Control, Header, InitRecord, MAX_PAYLOAD_BYTES, Message, NO_DEVICE, PBV_ENTRIES, Packet, Status,
-};
+use super::packet::{Body, Control, Header, Message, NO_DEVICE, Packet, Status};
 use super::tables::{ENGINE_BASE, ENGINE_SPAN, PbvTable, engine_tag};
 use memory::Memory;
+use reduction::Feed;
 use watershed_arith::stages::TreeStages;
-use watershed_arith::{Flags, Op, Operands, Tree, TreeCfg, TreeIn, TreeOut};
+use watershed_arith::{Op, Tree, TreeCfg};
 use watershed_fabric::stage_waves::TagField;
 use watershed_kernel::{Cycle, Digest};
 
@@ -179,42 +181,6 @@ pub struct Outgoing {
     pub packet: Packet,
     /// Where it goes.
     pub target: Target,
-}
-
-/// Words on their way into the reduction unit, or into the memory of those that are kept.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
-struct Feed {
-    slot: u16,
-    generation: u32,
-    words: Vec<u64>,
-    next: usize,
-    way: FeedWay,
-}
-
-impl Feed {
-    /// What enters a unit for word `at`.
-    fn operand(&self, context: &Context, at: usize) -> TreeIn {
-        let mut operands = Operands::new();
-        if let Some(old) = context.accumulators[at] {
-            operands.set(0, old);
-        }
-        operands.set(1, self.words[at]);
-        let header = context.like;
-        let tag = u64::from(self.generation) << 32 | u64::from(self.slot) << 16 | at as u64;
-        let (op, dtype, mode) = (header.op, header.dtype, header.mode());
-        TreeIn { op, dtype, mode, operands, flags: Flags::NONE, tag }
-    }
-}
-
-/// Where words go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-enum FeedWay {
-    /// From a message into the unit.
-    Unit,
-    /// From a message into the memory, to this PBV entry.
-    Keep(u8),
-    /// From the memory into the unit, in the order of entries: from this one on.
-    Release(u8),
 }
 
 /// A message whose tracking verdict is awaited.
@@ -470,35 +436,6 @@ impl Ce {
         Request { slot, generation: *generation, op, label }
     }
 
-    /// Hands words of a context to the reduction unit.
-    fn feed(&mut self, slot: u16, words: Vec<u64>) {
-        let context = self.at(slot);
-        context.under_way += words.len() as u32;
-        let generation = context.generation;
-        if !words.is_empty() {
-            self.feeds.push_back(Feed { slot, generation, words, next: 0, way: FeedWay::Unit });
-        }
-    }
-
-    /// Keeps the words of a PBV entry until all participants have answered.
-    fn keep(&mut self, slot: u16, entry: u8, words: Vec<u64>) {
-        let context = self.at(slot);
-        context.under_way += 1;
-        let generation = context.generation;
-        self.feeds.push_back(Feed { slot, generation, words, next: 0, way: FeedWay::Keep(entry) });
-    }
-
-    /// Hands what was kept for the order of PBV entries to the reduction unit.
-    fn feed_kept(&mut self, slot: u16) {
-        let coming = self.feeds.iter().any(|feed| feed.slot == slot && matches!(feed.way, FeedWay::Keep(_)));
-        let context = self.at(slot);
-        if coming || context.kept.iter().any(Option::is_some) {
-            context.under_way += 1;
-            let generation = context.generation;
-            self.feeds.push_back(Feed { slot, generation, words: Vec::new(), next: 0, way: FeedWay::Release(0) });
-        }
-    }
-
     /// The tag by which others know that this engine sent a frame.
     fn tag(&self) -> u16 {
         engine_tag(self.me.1)
@@ -584,104 +521,6 @@ impl Ce {
                 None
             }
         }
-    }
-
-    fn initialise(&mut self, packet: &Packet, cx: &mut CeCx<'_>) -> Tracked {
-        let header = packet.header;
-        let Body::Initialisation(records) = &packet.body else { unreachable!("decoding gives records") };
-        let Some(own) = records.iter().position(|record| record.device == self.me.0) else {
-            self.refuse(&header, Status::UnknownDevice, cx);
-            return None;
-        };
-        let record = records[own];
-        if !cx.table.owners.may_initialise(header.cc_id, header.requester) {
-            self.refuse(&header, Status::UnknownDevice, cx);
-            return None;
-        }
-        if let Some(slot) = self.slot(header.cc_id)
-            && let Err(status) = self.admit(slot, &header, cx)
-        {
-            self.refuse(&header, status, cx);
-            return None;
-        }
-        let unknown =
-            (0..PBV_ENTRIES as u8).any(|k| (record.pbv | record.down) >> k & 1 != 0 && cx.table.device(k).is_none());
-        if unknown {
-            self.refuse(&header, Status::UnknownDevice, cx);
-            return None;
-        }
-        if header.op != Op::Barrier && record.words == 0 {
-            self.refuse(&header, Status::BadLength, cx);
-            return None;
-        }
-        if record.groups.is_some_and(|groups| header.op != Op::Barrier || !groups.contexts().contains(&header.cc_id)) {
-            self.refuse(&header, Status::Mismatch, cx);
-            return None;
-        }
-        let free = || self.contexts.iter().position(Option::is_none).map(|free| free as u16);
-        let Some(slot) = self.slot(header.cc_id).or_else(free) else {
-            self.refuse(&header, Status::StoreFull, cx);
-            return None;
-        };
-        self.index[usize::from(header.cc_id)] = slot + 1;
-        let kept = if record.pbv_order { PBV_ENTRIES } else { 0 };
-        let context = Context {
-            cc_id: header.cc_id,
-            state: State::Active,
-            stored: record,
-            track: Track { pbv: record.pbv, p_count: record.p_count },
-            requester: header.requester,
-            requester_offset: reply_offset(&header),
-            initialiser: header.requester,
-            above: if record.above == NO_DEVICE { header.requester } else { record.above },
-            collector: if record.collector == NO_DEVICE { header.requester } else { record.collector },
-            p_id: header.p_id,
-            dmu_id: header.dmu_id,
-            like: Header { engines_only: false, ..header },
-            flags: Flags::NONE,
-            error: Status::Ok,
-            missing: BTreeSet::new(),
-            accumulators: vec![None; usize::from(record.words)],
-            kept: vec![None; kept],
-            result: None,
-            cast: Vec::new(),
-            handed: Vec::new(),
-            last: None,
-            generation: 0,
-            satisfied: false,
-            early: false,
-            commanded: false,
-            arrived: None,
-            release: None,
-            under_way: 0,
-            deadline: None,
-            retries: 0,
-        };
-        let track = context.track;
-        self.contexts[usize::from(slot)] = Some(context);
-        self.renew(slot);
-        if header.run != 0 {
-            // The initialisation is the command too.
-            self.guard(slot, cx);
-        }
-        // Every receiver below gets its own record; an engine also those of the engines below it.
-        let children: Vec<(u8, u16)> = cx.table.entries().filter(|&(k, _)| record.down >> k & 1 != 0).collect();
-        for (entry, device) in children {
-            let slice = if cx.table.is_switch(entry) {
-                let below = &records[own + 1..own + 1 + usize::from(record.below)];
-                let Some(at) = below.iter().position(|below| below.device == device) else { continue };
-                below[at..=at + usize::from(below[at].below)].to_vec()
-            } else if device == header.dmu_id || header.engines_only {
-                continue;
-            } else {
-                vec![InitRecord { device, p_count: 0, below: 0, pbv: 0, down: 0, above: self.me.0, ..record }]
-            };
-            let mut copy = header;
-            copy.p_count = slice[0].p_count;
-            let packet = Packet { header: self.down(copy), body: Body::Initialisation(slice) };
-            cx.out.push(Outgoing { packet, target: Target::Entries { pbv: 1 << entry, skip: NO_DEVICE } });
-        }
-        Some((self.request(slot, TrackOp::Load(track), Some(header.message)), None))
     }
 
     /// A header of a copy that goes down: from this engine.
@@ -913,233 +752,6 @@ impl Ce {
         self.finish(slot, cx);
     }
 
-    /// The reduction units: a line of words in, a line written.
-    fn reduce(&mut self, cx: &mut CeCx<'_>) {
-        let units = self.trees.len();
-        let mut ports = u32::from(self.cfg.memory_ports);
-        if self.feeds.is_empty() && self.in_unit.is_empty() {
-            return self.memory.tick(ports);
-        }
-        // What leaves the unit is written in any case.
-        self.in_unit.iter_mut().for_each(|(.., left)| *left -= 1);
-        let writes = self.in_unit.front().is_some_and(|&(.., left)| left == 0);
-        ports -= u32::from(writes);
-        let mut inputs: Vec<TreeIn> = Vec::new();
-        let mut over = None;
-        while let Some(feed) = self.feeds.front_mut() {
-            let context = self.contexts[usize::from(feed.slot)].as_mut();
-            let Some(context) = context.filter(|context| context.generation == feed.generation) else {
-                // Removed, or begun anew, while its words waited.
-                self.feeds.pop_front();
-                continue;
-            };
-            if let FeedWay::Keep(entry) = feed.way {
-                feed.next += usize::from(self.cfg.memory_ports) * units;
-                if feed.next >= feed.words.len() {
-                    context.kept[usize::from(entry)] = Some(std::mem::take(&mut feed.words));
-                    context.under_way -= 1;
-                    self.feeds.pop_front();
-                }
-                break;
-            }
-            if let FeedWay::Release(entry) = &mut feed.way
-                && feed.words.is_empty()
-            {
-                let next = (usize::from(*entry)..context.kept.len()).find(|&at| context.kept[at].is_some());
-                let Some(words) = next.and_then(|at| context.kept[at].take()) else {
-                    context.under_way -= 1;
-                    over = Some(feed.slot);
-                    self.feeds.pop_front();
-                    break;
-                };
-                context.under_way += words.len() as u32;
-                *entry = next.map_or(0, |at| at as u8);
-                (feed.words, feed.next) = (words, 0);
-            }
-            let place = (feed.slot, (feed.next / units) as u16);
-            let same = |&(slot, word, _): &(u16, u16, u8)| (slot, word) == place;
-            if ports == 0 || self.memory.is_clearing(feed.slot) || self.in_unit.iter().any(same) {
-                break;
-            }
-            ports -= 1;
-            let line = feed.next..(feed.next + units).min(feed.words.len());
-            inputs.extend(line.clone().map(|at| feed.operand(context, at)));
-            self.in_unit.push_back((place.0, place.1, self.cfg.unit_stages));
-            feed.next = line.end;
-            if feed.next == feed.words.len() {
-                feed.words.clear();
-                if feed.way == FeedWay::Unit {
-                    self.feeds.pop_front();
-                }
-            }
-            break;
-        }
-        self.memory.tick(ports);
-        let labels = if self.stages.is_some() { self.labels(&inputs) } else { Vec::new() };
-        let mut inputs = inputs.into_iter();
-        let mut written = None;
-        for (unit, tree) in self.trees.iter_mut().enumerate() {
-            let done = tree.tick(inputs.next());
-            if let Some(stages) = self.stages.as_mut().map(|watched| &mut watched.units[unit]) {
-                let result = |out: &TreeOut| (out.value, out.flags);
-                let left = stages.clock(labels.get(unit));
-                debug_assert_eq!(
-                    left.as_ref().map(result),
-                    done.as_ref().map(result),
-                    "the last register has what is written"
-                );
-            }
-            debug_assert!(unit > 0 || done.is_some() == writes, "the units take as many cycles as they have stages");
-            let Some(done) = done else { continue };
-            let (slot, word) = ((done.tag >> 16) as u16, (done.tag & 0xffff) as usize);
-            let context = self.contexts[usize::from(slot)].as_mut();
-            let Some(context) = context.filter(|context| context.generation == (done.tag >> 32) as u32) else {
-                continue;
-            };
-            if let Some(place) = context.accumulators.get_mut(word) {
-                *place = Some(done.value);
-                context.flags |= done.flags;
-                context.under_way -= 1;
-                written = Some(slot);
-            }
-        }
-        if let Some(slot) = over {
-            self.finish(slot, cx);
-        }
-        if writes {
-            self.in_unit.pop_front();
-        }
-        if let Some(slot) = written {
-            self.finish(slot, cx);
-        }
-    }
-
-    // ------------------------------------------------------------------------------------------------- messages out
-
-    /// Answers if all participants have answered and every word is written.
-    fn finish(&mut self, slot: u16, cx: &mut CeCx<'_>) {
-        let context = self.at(slot);
-        let ready = context.satisfied && context.under_way == 0 && context.state == State::Active;
-        if !ready || !context.knows_its_requester() {
-            return;
-        }
-        context.deadline = None;
-        self.answer(slot, cx);
-    }
-
-    fn answer(&mut self, slot: u16, cx: &mut CeCx<'_>) {
-        let me = self.me;
-        if self.record.is_some() {
-            let context = self.at(slot);
-            let answered = (context.cc_id, context.like.run, context.generation, cx.now);
-            self.answered.push(answered);
-        }
-        let context = self.at(slot);
-        let master = context.is_master();
-        if context.error != Status::Ok {
-            // Who is missing goes ahead of the data (B-ERR-3): upstream, or from the master to the source.
-            self.name_missing(slot, cx);
-        }
-        let context = self.at(slot);
-        if context.hands_to_source() {
-            context.state = State::Waiting;
-            context.retries = 0;
-            self.guard(slot, cx);
-        } else if master && context.stored.groups.is_some() {
-            self.arrive(slot, cx);
-        } else if master {
-            let stored = context.stored;
-            let mut packet = context.response(Message::Satisfied, me);
-            packet.header.p_count = stored.p_count;
-            let source = context.dmu_id;
-            context.state = State::Done;
-            self.distribute(slot, packet, source, stored.answer_source, cx);
-        } else {
-            let packet = context.response(Message::Partial, me);
-            context.retries = 0;
-            cx.out.push(Outgoing { packet, target: Target::Header });
-            if context.release.is_some() || context.is_multicast() {
-                // Nothing comes down any more.
-                context.state = State::Done;
-            } else {
-                context.state = State::Waiting;
-                self.guard(slot, cx);
-            }
-        }
-    }
-
-    /// Tells the requester who is missing: upstream, or from the master the source.
-    fn name_missing(&mut self, slot: u16, cx: &mut CeCx<'_>) {
-        let me = self.me;
-        let context = self.at(slot);
-        let mut header = Header::new(Message::Error, me.0, context.requester, context.requester_offset);
-        (header.tag, header.tc) = (engine_tag(me.1), context.like.tc);
-        (header.status, header.cc_id, header.run) = (context.error, context.cc_id, context.like.run);
-        (header.dmu_id, header.p_id) = (context.dmu_id, context.p_id);
-        let (pbv, all) = (context.track.pbv, context.missing.iter().copied().collect::<Vec<u16>>());
-        for devices in all.chunks(MOST_MISSING).map(<[u16]>::to_vec).chain(all.is_empty().then(Vec::new)) {
-            let body = Body::Missing { pbv, devices };
-            cx.out.push(Outgoing { packet: Packet { header, body }, target: Target::Header });
-        }
-    }
-
-    /// Sends satisfied to all devices below, and to the source if it is not among them and wants it.
-    fn distribute(&mut self, slot: u16, packet: Packet, source: u16, answer_source: bool, cx: &mut CeCx<'_>) {
-        let context = self.at(slot);
-        let stored = context.stored;
-        let multicast = context.is_multicast();
-        if answer_source {
-            let mut copy = packet.clone();
-            (copy.header.device, copy.header.offset) = (source, 0);
-            cx.out.push(Outgoing { packet: copy, target: Target::Header });
-        }
-        // A multicast is over when it was received: its receivers wait for nothing.
-        if !multicast {
-            let packet = packet.clone();
-            cx.out.push(Outgoing { packet, target: Target::Entries { pbv: stored.down, skip: NO_DEVICE } });
-        }
-        if stored.rearm {
-            let context = self.renew(slot);
-            context.last = Some(packet);
-            context.state = State::Active;
-            context.like.run = context.like.run.wrapping_add(1);
-            context.track = Track { pbv: stored.pbv, p_count: stored.p_count };
-            let load = TrackOp::Load(context.track);
-            let request = self.request(slot, load, None);
-            self.loads.push_back(request);
-        }
-    }
-
-    /// Satisfied came from upstream: it goes on down.
-    fn descend(&mut self, slot: u16, packet: &Packet, cx: &mut CeCx<'_>) {
-        let header = packet.header;
-        let context = self.at(slot);
-        if context.stored.groups.is_some() && context.is_answered() && context.like.run == header.run {
-            // Once more, behind a retry.
-            return;
-        }
-        // A group may go on before all of it are there.
-        // A run that has ended with an error above is over here too.
-        let before = header.error || context.stored.groups.is_some() || context.stored.pbv == 0;
-        let waits = context.state == State::Waiting || before && matches!(context.state, State::Active | State::Paused);
-        if !waits || context.like.run != header.run {
-            return self.refuse(&header, Status::Duplicate, cx);
-        }
-        if context.state == State::Waiting || context.stored.pbv == 0 || context.stored.groups.is_none() {
-            context.state = State::Done;
-            context.deadline = None;
-        }
-        if context.stored.groups.is_some() {
-            context.release = Some(header.status);
-        } else {
-            (context.flags, context.error) = (header.flags, header.status);
-        }
-        context.result = Some(packet.words().to_vec());
-        let mut copy = Packet { header: self.down(header), body: packet.body.clone() };
-        copy.header.p_count = self.at(slot).stored.p_count;
-        self.distribute(slot, copy, NO_DEVICE, false, cx);
-    }
-
     /// The tracking store, for checks.
     pub fn tracker(&self) -> &Tracker {
         &self.tracker
@@ -1154,9 +766,6 @@ impl Ce {
 /// Messages that come of one that is taken, at most: who is missing, the answer to the source, and that to all others; a list of
 /// missing devices that is split over several frames counts once *\[chosen\]*.
 pub const MOST_AT_ONCE: u32 = 3;
-
-/// Devices in one frame that says who is missing.
-const MOST_MISSING: usize = (MAX_PAYLOAD_BYTES - PBV_ENTRIES / 8) / 2;
 
 /// What a tag of the reduction unit's stages shows.
 pub const STAGE_TAG: [TagField; 3] = [

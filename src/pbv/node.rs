@@ -67,133 +67,28 @@
 //! assert_eq!(sent, [(40, Message::Contribution, vec![42])]);
 //! ```
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::hash::Hasher;
 
-use super::ce::reply_offset;
 use super::event::{Did, Event, Log};
 use super::gather::Gather;
-use super::packet::{Body, Control, Groups, Header, Message, NO_DEVICE, Packet, Status};
+use super::packet::{Body, Control, Groups, Header, Message, Packet, Status};
 use super::routes::{Directory, send_flit, whole};
 use watershed_arith::Flags;
-use watershed_arith::divider::word_quotient;
 use watershed_fabric::{Block, Cut, Io, Pieces};
 use watershed_kernel::{Cycle, Digest, Rng, Wake};
-use watershed_probe::{EnumTable, Scope};
+use watershed_probe::Scope;
 
 mod calls;
+mod part;
+mod receive;
+mod running;
 mod watch;
 
-/// How long a node's task takes.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub enum TaskTime {
-    /// Always the same.
-    Fixed(u64),
-    /// Evenly distributed, both ends included; the seed's stream is the device ID.
-    Uniform {
-        /// Shortest.
-        from: u64,
-        /// Longest.
-        to: u64,
-        /// Seed.
-        seed: u64,
-    },
-    /// Run by run; the last one stays.
-    Trace(Vec<u64>),
-    /// Never ends: a dead node.
-    Never,
-    /// Until someone at the device calls the run: a rank of an application.
-    Called,
-}
+pub use part::{Part, TaskTime};
+pub use running::{Outcome, PartState};
 
-/// A node's part in a context.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
-pub struct Part {
-    /// Which context.
-    pub cc_id: u16,
-    /// Header of its contributions: operation, type, rounding. A source that takes part sets `device`, `offset` and `p_id`
-    /// to its own engine, for it is sent no command.
-    pub like: Header,
-    /// Its operands, run after run; after the last one the first is used again. Empty for a barrier.
-    pub words: Vec<u64>,
-    /// Words of an operand.
-    pub length: usize,
-    /// How long its task takes.
-    pub task: TaskTime,
-    /// What starts it: a command, or the initialisation.
-    pub starts_on: Message,
-    /// Where contexts are armed again: runs up to this one begin by themselves when the one before has ended. 0: none.
-    pub last_run: u32,
-    /// Starts no task of another context until satisfied.
-    pub blocks: bool,
-    /// Has no task: it is only told (the source of a collective of others).
-    pub watches: bool,
-    /// Cycles without an answer after which it asks again: its engine, and as the source with its command; 0 is never.
-    pub patience: u64,
-    /// How often it asks before it gives up: its outcome is an error then.
-    pub asks: u32,
-    /// The context is a group of an inter-group barrier: the node goes on when the others are there, if it is.
-    pub group: bool,
-    /// Runs in which its task fails: it says so instead of contributing.
-    pub fails: BTreeSet<u32>,
-    /// Devices whose frames about the context it obeys. Empty: the first one that sends any.
-    pub heeds: Vec<u16>,
-    /// A source's frames that set the context up, to be sent again to engines that do not know it.
-    pub set_up: Vec<Packet>,
-    /// It merges the responses itself, as the source.
-    pub gather: Option<Gather>,
-    /// The result is divided by this: the participants of a mean; 0 for none.
-    pub divide: u32,
-    /// Their greatest duration in cycles: until then messages of engines may be about the frames before.
-    pub set_up_cycles: u64,
-}
-
-impl Part {
-    /// A part in a context that a command starts.
-    pub fn of(like: Header, words: Vec<u64>, task: TaskTime) -> Part {
-        let (cc_id, length) = (like.cc_id, words.len());
-        let starts_on = Message::Command;
-        let heeds = if like.device == NO_DEVICE { Vec::new() } else { vec![like.device] };
-        Part {
-            cc_id,
-            like,
-            words,
-            length,
-            task,
-            starts_on,
-            last_run: 0,
-            blocks: true,
-            watches: false,
-            patience: 0,
-            asks: 3,
-            group: false,
-            fails: BTreeSet::new(),
-            heeds,
-            set_up: Vec::new(),
-            set_up_cycles: 0,
-            gather: None,
-            divide: 0,
-        }
-    }
-
-    /// A result as the node keeps it, with its flags.
-    fn kept(&self, words: &[u64], flags: Flags) -> (Vec<u64>, Flags) {
-        let mut all = flags;
-        let divided = |&word: &u64| {
-            let (word, raised) = word_quotient(self.like.dtype, self.like.mode(), word, self.divide);
-            all |= raised;
-            word
-        };
-        if self.divide == 0 { (words.to_vec(), flags) } else { (words.iter().map(divided).collect(), all) }
-    }
-
-    /// The operand of a run; runs are counted from 1.
-    fn operand(&self, run: u32) -> &[u64] {
-        let operands = self.words.len().checked_div(self.length).unwrap_or(0).max(1);
-        let at = run.saturating_sub(1) as usize % operands * self.length;
-        &self.words[at..at + self.length]
-    }
-}
+use running::{Running, STATES};
 
 /// When a frame of a script is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -208,123 +103,6 @@ pub enum When {
     Arrived(Groups, u32),
     /// When this many frames that are no satisfied message were received here (read replies, errors, multicasts).
     Received(usize),
-}
-
-/// State of a part.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[repr(u8)]
-pub enum PartState {
-    /// Nothing asked of it.
-    Idle,
-    /// Its task waits for another one.
-    Waits,
-    /// Its task runs.
-    Working,
-    /// Contribution made.
-    Met,
-}
-
-static STATES: EnumTable = EnumTable { name: "part", names: &["IDLE", "WAITS", "WORKING", "MET"] };
-
-/// What a run came to.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Outcome {
-    /// Which run.
-    pub run: u32,
-    /// Cycle in which the contribution was made; of a node that only watches the cycle of the answer.
-    pub met: Cycle,
-    /// Cycle of the last flit of satisfied.
-    pub cycle: Cycle,
-    /// The result.
-    pub words: Vec<u64>,
-    /// Its flags.
-    pub flags: Flags,
-    /// Whether it is marked as an error, and why.
-    pub error: Option<Status>,
-}
-
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
-struct Running {
-    part: Part,
-    state: PartState,
-    /// Cycle in which the task ends.
-    until: Cycle,
-    run: u32,
-    started: u32,
-    outcomes: Vec<Outcome>,
-    /// The command it sent as a source.
-    command: Option<Packet>,
-    /// The run, and with which status, in which the other groups were there before this node was.
-    released: Option<(u32, Option<Status>)>,
-    /// As the source of a group: the last run in which all of the group have arrived.
-    arrived: Option<u32>,
-    /// When its patience ends, and how often it has asked.
-    alarm: Option<Cycle>,
-    asked: u32,
-    /// Runs and cycles in which it made its contributions.
-    made: Vec<(u32, Cycle)>,
-    /// When the context is set up again, when it was last, and how often for this run.
-    set_up_due: Option<Cycle>,
-    set_up_at: Cycle,
-    set_ups: u32,
-    /// Runs that were called.
-    called: u32,
-}
-
-impl Running {
-    /// Whether its run waits for a call.
-    fn is_uncalled(&self) -> bool {
-        self.state == PartState::Working && self.part.task == TaskTime::Called && self.run > self.called
-    }
-
-    /// Whether a run is later than every one that it knows the end of.
-    fn is_news(&self, run: u32) -> bool {
-        self.outcomes.last().is_none_or(|last| run.wrapping_sub(last.run) as i32 > 0)
-    }
-
-    /// Waits for an answer from now on.
-    fn wait(&mut self, now: Cycle) {
-        self.alarm = (self.part.patience > 0).then(|| now + self.part.patience);
-        self.asked = 0;
-    }
-
-    /// Whether it waits for the answer of this run, its contribution made.
-    fn has_met(&self, run: u32) -> bool {
-        self.state == PartState::Met && self.run == run
-    }
-
-    /// Whether the master asks for the result that this source has, or has given up.
-    fn is_asked_for_result(&self, header: &Header) -> bool {
-        let waits = self.state != PartState::Idle || self.command.is_some();
-        let gather = self.part.gather.as_ref().filter(|gather| gather.master == header.requester);
-        gather.is_some_and(|gather| !waits || gather.answer(header.run).is_some())
-    }
-
-    /// A run ends without an answer.
-    fn give_up(&mut self, status: Status, now: Cycle) {
-        let met = self.until.min(now);
-        let (words, flags, error) = (Vec::new(), Flags::NONE, Some(status));
-        if self.is_news(self.run) {
-            self.outcomes.push(Outcome { run: self.run, met, cycle: now, words, flags, error });
-        }
-        if self.command.is_some() {
-            self.arrived = Some(self.run);
-        }
-        (self.state, self.alarm, self.command) = (PartState::Idle, None, None);
-    }
-
-    /// A run ends with an answer.
-    fn end(&mut self, outcome: Outcome) {
-        self.outcomes.push(outcome);
-        self.state = PartState::Idle;
-        if !self.part.group {
-            self.command = None;
-        }
-        // The source of a group waits to hear that all of it are there.
-        if self.command.is_none() {
-            self.alarm = None;
-        }
-    }
 }
 
 /// A frame on its way out.
@@ -544,188 +322,11 @@ impl Node {
         self.refused[usize::from(status.number())] += 1;
     }
 
-    /// Whether a frame may change anything here: whether end devices have a use for it, and who sends it.
-    fn admit(&mut self, at: Option<usize>, header: &Header) -> Result<(), Status> {
-        let merges = |gather: &Gather| gather.master == header.requester;
-        let merges = at.and_then(|at| self.parts[at].part.gather.as_ref()).is_some_and(merges);
-        match header.message {
-            _ if header.poisoned => return Err(Status::Poisoned),
-            _ if header.offset != 0 => return Err(Status::BadAddress),
-            _ if header.engines_only => return Err(Status::WrongType),
-            Message::Contribution | Message::Failure if merges => {}
-            Message::Write | Message::Read | Message::Configuration | Message::Contribution | Message::Failure => {
-                return Err(Status::WrongType);
-            }
-            Message::ReadReply => return Ok(()),
-            // An engine names itself in the tag.
-            Message::Report if header.tag >> 13 & 1 != 0 => return Ok(()),
-            Message::Report => return Err(Status::WrongType),
-            _ => {}
-        }
-        let Some(at) = at else { return Ok(()) };
-        let part = &mut self.parts[at].part;
-        if part.heeds.is_empty() {
-            part.heeds.push(header.requester);
-        }
-        if part.heeds.contains(&header.requester) { Ok(()) } else { Err(Status::UnknownDevice) }
-    }
-
-    /// The receiver of answers and the place in the PBV are learned from the command.
-    fn learn(&mut self, at: usize, header: &Header) {
-        let like = &mut self.parts[at].part.like;
-        (like.device, like.offset) = (header.requester, reply_offset(header));
-        (like.p_id, like.dmu_id) = (header.p_id, header.dmu_id);
-    }
-
     /// The contribution once more.
     fn repeat(&mut self, at: usize, now: Cycle) {
         let packet = self.contribution(at);
         self.log.step(now, Did::Repeated, &packet.header);
         self.outbox.push_back(packet);
-    }
-
-    /// Takes a whole frame, in the cycle of its last flit.
-    pub fn receive(&mut self, words: &[u64], now: Cycle) {
-        let packet = match Packet::from_flits(words) {
-            Ok(packet) => packet,
-            Err(error) => return self.refuse(error.status()),
-        };
-        let header = packet.header;
-        self.log.note(Event::received(now, self.device, &header));
-        let at = self.parts.iter().position(|running| running.part.cc_id == header.cc_id);
-        if let Err(status) = self.admit(at, &header) {
-            return self.refuse(status);
-        }
-        match (header.message, at) {
-            (Message::Initialisation | Message::Command, Some(at)) => {
-                self.learn(at, &header);
-                let starts = header.message == self.parts[at].part.starts_on || header.message == Message::Command;
-                if starts && self.parts[at].has_met(header.run) {
-                    // A device that asks has not received it.
-                    self.repeat(at, now);
-                } else if starts {
-                    self.begin(at, header.run, now);
-                }
-            }
-            (Message::Satisfied, Some(at)) => {
-                let running = &mut self.parts[at];
-                if !running.is_news(header.run) {
-                    // Once more what it knows.
-                    return;
-                }
-                running.set_up_due = None;
-                let counted = running.part.watches || running.part.group || running.has_met(header.run);
-                if !header.error && !counted {
-                    // A result in which its contribution cannot be.
-                    return self.refuse(Status::Inactive);
-                }
-                if running.state != PartState::Idle && running.run != header.run {
-                    // The answer to the run it waits for was lost, and so was the command of this one.
-                    running.give_up(Status::TimedOut, now);
-                }
-                let (words, flags) = running.part.kept(packet.words(), header.flags);
-                let error = header.error.then_some(header.status);
-                if running.part.group && running.state != PartState::Met {
-                    // The others are there; this node is not yet, and maybe its command is lost.
-                    running.released = Some((header.run, error));
-                    return;
-                }
-                let met = if running.part.watches { now } else { running.until };
-                let run = header.run;
-                running.end(Outcome { run, met, cycle: now, words, flags, error });
-                self.follow(at, run, now);
-                self.start(now);
-                self.ended += 1;
-            }
-            (Message::Partial, Some(at)) if self.parts[at].part.group => {
-                let running = &mut self.parts[at];
-                if running.arrived.is_some_and(|arrived| header.run.wrapping_sub(arrived) as i32 <= 0) {
-                    // Once more what it knows.
-                    return;
-                }
-                running.arrived = Some(header.run);
-                running.set_up_due = None;
-                if running.command.as_ref().is_some_and(|command| command.header.run != header.run) {
-                    return;
-                }
-                running.command = None;
-                if running.part.watches && running.is_news(header.run) {
-                    let (words, flags, error) = (Vec::new(), header.flags, header.error.then_some(header.status));
-                    running.outcomes.push(Outcome { run: header.run, met: now, cycle: now, words, flags, error });
-                }
-                if running.state == PartState::Idle {
-                    running.alarm = None;
-                }
-            }
-            (Message::Contribution | Message::Partial | Message::Failure, Some(at))
-                if self.parts[at].part.gather.is_some() =>
-            {
-                let part = &mut self.parts[at].part;
-                let (gather, length) = (part.gather.as_mut().expect("looked at"), part.length);
-                if let Err(status) = gather.take(packet, length, now) {
-                    self.refuse(status);
-                }
-            }
-            (Message::Retry, Some(at)) if self.parts[at].is_asked_for_result(&header) => self.hand_in(at, &header, now),
-            (Message::Retry, Some(at)) => {
-                let running = &self.parts[at];
-                let gone_on = running.part.group && !running.is_news(header.run);
-                let behind = running.part.last_run > 0 && running.has_met(header.run.wrapping_sub(1));
-                if running.run == header.run && (running.state == PartState::Met || gone_on) {
-                    self.repeat(at, now);
-                } else if behind && running.asked < running.part.asks {
-                    // It was not told of the run before, which its engine keeps.
-                    self.parts[at].asked += 1;
-                    self.ask_for_answer(at, now);
-                } else {
-                    // The command itself was lost.
-                    self.learn(at, &header);
-                    self.begin(at, header.run, now);
-                }
-            }
-            (Message::Multicast, _) => {
-                let news = self.casts.get(&header.cc_id).is_none_or(|last| header.run.wrapping_sub(*last) as i32 > 0);
-                if !news && header.posted {
-                    return self.refuse(Status::Duplicate);
-                }
-                if !header.posted {
-                    let mut answer =
-                        Header { message: Message::Contribution, requester: self.device, tag: 0, ..header };
-                    (answer.device, answer.offset) = (header.requester, reply_offset(&header));
-                    self.log.step(now, Did::Repeated, &answer);
-                    self.outbox.push_back(Packet::bare(answer));
-                }
-                if news {
-                    self.casts.insert(header.cc_id, header.run);
-                    self.mail.push((now, packet));
-                }
-            }
-            (Message::Error, Some(at)) => {
-                if let (Some(gather), Body::Missing { .. }) = (&mut self.parts[at].part.gather, &packet.body)
-                    && gather.master == header.requester
-                    && !header.is_about_set_up()
-                {
-                    gather.end(header.run, header.status, now);
-                }
-                self.mail.push((now, packet));
-                self.hear_of_set_up(at, &header, now);
-            }
-            (Message::Initialisation | Message::Control, _) => {}
-            (Message::Command | Message::Retry, None) => self.refuse(Status::UnknownContext),
-            _ => self.mail.push((now, packet)),
-        }
-    }
-
-    /// The master asks for the result that it has no more of: once more, or what there is if this node has given up.
-    fn hand_in(&mut self, at: usize, header: &Header, now: Cycle) {
-        let Some(gather) = &mut self.parts[at].part.gather else { return };
-        if let Some(answer) = gather.answer(header.run) {
-            let answer = answer.clone();
-            self.log.step(now, Did::Repeated, &answer.header);
-            self.outbox.push_back(answer);
-        } else {
-            gather.end(header.run, Status::TimedOut, now);
-        }
     }
 
     /// Sends the results whose last response is merged.

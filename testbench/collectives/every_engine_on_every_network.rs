@@ -441,7 +441,7 @@ fn what_an_engine_does_not_do_is_refused_with_its_reason() {
         for op in operations() {
             for dtype in TYPES {
                 let Err(said) = takes(engine, "allreduce", &op, dtype) else { continue };
-                assert!(said.contains(&op.to_string()) && said.contains(':'), "{engine} {op} {dtype}\n{said}");
+                assert!(said.contains(op.as_str()) && said.contains(':'), "{engine} {op} {dtype}\n{said}");
             }
         }
     }

@@ -695,7 +695,10 @@ mod tests {
             [1, 100, 4095, 4096, 4097, 8192, 30_000, 60_000, 1 << 20].map(|bits| bill.area_of(bill.array(bits)));
         assert!(arrays.is_sorted(), "{arrays:?}");
         // A flip-flop and its multiplexer a bit; of a large memory its cells.
-        assert!((arrays[1] - 100.0 * (5.32 + 2.33 * 0.798)).abs() < 1e-6 && (arrays[8] - 0.56 * f64::from(1 << 20)).abs() < 1e-6);
+        assert!(
+            (arrays[1] - 100.0 * (5.32 + 2.33 * 0.798)).abs() < 1e-6
+                && (arrays[8] - 0.56 * f64::from(1 << 20)).abs() < 1e-6
+        );
         for width in [32, 88, 124, 700] {
             let queues: Vec<f64> = (1..200).map(|depth| bill.area_of(bill.queue(width, depth))).collect();
             assert!(queues.is_sorted(), "{width}: {queues:?}");

@@ -1,0 +1,108 @@
+//! Set-up: an initialisation frame takes a context, and goes on to the engines and nodes below.
+
+use super::{Ce, CeCx, Outgoing, Target, Tracked, reply_offset};
+use crate::context::{Context, State};
+use crate::packet::{Body, Header, InitRecord, NO_DEVICE, PBV_ENTRIES, Packet, Status};
+use crate::tracking::{Track, TrackOp};
+use std::collections::BTreeSet;
+use watershed_arith::{Flags, Op};
+
+impl Ce {
+    pub(super) fn initialise(&mut self, packet: &Packet, cx: &mut CeCx<'_>) -> Tracked {
+        let header = packet.header;
+        let Body::Initialisation(records) = &packet.body else { unreachable!("decoding gives records") };
+        let Some(own) = records.iter().position(|record| record.device == self.me.0) else {
+            self.refuse(&header, Status::UnknownDevice, cx);
+            return None;
+        };
+        let record = records[own];
+        if !cx.table.owners.may_initialise(header.cc_id, header.requester) {
+            self.refuse(&header, Status::UnknownDevice, cx);
+            return None;
+        }
+        if let Some(slot) = self.slot(header.cc_id)
+            && let Err(status) = self.admit(slot, &header, cx)
+        {
+            self.refuse(&header, status, cx);
+            return None;
+        }
+        let unknown =
+            (0..PBV_ENTRIES as u8).any(|k| (record.pbv | record.down) >> k & 1 != 0 && cx.table.device(k).is_none());
+        if unknown {
+            self.refuse(&header, Status::UnknownDevice, cx);
+            return None;
+        }
+        if header.op != Op::Barrier && record.words == 0 {
+            self.refuse(&header, Status::BadLength, cx);
+            return None;
+        }
+        if record.groups.is_some_and(|groups| header.op != Op::Barrier || !groups.contexts().contains(&header.cc_id)) {
+            self.refuse(&header, Status::Mismatch, cx);
+            return None;
+        }
+        let free = || self.contexts.iter().position(Option::is_none).map(|free| free as u16);
+        let Some(slot) = self.slot(header.cc_id).or_else(free) else {
+            self.refuse(&header, Status::StoreFull, cx);
+            return None;
+        };
+        self.index[usize::from(header.cc_id)] = slot + 1;
+        let kept = if record.pbv_order { PBV_ENTRIES } else { 0 };
+        let context = Context {
+            cc_id: header.cc_id,
+            state: State::Active,
+            stored: record,
+            track: Track { pbv: record.pbv, p_count: record.p_count },
+            requester: header.requester,
+            requester_offset: reply_offset(&header),
+            initialiser: header.requester,
+            above: if record.above == NO_DEVICE { header.requester } else { record.above },
+            collector: if record.collector == NO_DEVICE { header.requester } else { record.collector },
+            p_id: header.p_id,
+            dmu_id: header.dmu_id,
+            like: Header { engines_only: false, ..header },
+            flags: Flags::NONE,
+            error: Status::Ok,
+            missing: BTreeSet::new(),
+            accumulators: vec![None; usize::from(record.words)],
+            kept: vec![None; kept],
+            result: None,
+            cast: Vec::new(),
+            handed: Vec::new(),
+            last: None,
+            generation: 0,
+            satisfied: false,
+            early: false,
+            commanded: false,
+            arrived: None,
+            release: None,
+            under_way: 0,
+            deadline: None,
+            retries: 0,
+        };
+        let track = context.track;
+        self.contexts[usize::from(slot)] = Some(context);
+        self.renew(slot);
+        if header.run != 0 {
+            // The initialisation is the command too.
+            self.guard(slot, cx);
+        }
+        // Every receiver below gets its own record; an engine also those of the engines below it.
+        let children: Vec<(u8, u16)> = cx.table.entries().filter(|&(k, _)| record.down >> k & 1 != 0).collect();
+        for (entry, device) in children {
+            let slice = if cx.table.is_switch(entry) {
+                let below = &records[own + 1..own + 1 + usize::from(record.below)];
+                let Some(at) = below.iter().position(|below| below.device == device) else { continue };
+                below[at..=at + usize::from(below[at].below)].to_vec()
+            } else if device == header.dmu_id || header.engines_only {
+                continue;
+            } else {
+                vec![InitRecord { device, p_count: 0, below: 0, pbv: 0, down: 0, above: self.me.0, ..record }]
+            };
+            let mut copy = header;
+            copy.p_count = slice[0].p_count;
+            let packet = Packet { header: self.down(copy), body: Body::Initialisation(slice) };
+            cx.out.push(Outgoing { packet, target: Target::Entries { pbv: 1 << entry, skip: NO_DEVICE } });
+        }
+        Some((self.request(slot, TrackOp::Load(track), Some(header.message)), None))
+    }
+}
