@@ -695,10 +695,8 @@ mod tests {
             [1, 100, 4095, 4096, 4097, 8192, 30_000, 60_000, 1 << 20].map(|bits| bill.area_of(bill.array(bits)));
         assert!(arrays.is_sorted(), "{arrays:?}");
         // A flip-flop and its multiplexer a bit; of a large memory its cells.
-        assert!(
-            (arrays[1] - 100.0 * (5.32 + 2.33 * 0.798)).abs() < 1e-6
-                && (arrays[8] - 0.56 * f64::from(1 << 20)).abs() < 1e-6
-        );
+        assert!((arrays[1] - 100.0 * (5.32 + 2.33 * 0.798)).abs() < 1e-6);
+        assert!((arrays[8] - 0.56 * f64::from(1 << 20)).abs() < 1e-6);
         for width in [32, 88, 124, 700] {
             let queues: Vec<f64> = (1..200).map(|depth| bill.area_of(bill.queue(width, depth))).collect();
             assert!(queues.is_sorted(), "{width}: {queues:?}");
@@ -720,6 +718,10 @@ mod tests {
                 assert!(of[0].period > of[2].period && of[2].flip_flops > of[0].flip_flops, "{what}");
             }
         }
+        // No comparator of two stages was synthesised: it counts as one of a single stage, and is not called fitted.
+        let compare = |stages| Block::Unit(Path::Compare, Format::I64, stages);
+        assert_eq!([1, 2, 3, 6].map(|stages| fit.covers(&compare(stages))), [true, false, true, true]);
+        assert!((fit.estimate(&compare(2)).period - fit.estimate(&compare(1)).period).abs() < 1e-9);
         let lanes = &[(Path::Add, Format::F64)][..];
         let trees: Vec<f64> =
             [2, 4, 8, 16, 32].map(|radix| fit.estimate(&Block::Tree { radix, stages: 3, lanes }).nand2).to_vec();

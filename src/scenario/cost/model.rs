@@ -530,6 +530,9 @@ impl Fit {
         };
         block.parameters().into_iter().all(within)
             && match *block {
+                Block::Unit(path, format, stages) => {
+                    stage_terms(path, format, stages).iter().all(|terms| self.knows(path, format, terms))
+                }
                 Block::Tree { stages, lanes, .. } | Block::Ceng { stages, lanes, .. } => {
                     lanes.iter().all(|&(path, format)| self.covers(&Block::Unit(path, format, stages)))
                 }
@@ -579,8 +582,18 @@ impl Fit {
 
     /// Period of each stage of a unit, in ps.
     pub fn stages(&self, path: Path, format: Format, stages: u64) -> Vec<f64> {
-        let of = |terms: Vec<f64>| self.sum(path.name_for(format), Quantity::Period, &terms);
-        stage_terms(path, format, stages).into_iter().map(of).collect()
+        let of = |terms: &[f64]| self.sum(path.name_for(format), Quantity::Period, terms);
+        // What no point has takes no longer than the whole unit in one stage.
+        let whole = of(&stage_terms(path, format, 1)[0]);
+        let stages = stage_terms(path, format, stages);
+        stages.iter().map(|terms| if self.knows(path, format, terms) { of(terms) } else { whole }).collect()
+    }
+
+    /// Whether any point has a stage of these segments.
+    fn knows(&self, path: Path, format: Format, terms: &[f64]) -> bool {
+        let Some(fitted) = self.0.get(path.name_for(format)) else { return false };
+        let coefficients = fitted.period_ps.coefficients.iter();
+        terms.iter().zip(coefficients).any(|(term, coefficient)| *term != 0.0 && *coefficient != 0.0)
     }
 
     /// What a block takes.
