@@ -164,7 +164,7 @@ fn translate(source: &mut Source) -> Result<(), Vec<Problem>> {
         root.insert("family".into(), Node { value: Value::String(name.into()), ..node });
     }
     let (problems, places) = (translator.problems, translator.places);
-    source.set_places(places);
+    source.places = places;
     if problems.is_empty() { Ok(()) } else { Err(problems) }
 }
 

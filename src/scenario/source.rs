@@ -73,7 +73,7 @@ pub struct Source {
     pub(super) parents: Vec<(String, String)>,
     root: Node,
     /// What places of the tree are called in the text: of tables that jobs were translated into.
-    places: Vec<(String, String)>,
+    pub(super) places: Vec<(String, String)>,
     /// Jobs are written as tables of engines.
     older: bool,
     /// The tree before its jobs were translated into tables of engines.
@@ -136,11 +136,6 @@ impl Source {
         let node = build(&DeValue::Table(table.into_inner()), span, None, origin, 0);
         self.parents.push((name, text));
         problem.map_or(Ok(node), Err)
-    }
-
-    /// Says what places of the tree are called in the text.
-    pub(super) fn set_places(&mut self, places: Vec<(String, String)>) {
-        self.places = places;
     }
 
     /// Whether jobs are written as tables of engines, in the older way.
