@@ -259,8 +259,16 @@ fn what_cannot_be_is_refused() {
     }
     let said = refused(&text("pbv", 8, one));
     assert!(said.contains("8 channels of traffic") && said.contains("up to 7"), "{said}");
-    let said = refused(&text("pbv", 2, ""));
-    assert!(said.contains("`switch.point_to_point_vcs` means nothing in the pbv family without [[traffic]]"), "{said}");
+    // In the file they wait for a job of another engine, or for traffic; set for this run they would not act.
+    let load = |text: &str, sets: &[&str]| {
+        let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
+        load_text("test.toml", text, Path::new("."), "test", &sets)
+    };
+    let loaded = load(&text("pbv", 2, ""), &[]).unwrap();
+    let waits = "`switch.point_to_point_vcs` waits for a job of piuma, armed or software, or for [[traffic]]";
+    assert!(loaded.notes.iter().any(|note| note.contains(waits)), "{:?}", loaded.notes);
+    let said = load(&text("pbv", 2, ""), &["switch.point_to_point_vcs=3"]).unwrap_err().to_string();
+    assert!(said.contains("switch.point_to_point_vcs"), "{said}");
     let flows = "[[traffic]]\npattern = \"flows\"\nflows = [{ from = \"s0.P5\", to = \"s1.P4\", rate = 0.1 }]\n";
     let said = refused(&text("pbv", 2, flows).replace("torus", "mesh").replace("[4, 4]", "[4]"));
     assert!(said.contains("no end point") || said.contains("no port"), "{said}");

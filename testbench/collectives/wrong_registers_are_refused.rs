@@ -189,7 +189,7 @@ fn a_request_that_leaves_by_a_cores_port_is_no_delivery() {
     );
     // The responses alone would reach everybody.
     const TREE: &str = include_str!("../bad/request-to-own-core.toml");
-    refused(TREE, &["collective \"c0\", id 0: I7 of core3 sends a request out of port 7", "core3.request"]);
+    refused(TREE, &["collective \"job0\", id 0: I7 of core3 sends a request out of port 7", "core3.request"]);
     pass(&edit(TREE, "I7 = [4, 7]", "I7 = [4]"), &[]);
     // The end point need not take part.
     refused(

@@ -76,7 +76,8 @@ const SILENT: &[&str] = &[
 ];
 
 /// Options whose values are files or folders that are only read, and the command; `""` is any.
-const READ: &[(&str, &str)] = &[("", "--input"), ("", "--points"), ("", "--workload"), ("why", "--wave")];
+const READ: &[(&str, &str)] =
+    &[("", "--input"), ("", "--points"), ("", "--technology"), ("", "--workload"), ("why", "--wave")];
 
 /// Files that commands read, the same in every folder.
 fn inputs(folder: &Path) {
@@ -470,7 +471,7 @@ fn tree(command: &[&str], leaves: &mut BTreeSet<String>, options: &mut BTreeSet<
 /// Names of values of options that are no files.
 #[rustfmt::skip]
 const NO_PATHS: &[&str] = &[
-    "A,B,...", "A,B,C,D", "A..B", "ADDRESS", "BITS", "BLOCK", "CC_ID", "COLUMNS", "COUNT", "CYCLES", "EXPR", "FAMILY", "GLOB", "I/N",
+    "A,B,...", "A,B,C,D", "A..B", "ADDRESS", "BITS", "BLOCK", "CC_ID", "COLUMN", "COLUMNS", "COUNT", "CYCLES", "EXPR", "FAMILY", "GLOB", "I/N",
     "ID", "ID,ID,...", "LEVELS", "LOAD", "LOADS", "M", "MODE", "N", "N,..", "NAME", "NAME,..", "NAME=RANKS", "NS",
     "NUMBER|SOURCE:NUMBER", "OP", "ORDER", "PAIRS", "PATH=VALUE", "POLICY", "PORTS", "REDUCE", "SCENARIO", "SECONDS", "STATUS",
     "SWITCH:ID:WORD:MASK", "TIMES", "TYPE", "WHAT", "X", "[NAME:]PATH=VALUE",
