@@ -38,7 +38,7 @@
 //! in cycle t can be matched from t + 1 on, and its deadline is t + n x 1024 (no prescaler *chosen*).
 //!
 //! **Registers.** The first register of the unit loads at the end of the match stage, and the last one is written back.
-//! Waves have them under `engine.unit`, named as [`stage_waves`] says, with `multicast_id`, `reduction_id`, `seqno` and
+//! Waves have them under `engine.unit`, named as [`stage_waves`](watershed_fabric::stage_waves) says, with `multicast_id`, `reduction_id`, `seqno` and
 //! `descriptor` of each; a first contribution and a mismatch pass as lone operands.
 //!
 //! **Hazards.** A frame may follow another for the same descriptor every cycle (after the exit was blocked), while a

@@ -71,7 +71,7 @@ pub(super) struct Arguments {
     /// With --shared: a process that was not heard of for so long is gone, and others take its points over
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     stale: u64,
-    /// Look for the best of this column as well, as of an [[objective]] of the file: less is better, for example area_um2, energy_nj,
+    /// Look for the best of this column as well, as of an `[[objective]]` of the file: less is better, for example area_um2, energy_nj,
     /// power_mw; can be given several times
     #[arg(long, value_name = "COLUMN")]
     objective: Vec<String>,

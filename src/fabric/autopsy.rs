@@ -1,4 +1,4 @@
-//! Who waits for whom in a system that does not move any more (requirement K-WD-1).
+//! The wait-for graph of a system that does not move any more (requirement K-WD-1).
 
 use super::here::route_entry;
 use super::network::Network;

@@ -2,9 +2,10 @@
 
 use super::PortSet;
 use super::node::Masks;
+use super::pipeline::Pipeline;
 use super::ports::{Carries, Gate, Port};
 use super::router::RouterCfg;
-use super::switch_parts::{Arbiters, Pipeline, Scratch};
+use super::switch_parts::{Arbiters, Scratch};
 use super::tables::Tables;
 use super::wires::{AGAIN, Flow, Input, Slot};
 use watershed_kernel::Wake;

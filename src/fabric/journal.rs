@@ -3,8 +3,7 @@
 //! It is a test instrument like the link monitors: it observes and changes nothing, and where it is off it costs a
 //! branch. `why` reads from it afterwards where the cycles of a collective went.
 
-use super::ports::channel;
-use super::{Flit, Network, Tables, Tag};
+use super::{Flit, Tag};
 use watershed_kernel::Cycle;
 
 /// What happened to a flit.
@@ -50,9 +49,9 @@ pub struct Journal {
     /// All entries, cycle by cycle; the order of those of a cycle says nothing but that a flit leaves before it is sent.
     pub entries: Vec<Entry>,
     /// Credits of every output channel before cycle 0: those of all channels of port 0, then of port 1, and so on.
-    credits: Vec<u16>,
+    pub(super) credits: Vec<u16>,
     /// Channels of a port.
-    of_port: u8,
+    pub(super) of_port: u8,
     /// Cycles in front of switch allocation.
     pub front: u16,
     /// Cycles behind it.
@@ -79,43 +78,5 @@ impl Journal {
     pub(super) fn note(&mut self, cycle: Cycle, port: u32, flit: &Flit, what: Moved) {
         let what = if let Moved::Sent { .. } = what { Moved::Sent { from: self.comes_from } } else { what };
         self.entries.push(Entry { cycle, port, tag: flit.tag, word: flit.word, what });
-    }
-}
-
-impl<T, J, B, E, const W: usize> Network<T, J, B, E, W> {
-    /// Keeps a journal of set-routed flits, or of all; before the first cycle.
-    ///
-    /// # Panics
-    /// If the system is divided: the journal would see one part of it.
-    pub fn keep_journal(&mut self, all: bool)
-    where
-        T: Tables<W>,
-    {
-        let channels = 0..self.plan.vcs.unicast;
-        let route_flits = channels.map(|channel| self.tables.route_flits(channel)).max().unwrap_or(1);
-        assert!(self.others.is_empty(), "a divided system keeps no journal");
-        let (wires, flow) = (&self.first.wires, &self.first.wires.flow);
-        let of_port = flow.vcs.total();
-        let mut credits = Vec::with_capacity(wires.ports.len() * usize::from(of_port));
-        for port in 0..wires.ports.len() as u32 {
-            credits.extend((0..of_port).map(|vc| channel(wires.ports.port(port), vc).credits));
-        }
-        let journal = Journal {
-            entries: Vec::new(),
-            credits,
-            of_port,
-            front: flow.front,
-            post: flow.post,
-            route_flits,
-            credit_delay: flow.credit_delay,
-            channels: if all { flow.vcs.total() } else { flow.vcs.set },
-            comes_from: None,
-        };
-        self.first.wires.flow.journal = Some(Box::new(journal));
-    }
-
-    /// The journal, if one is kept.
-    pub fn journal(&self) -> Option<&Journal> {
-        self.first.wires.flow.journal.as_deref()
     }
 }

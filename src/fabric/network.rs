@@ -15,9 +15,11 @@ use super::class::ClassRegisters;
 use super::division::{Division, Parts};
 use super::exchange::{Fresh, Peers};
 use super::frames::check_buffers;
+use super::journal::Journal;
 use super::node::{Masks, NodeInfo};
-use super::ports::{LinkCount, Port, stride_shift};
-use super::switch_parts::{Arbiters, Cx, Forks, Scratch, SwitchCfg};
+use super::pipeline::SwitchCfg;
+use super::ports::{LinkCount, Port, channel, stride_shift};
+use super::switch_parts::{Arbiters, Cx, Forks, Scratch};
 use super::tables::Tables;
 use super::waves::Waves;
 use super::wires::{Depths, FAR_AWAY, Input, Io, Wires};
@@ -604,6 +606,44 @@ where
             + size_of::<NodeInfo>()
             + wide * size_of::<Masks>()
             + if self.first.joins.len() == 0 { 0 } else { size_of::<J>() }
+    }
+}
+
+impl<T, J, B, E, const W: usize> Network<T, J, B, E, W> {
+    /// Keeps a journal of set-routed flits, or of all; before the first cycle.
+    ///
+    /// # Panics
+    /// If the system is divided: the journal would see one part of it.
+    pub fn keep_journal(&mut self, all: bool)
+    where
+        T: Tables<W>,
+    {
+        let channels = 0..self.plan.vcs.unicast;
+        let route_flits = channels.map(|channel| self.tables.route_flits(channel)).max().unwrap_or(1);
+        assert!(self.others.is_empty(), "a divided system keeps no journal");
+        let (wires, flow) = (&self.first.wires, &self.first.wires.flow);
+        let of_port = flow.vcs.total();
+        let mut credits = Vec::with_capacity(wires.ports.len() * usize::from(of_port));
+        for port in 0..wires.ports.len() as u32 {
+            credits.extend((0..of_port).map(|vc| channel(wires.ports.port(port), vc).credits));
+        }
+        let journal = Journal {
+            entries: Vec::new(),
+            credits,
+            of_port,
+            front: flow.front,
+            post: flow.post,
+            route_flits,
+            credit_delay: flow.credit_delay,
+            channels: if all { flow.vcs.total() } else { flow.vcs.set },
+            comes_from: None,
+        };
+        self.first.wires.flow.journal = Some(Box::new(journal));
+    }
+
+    /// The journal, if one is kept.
+    pub fn journal(&self) -> Option<&Journal> {
+        self.first.wires.flow.journal.as_deref()
     }
 }
 

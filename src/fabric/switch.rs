@@ -12,9 +12,9 @@
 //!
 //! | parameter | unit | range | effect on cycles | effect on storage |
 //! |---|---|---|---|---|
-//! | [`Pipeline`] | cycles | 1 to 4, or step by step | every hop takes its sum + link latency | the credit round trip grows by that sum - 1 |
+//! | [`Pipeline`](super::Pipeline) | cycles | 1 to 4, or step by step | every hop takes its sum + link latency | the credit round trip grows by that sum - 1 |
 //! | buffer depth | flits a channel | from 1 | below the round trip the rate of a channel is depth / round trip | depth x flit width |
-//! | [`Policy`] | | round-robin, matrix, fixed | which requester waits | see [`arbiter`](super::arbiter) |
+//! | [`Policy`](super::arbiter::Policy) | | round-robin, matrix, fixed | which requester waits | see [`arbiter`](super::arbiter) |
 //!
 //! Timing: an unblocked flit delivered in cycle t leaves in cycle t + stages; the neighbour gets it at t + stages +
 //! latency. Set-routed packets spend the front stages as plain delay (the register look-up takes the place of RC and VA

@@ -10,7 +10,7 @@
 //! Cycle 1 is the first in which the head flit is at the head of its queue, with the flit that carries the address
 //! behind it, if that is another flit ([`Tables::route_flits`]). Body flits pass SA and ST only. Steps that share a
 //! cycle are chained combinationally; steps in different cycles have a register between them. That register is the
-//! state of the queue at the start of the cycle, kept as words of queue bits ([`Masks`]), so that a switch with one
+//! state of the queue at the start of the cycle, kept as words of queue bits ([`Masks`](super::node::Masks)), so that a switch with one
 //! packet in forty queues reads one queue. A packet that comes to the head of its queue because the tail before it left
 //! in cycle t begins in cycle t + 1. An output channel whose tail left in cycle t can be given to another packet in
 //! cycle t + 1. So a queue starts a packet every 1, 1, 2 or 3 cycles with 1 to 4 stages.
@@ -22,9 +22,10 @@
 //! | SA | [`switch_alloc`], with classes as in VA; outputs and inputs that set-routed packets took in this cycle are not available |
 
 use super::here::{Here, route_entry};
+use super::pipeline::SwitchCfg;
 use super::ports::stride_shift;
 use super::portset::{bits, each};
-use super::switch_parts::{Arbiters, Cx, NO_TIMER, Scratch, SwitchCfg};
+use super::switch_parts::{Arbiters, Cx, NO_TIMER, Scratch};
 use super::tables::{At, Tables};
 use super::waits::Cause;
 use super::wires::{AGAIN, CHECKED, Input, State, UNSEEN, WATCHED, Wires};

@@ -33,7 +33,7 @@
 //!
 //! Sub-tables of other engines than the job's are left out, so that changing one word changes the engine; only their keys are
 //! looked at, so that one that no engine knows is found before it is wanted. Tables of the scenario that only other engines have
-//! wait with a note: [`waiting`] has the list. The tables of the
+//! wait with a note: the file `waiting.rs` has the list. The tables of the
 //! engines themselves (`[[collective]]` and so on) are the older way to write a job: [`migrate`](super::migrate) translates a file.
 
 use std::collections::{BTreeMap, BTreeSet};

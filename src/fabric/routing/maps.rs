@@ -192,7 +192,7 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// Of so many levels of `leaves` switches; `down`: ports down of each.
+    /// Of `levels` levels of `leaves` switches; `down`: ports down of each.
     pub(super) fn new(levels: u32, arity: u16, leaves: u32, down: u16) -> Tree {
         let each = levels as usize - 1;
         let mut digits = Vec::with_capacity(leaves as usize * each);
@@ -240,7 +240,7 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    /// Of so many groups of `a` switches with `global` global links each, `copies` of them between each pair of groups.
+    /// Of `groups` groups of `a` switches with `global` global links each, `copies` of them between each pair of groups.
     pub(super) fn new(groups: u32, a: u32, global: u32, copies: u32) -> Groups {
         let place = (0..groups).flat_map(|group| (0..a).map(move |number| (group, number as u16))).collect();
         let gate = |channel: u32| ((channel / global) as u16, (a - 1 + channel % global) as u16);
@@ -276,7 +276,7 @@ pub(super) struct Paths {
 }
 
 impl Paths {
-    /// Of so many switches with `width` ports each; `neighbour` knows the switch and the port at the far end of one.
+    /// Of `switches` switches with `width` ports each; `neighbour` knows the switch and the port at the far end of one.
     pub(super) fn new(switches: usize, width: usize, neighbour: impl Fn(u32, u16) -> Option<(u32, u16)>) -> Paths {
         let mut far = vec![u32::MAX; switches * width];
         let mut order = vec![(u32::MAX, u32::MAX); switches * width];

@@ -2,7 +2,7 @@
 //!
 //! Bits of storage follow from the configuration exactly: each row of a [`Cost`] is a kind of block, the number of such blocks, and what
 //! one of it takes. Gates, flip-flops and periods come from [formulas](model) that are fitted to what Yosys makes of the RTL twin;
-//! their coefficients stand in a [technology table](technology). A row says what its figures stand on ([`Basis`]):
+//! their coefficients stand in a [technology table](mod@technology). A row says what its figures stand on ([`Basis`]):
 //!
 //! | basis | |
 //! |---|---|

@@ -1,7 +1,7 @@
 //! What blocks take: formulas whose coefficients are fitted to what was synthesised.
 //!
 //! `make synth` records the grid of `golden/synth`. A test fits each formula to it by least squares of relative errors and writes the
-//! coefficients into the [technology table](super::technology). It holds what is there against a new fit, and against points that are
+//! coefficients into the [technology table](mod@super::technology). It holds what is there against a new fit, and against points that are
 //! left out. A block's figure is what is known of the blocks inside of it, and a sum of terms times coefficients. The terms:
 //!
 //! | block | NAND2 equivalents | flip-flops | period |
@@ -460,7 +460,7 @@ impl FittedBlock {
     }
 }
 
-/// Coefficients by block, from the inside out in [`BLOCKS`].
+/// Coefficients by block, from the inside out in the order of the blocks.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(transparent)]
 pub struct Fit(pub BTreeMap<String, FittedBlock>);
