@@ -49,9 +49,10 @@ impl Written {
     /// The text of a scenario that was read.
     pub fn new(loaded: &Loaded) -> Self {
         let mut text = String::new();
-        let root = loaded.source.written();
+        let mut root = loaded.source.written().clone();
+        without_idle_waves(&mut root);
         if let Value::Table(_) = &root.value {
-            table(root, "", &mut text);
+            table(&root, "", &mut text);
         }
         let lines = text.lines().map(str::to_owned).collect();
         Self { base: loaded.base.to_string_lossy().replace('\\', "/"), lines, options: Vec::new() }
@@ -91,6 +92,17 @@ impl Written {
     /// Everything that is wrong with it: files that are gone, for example, or an older program's keys.
     pub fn load(&self, name: &str, stem: &str, overrides: &[String]) -> Result<Loaded, Problems> {
         load_text(name, &(self.lines.join("\n") + "\n"), std::path::Path::new(&self.base), stem, overrides)
+    }
+}
+
+/// Leaves out what a base says of golden waves where the scenario that extends it has none. It finds no use there; in a text without
+/// bases it would be a mistake.
+fn without_idle_waves(root: &mut Node) {
+    let Value::Table(entries) = &mut root.value else { return };
+    let Some(Value::Table(golden)) = entries.get_mut("golden").map(|node| &mut node.value) else { return };
+    let Some(Value::Array(files)) = golden.get("files").map(|node| &node.value) else { return };
+    if !files.iter().any(|file| matches!(&file.value, Value::String(file) if file == "wave")) {
+        golden.retain(|key, _| !["signals", "from_cycle", "to_cycle", "picture"].contains(&key.as_str()));
     }
 }
 
