@@ -79,6 +79,7 @@
 mod call;
 mod calls;
 mod crossbar;
+mod operands;
 mod reports;
 mod state;
 
@@ -90,7 +91,7 @@ pub use crossbar::Accessed;
 use super::cce::{Cce, Counted, MAX_SENDER};
 use super::core::Core;
 use super::icu::Icu;
-use super::program::{Instruction, Intrinsic, Program, REGISTERS, SCRATCHPAD, Source};
+use super::program::{Instruction, Program, REGISTERS, SCRATCHPAD, Source};
 use super::thread::{Doing, Pipeline, State, Thread};
 pub use super::thread::{Key, Request, Store};
 use std::sync::Arc;
@@ -647,69 +648,6 @@ impl Processor {
         let thread = self.thread(key);
         thread.pc += 1;
         thread.state = next;
-    }
-
-    /// A load; `None` if the thread waits for its memory or was stopped.
-    fn load_into(
-        &mut self,
-        key: Key,
-        (d, base, offset): (u8, Source, u64),
-        core: &mut Core,
-        io: &mut Io<'_>,
-    ) -> Option<State> {
-        let now = io.now();
-        let address = self.value(key, base, now).wrapping_add(offset);
-        match self.load(address, core, now) {
-            Ok(Some((value, at))) => {
-                self.thread(key).regs[usize::from(d)] = value;
-                return Some(State::Until(at, Doing::Load));
-            }
-            Ok(None) => self.thread(key).state = State::Memory,
-            Err(why) => self.trap(key, io, &format!("load from {address:#x}: {why}")),
-        }
-        None
-    }
-
-    /// A store, likewise.
-    fn store_from(
-        &mut self,
-        key: Key,
-        (base, offset, x): (Source, u64, Source),
-        core: &mut Core,
-        io: &mut Io<'_>,
-    ) -> Option<State> {
-        let now = io.now();
-        let address = self.value(key, base, now).wrapping_add(offset);
-        let value = self.value(key, x, now);
-        match self.store(address, value, core, now) {
-            Ok(Some(at)) => return Some(State::Until(at, Doing::Load)),
-            Ok(None) => self.thread(key).state = State::Memory,
-            Err(why) => self.trap(key, io, &format!("store to {address:#x}: {why}")),
-        }
-        None
-    }
-
-    /// A call of a collective: the thread waits for it, unless it takes a handle.
-    fn start_call(
-        &mut self,
-        key: Key,
-        (intrinsic, handle, arguments): (Intrinsic, Option<u8>, [Source; 4]),
-        io: &mut Io<'_>,
-    ) -> Option<State> {
-        let now = io.now();
-        let [id, from, to, elements] = arguments.map(|x| self.value(key, x, now));
-        match self.call(intrinsic, id, from, to, elements, now) {
-            Ok(call) => {
-                self.note_use(key, id as u16, now);
-                let Some(register) = handle else { return Some(State::Collective(call)) };
-                self.thread(key).regs[usize::from(register)] = call as u64;
-                Some(State::Ready)
-            }
-            Err(why) => {
-                self.trap(key, io, &why);
-                None
-            }
-        }
     }
 
     fn leave_handler(&mut self, key: Key, io: &mut Io<'_>) {
