@@ -11,14 +11,17 @@ use watershed::arith::{DType, Op};
 use watershed::kernel::Cycle;
 use watershed::pbv::ce::{CeCfg, Context, Hazard};
 use watershed::pbv::engine::{Engine, EngineCfg};
-use watershed::pbv::node::{Node, Part, TaskTime, When};
+use watershed::pbv::node::{Node, Outcome, Part, TaskTime, When};
 use watershed::pbv::packet::{Body, ConfigRecord, Header, InitRecord, Message, Packet};
 use watershed::pbv::plan::{Branch, Collective, context_owners, tables};
 use watershed::pbv::routes::Directory;
-use watershed::pbv::system::{EnginePort, Spec, SwitchSpec};
+use watershed::pbv::system::{self, EnginePort, Spec, SwitchSpec, node};
 use watershed::pbv::tables::{ENGINE_BASE, Owner, Owners};
+use watershed::scenario::pbv::build::{BuildOptions, build};
+use watershed::scenario::run::{RunOptions, run};
+use watershed::scenario::{Loaded, load_text};
 
-use crate::search::{Faults, Out, System, search, walk};
+use crate::search::{Faults, Out, System, scenario, search, walk};
 
 /// Devices: the master engine, the one below it, a node at the master's switch and two at the other.
 const DEVICES: [u16; 5] = [0x00, 0x10, 0x01, 0x11, 0x12];
@@ -29,7 +32,6 @@ const START: Cycle = 1000;
 const OPERANDS: [[u64; 2]; 3] = [[0x1, 0x100], [0x10, 0x1000], [0x40, 0x4000]];
 /// Runs that the source asks for.
 const RUNS: u32 = 2;
-const SUMS: [u64; 2] = [0x51, 0x5100];
 
 #[derive(Clone)]
 struct Tree {
@@ -39,10 +41,18 @@ struct Tree {
     now: [Cycle; 5],
     source: u16,
     directory: Arc<Directory>,
+    /// By run.
+    sums: [u64; 2],
+    /// Whether time-outs come in the order of their lengths, as those of a run do: the lower engine's before the master's.
+    in_turn: bool,
 }
 
 /// A system with its source at a node, and the frames that it sends first.
 fn tree(source: u16, hazard: Hazard, owned: bool) -> (Tree, Out<Packet>) {
+    tree_with(source, hazard, owned, OPERANDS)
+}
+
+fn tree_with(source: u16, hazard: Hazard, owned: bool, operands: [[u64; 2]; 3]) -> (Tree, Out<Packet>) {
     let switch = |device, nodes: &[u16]| SwitchSpec { device, nodes: nodes.to_vec(), engine_port: EnginePort::Own };
     let spec = Spec::new(vec![switch(0x00, &[0x01]), switch(0x10, &[0x11, 0x12, STRANGER])], vec![(0, 1)]);
     let shape = Branch::leaf(0x00, [0x01]).over([Branch::leaf(0x10, [0x11, 0x12])]);
@@ -66,8 +76,10 @@ fn tree(source: u16, hazard: Hazard, owned: bool) -> (Tree, Out<Packet>) {
         now: [0; 5],
         source,
         directory: Arc::new(spec.directory()),
+        sums: [0, 1].map(|run| operands.iter().fold(0, |sum: u64, of| sum.wrapping_add(of[run]))),
+        in_turn: false,
     };
-    for (device, operands) in DEVICES[2..].iter().copied().zip(OPERANDS) {
+    for (device, operands) in DEVICES[2..].iter().copied().zip(operands) {
         let mut node = Node::new(device);
         let mut part = Part::of(of.like(device, &tables), operands.to_vec(), TaskTime::Fixed(0));
         (part.length, part.patience, part.asks) = (1, 4000, 1);
@@ -157,7 +169,7 @@ impl System for Tree {
     }
 
     fn is_pipelined(&self, station: u8) -> bool {
-        station < 2
+        station == 1 || station == 0 && !self.in_turn
     }
 
     fn hears_only(&self, station: u8) -> Option<u8> {
@@ -170,7 +182,8 @@ impl System for Tree {
 
     fn timers(&self) -> Vec<(u8, bool)> {
         // A node's patience is longer than what its engines wait (B-ERR-1).
-        (0..5).filter(|&station| self.due(station).is_some()).map(|station| (station, station >= 2)).collect()
+        let due = [1, 0].into_iter().chain(2..5).filter(|&station| self.due(station).is_some());
+        due.take(if self.in_turn { 1 } else { 5 }).map(|station| (station, station >= 2)).collect()
     }
 
     fn expire(&mut self, station: u8, out: &mut Out<Packet>) {
@@ -195,7 +208,7 @@ impl System for Tree {
     fn is_wrong(&self) -> bool {
         self.nodes.iter().any(|node| {
             let all = node.outcomes(0);
-            let wrong = |run: u32, words: &[u64]| SUMS.get(run as usize - 1).is_none_or(|&sum| words != [sum]);
+            let wrong = |run: u32, words: &[u64]| self.sums.get(run as usize - 1).is_none_or(|&sum| words != [sum]);
             let ordered = all.windows(2).all(|two| two[0].run < two[1].run);
             !ordered || all.iter().any(|end| end.error.is_none() && wrong(end.run, &end.words))
         })
@@ -306,4 +319,59 @@ fn the_search_finds_a_stranger_that_sets_up_a_context() {
         let found = search(system, first, Faults { follow: false, ..NO_FAULT });
         assert_eq!(found.broken.is_empty(), owned, "{:?}", found.broken);
     }
+}
+
+/// The system of a search as a scenario in which frames are one flit, so that they can follow each other in consecutive cycles.
+fn scenario_of(hazard: &str, faults: &str) -> Loaded {
+    let text = format!(
+        "family = \"pbv\"\n[topology]\nkind = \"mesh\"\nsize = [2]\nconcentration = 3\n[link]\nflit_bits = 4096\n\
+         latency_cycles = 2\n[pbv.setup]\nconfiguration = \"side-port\"\ninitialise_cycle = 0\n[pbv.engine]\ncontexts = 1\n\
+         stages = 1\ntimeout_cycles = 2000\nretries = 1\nhazard = \"{hazard}\"\n[[pbv.collective]]\nkind = \"allreduce\"\n\
+         op = \"sum\"\ndtype = \"u64\"\nelements = 1\nrounds = 2\nparticipants = [0, 3, 4]\nsource = 0\nmaster = \"s0\"\n\
+         start_cycle = 4000\npatience_cycles = 100_000\nmax_asks = 1\n{faults}"
+    );
+    let loaded = load_text("trace", &text, std::path::Path::new(""), "trace", &[]);
+    loaded.unwrap_or_else(|problems| panic!("{problems}\n{text}"))
+}
+
+/// What the nodes were told: run, words, whether they are marked as an error.
+fn told<'a>(outcomes: impl Iterator<Item = &'a [Outcome]>) -> Vec<Vec<(u32, Vec<u64>, bool)>> {
+    outcomes.map(|all| all.iter().map(|of| (of.run, of.words.clone(), of.error.is_some())).collect()).collect()
+}
+
+#[test]
+fn the_trace_of_a_lost_update_runs_as_a_scenario() {
+    let plain = build(&scenario_of("forward", ""), BuildOptions::default()).unwrap();
+    let operands: [[u64; 2]; 3] = std::array::from_fn(|rank| plain.operands[0][rank][..].try_into().unwrap());
+    let (mut system, first) = tree_with(0x01, Hazard::Ignore, true, operands);
+    system.in_turn = true;
+    let sums = system.sums;
+    let trace = search(system, first, NO_FAULT).trace.expect("a planted fault is found");
+    let link = |wire: (u8, u8)| match wire {
+        (0, 1) => Some(("s1".to_owned(), "to")),
+        (1, 0) => Some(("s1".to_owned(), "from")),
+        (2, 0) => Some(("s0.node0".to_owned(), "from")),
+        (0, 2) => Some(("s0.node0".to_owned(), "to")),
+        (1, node) => Some((format!("s1.node{}", node - 3), "to")),
+        (node, 1) => Some((format!("s1.node{}", node - 3), "from")),
+        other => panic!("no link has {other:?}"),
+    };
+    // The engine sends the copy for its second node a cycle behind the first.
+    let faults = scenario::faults(&trace.flights, "pbv.fault", |wire| 20 + u64::from(wire == (1, 4)), link);
+    let words = |hazard: &str| {
+        let loaded = scenario_of(hazard, &faults);
+        let document = run(&loaded, &RunOptions::default()).unwrap().document;
+        let silent = document.pbv.as_ref().unwrap().collectives[0].outcomes.silent;
+        assert_eq!((document.passed(), silent), if hazard == "forward" { (true, 0) } else { (false, 2) });
+        let mut ready = build(&loaded, BuildOptions::default()).unwrap();
+        system::run(&mut ready.system, 1_000_000).unwrap();
+        let nodes = [0, 3, 4].map(|end| node(&ready.system, ready.devices[end]).outcomes(0).to_vec());
+        told(nodes.iter().map(|all| &all[..]))
+    };
+    let wrong = words("ignore");
+    println!("{faults}\n{wrong:x?}, sums {sums:x?}");
+    assert_eq!(wrong, told(trace.end.nodes.iter().map(|node| node.outcomes(0))));
+    assert!(trace.end.is_wrong() || !trace.end.is_whole());
+    let right = [1, 2].map(|run| (run, vec![sums[run as usize - 1]], false)).to_vec();
+    assert_eq!(words("forward"), [right.clone(), right.clone(), right]);
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use watershed::arith::quad::Opcode;
 use watershed::arith::{Quad, ResultCode};
-use watershed::armed::root::Outbox;
+use watershed::armed::root::{Outbox, RootRound};
 use watershed::armed::station::Merges;
 use watershed::armed::{
     Engine, EngineCfg, Entry, Frame, Hazard, Job, Keys, Leaf, LeafState, Root, RootState, RoundEnd, Tables, TablesCfg,
@@ -18,8 +18,11 @@ use watershed::fabric::PortSet;
 use watershed::fabric::routing::{Routes, Routing};
 use watershed::fabric::topology::Mesh;
 use watershed::kernel::{Cycle, Wake};
+use watershed::scenario::armed::result::RoundResult;
+use watershed::scenario::result::Document;
 
-use crate::search::{Faults, Out, System, search, walk};
+use crate::search::{Faults, Out, System, scenario, search, walk};
+use crate::support::{armed, passed, text};
 
 const ROOT: u8 = 0;
 const ENGINE: u8 = 1;
@@ -36,6 +39,8 @@ struct Tree {
     merges: Vec<Merges>,
     now: [Cycle; 4],
     tables: Arc<Tables>,
+    /// Whether time-outs come in the order of their lengths, as those of a run do: the engine's before the root's.
+    in_turn: bool,
 }
 
 /// A root over one engine over two leaves, and the frames that it sends first.
@@ -65,6 +70,7 @@ fn tree(hazard: Hazard) -> (Tree, Out<Frame>) {
         merges: (0..4).map(|station| Merges::new(station, tokens)).collect(),
         now: [0; 4],
         tables: Arc::new(tables),
+        in_turn: false,
     };
     let mut out = Vec::new();
     tree.act(ROOT, &mut out);
@@ -146,7 +152,9 @@ impl System for Tree {
 
     fn timers(&self) -> Vec<(u8, bool)> {
         // Leaves are more patient than all attempts of the root together.
-        (0..4).filter(|&station| self.due(station).is_some()).map(|station| (station, station >= LEAVES[0])).collect()
+        let due = [ENGINE, ROOT].into_iter().chain(LEAVES).filter(|&station| self.due(station).is_some());
+        let all = if self.in_turn { 1 } else { 4 };
+        due.take(all).map(|station| (station, station >= LEAVES[0])).collect()
     }
 
     fn expire(&mut self, station: u8, out: &mut Out<Frame>) {
@@ -245,4 +253,83 @@ fn the_search_finds_an_engine_that_loses_a_contribution() {
     let found = search(system, first, NO_FAULT);
     assert!(!found.broken.is_empty(), "a planted fault is found");
     assert!(found.broken.iter().all(|(_, trace)| trace.iter().any(|step| step.contains("follows: true"))));
+}
+
+/// The system of a search as a scenario in which frames are one flit, so that they can follow each other in consecutive cycles.
+fn scenario_of(engine: &str, faults: &str) -> String {
+    format!(
+        "family = \"armed\"\n[topology]\nkind = \"mesh\"\nsize = [1]\nconcentration = 3\n[link]\nflit_bits = 1024\n\
+         latency_cycles = 2\n[armed.engine]\ndescriptors = 1\nstages = 2\ntimeouts_1024_cycles = [1, 1, 1, 1]\n{engine}\
+         [[armed.reduction]]\nop = \"int-sum\"\nrounds = 1\nroot = 0\nretry_after_cycles = 4000\nmax_retries = 1\n\
+         patience_cycles = 1_000_000\ndata.values = [[1, 0, 0, 0], [16, 0, 0, 0], [256, 0, 0, 0]]\n{faults}"
+    )
+}
+
+/// How rounds ended, by the root of the trace and by the document of the run: outcome, attempts, counts, the first lane.
+type Ended = Vec<(String, u32, Vec<u32>, u64)>;
+
+fn told(document: &Document) -> Ended {
+    let of = |round: &RoundResult| {
+        let lane =
+            round.result.first().map_or(0, |word| u64::from_str_radix(word.trim_start_matches("0x"), 16).unwrap());
+        (round.outcome.clone(), round.attempts, round.counts.clone(), lane)
+    };
+    armed(document).reductions[0].rounds.iter().map(of).collect()
+}
+
+fn held(root: &Root) -> Ended {
+    let of = |round: &RootRound| {
+        let lane = if round.state == RoundEnd::Incomplete { 0 } else { round.quad.lanes[0] };
+        let outcome = match round.state {
+            RoundEnd::Complete if !Tree::is_right(&round.quad, round.round.data) => "silent",
+            RoundEnd::Complete => "complete",
+            RoundEnd::AfterRetry => "after-retry",
+            RoundEnd::Incomplete => "incomplete",
+            RoundEnd::Open => "open",
+        };
+        (outcome.to_owned(), round.attempts, round.frames.clone(), lane)
+    };
+    root.rounds().iter().map(of).collect()
+}
+
+/// The links of the leaves can hold frames up; nothing does between the engine and the root.
+fn link(wire: (u8, u8)) -> Option<(String, &'static str)> {
+    match wire {
+        (ENGINE, ROOT) | (ROOT, ENGINE) => None,
+        (ENGINE, leaf) => Some((format!("s0.node{}", leaf - 1), "down")),
+        (leaf, _) => Some((format!("s0.node{}", leaf - 1), "up")),
+    }
+}
+
+#[test]
+fn the_trace_of_a_lost_contribution_runs_as_a_scenario() {
+    let (mut system, first) = tree(Hazard::Ignore);
+    system.in_turn = true;
+    let trace = search(system, first, NO_FAULT).trace.expect("a planted fault is found");
+    let faults = scenario::faults(&trace.flights, "armed.fault", |_| 10, link);
+    let run = |hazard: &str| text(&scenario_of(&format!("hazard = \"{hazard}\"\n"), &faults));
+    let wrong = told(&run("ignore"));
+    println!("{faults}\n{wrong:?}");
+    assert_eq!(wrong, held(&trace.end.root));
+    assert!(wrong.iter().any(|round| round.0 != "complete"), "{wrong:?}");
+    let right = run("interlock");
+    passed(&right);
+    assert!(told(&right).iter().all(|round| round.0 == "complete" && round.1 == 1), "{:?}", told(&right));
+}
+
+#[test]
+fn the_trace_of_a_repeated_frame_runs_as_a_scenario() {
+    let (mut system, first) = tree(Hazard::Interlock);
+    system.in_turn = true;
+    let found = search(system, first, Faults { budget: 1, repeats: true, ..NO_FAULT });
+    let trace = found.trace.expect("a planted fault is found");
+    let faults = scenario::faults(&trace.flights, "armed.fault", |_| 10, link);
+    let run = |check: bool| text(&scenario_of(&format!("[armed.link_layer]\nsequence_check = {check}\n"), &faults));
+    let wrong = told(&run(false));
+    println!("{faults}\n{wrong:?}");
+    assert_eq!(wrong, held(&trace.end.root));
+    assert!(wrong.iter().any(|round| round.0 == "silent"), "{wrong:?}");
+    let right = run(true);
+    passed(&right);
+    assert!(told(&right).iter().all(|round| round.0 == "complete" && round.1 == 1), "{:?}", told(&right));
 }

@@ -6,6 +6,8 @@
 //! order. Time stands still but for time-outs: one comes when no frame is under way, which is what a time-out that is long
 //! enough means, and so many of them come too early.
 
+pub mod scenario;
+
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt::{self, Debug};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -313,24 +315,95 @@ impl<S: System> Model for Search<S> {
 }
 
 /// What a search came to.
-pub struct Found {
+pub struct Found<S: System> {
     /// Different states.
     pub states: usize,
     /// Properties that do not hold, each with its shortest trace.
     pub broken: Vec<(&'static str, Vec<String>)>,
+    /// What the first of these traces does, and where the system is then.
+    pub trace: Option<Trace<S>>,
+}
+
+/// A trace, as what becomes of every frame.
+pub struct Trace<S> {
+    /// Every frame, in the order in which they were sent.
+    pub flights: Vec<Flight>,
+    /// The system at the end.
+    pub end: S,
+}
+
+/// A frame of a trace. Steps are counted from 1 on; what was under way at first was sent in step 0.
+#[derive(Clone, Debug)]
+pub struct Flight {
+    /// From where to where.
+    pub wire: (u8, u8),
+    /// The step in which it was sent.
+    pub sent: usize,
+    /// The steps in which it arrives: none if it is lost or still under way, two if it is repeated.
+    pub arrives: Vec<usize>,
+    /// Whether it is lost.
+    pub lost: bool,
+    /// Whether the next step is an arrival in the cycle behind its own.
+    pub follows: bool,
+}
+
+impl<S: System> Trace<S> {
+    /// Takes the steps again, and looks at the frames.
+    fn of(start: &State<S>, faults: Faults, steps: &[Step]) -> Trace<S> {
+        let search = Search { start: start.clone(), faults };
+        let mut flights: Vec<Flight> = Vec::new();
+        let mut wires: BTreeMap<(u8, u8), VecDeque<usize>> = BTreeMap::new();
+        let mut held = None;
+        let mut state = start.clone();
+        let put =
+            |state: &State<S>, wires: &mut BTreeMap<(u8, u8), VecDeque<usize>>, flights: &mut Vec<Flight>, sent| {
+                for (&wire, frames) in &state.wires {
+                    let known = wires.entry(wire).or_default();
+                    while known.len() < frames.len() {
+                        known.push_back(flights.len());
+                        flights.push(Flight { wire, sent, arrives: Vec::new(), lost: false, follows: false });
+                    }
+                }
+            };
+        put(&state, &mut wires, &mut flights, 0);
+        for (&step, number) in steps.iter().zip(1..) {
+            let mut pop = |wire| wires.get_mut(&wire).and_then(VecDeque::pop_front).expect("a frame is there");
+            match step {
+                Step::Arrive { wire, follows } => {
+                    let flight: &mut Flight = &mut flights[pop(wire)];
+                    flight.arrives.push(number);
+                    flight.follows = follows;
+                }
+                Step::Lose { wire } => flights[pop(wire)].lost = true,
+                Step::Repeat { wire } => {
+                    let frames = wires.get_mut(&wire).expect("a frame is there");
+                    frames.push_back(frames[0]);
+                }
+                Step::Delay { wire } => held = Some(pop(wire)),
+                Step::ArriveLate => flights[held.take().expect("it is held")].arrives.push(number),
+                Step::Expire { .. } => {}
+            }
+            state = search.next_state(&state, step).expect("it was taken before");
+            put(&state, &mut wires, &mut flights, number);
+        }
+        Trace { flights, end: state.system }
+    }
 }
 
 /// Searches all states that a system can reach, or as far as to the first in which a property does not hold.
-pub fn search<S: System>(system: S, first: Out<S::Frame>, faults: Faults) -> Found {
+pub fn search<S: System>(system: S, first: Out<S::Frame>, faults: Faults) -> Found<S> {
     let start = State::first(system, first, faults);
-    let checker = Search { start, faults }.checker().finish_when(HasDiscoveries::Any).spawn_bfs().join();
-    let broken = checker.discoveries().into_iter().map(|(name, path)| {
+    let checker = Search { start: start.clone(), faults }.checker().finish_when(HasDiscoveries::Any).spawn_bfs().join();
+    let discoveries: BTreeMap<_, _> = checker.discoveries().into_iter().collect();
+    let broken = discoveries.into_iter().map(|(name, path)| {
         let last = format!("{:?}", path.last_state());
-        let steps = path.into_actions().into_iter().map(|step| format!("{step:?}"));
-        (name, steps.chain([last]).collect())
+        (name, path.into_actions(), last)
     });
-    let mut found = Found { states: checker.unique_state_count(), broken: broken.collect() };
-    found.broken.sort();
+    let broken: Vec<(&str, Vec<Step>, String)> = broken.collect();
+    let trace = broken.first().map(|(_, steps, _)| Trace::of(&start, faults, steps));
+    let words = |steps: Vec<Step>| steps.into_iter().map(|step| format!("{step:?}"));
+    let broken = broken.into_iter().map(|(name, steps, last)| (name, words(steps).chain([last]).collect()));
+    let found = Found { states: checker.unique_state_count(), broken: broken.collect(), trace };
     println!(
         "{} states, at most {} steps to one, {:?}: {:#?}",
         found.states,

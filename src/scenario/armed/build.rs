@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::config::disturbs_software;
 use super::config::{Armed, Reduction};
 use super::file::{
-    ComputeFile, ConfiguredBy, EffectFile, Method, NanFile, SendsFile, SignallingNan, WayFile, WrongFile,
+    ComputeFile, ConfiguredBy, EffectFile, HazardFile, Method, NanFile, SendsFile, SignallingNan, WayFile, WrongFile,
 };
 use crate::build::routed;
 use crate::config::{AutoOr, Data};
@@ -96,8 +96,6 @@ pub struct BuildOptions {
     pub log: bool,
     /// Keeps the records for the golden check whatever else.
     pub record: bool,
-    /// What engines do in a hazard.
-    pub ignore_hazards: bool,
     /// As of [the other families](crate::build::BuildOptions::threads).
     pub threads: usize,
 }
@@ -321,7 +319,10 @@ impl<'a> Builder<'a> {
             timeouts: engine.timeouts_1024_cycles,
             thresholds: engine.wait_count_thresholds,
             mode: Mode { nan, signal, ..Mode::default() },
-            hazard: if self.options.ignore_hazards { Hazard::Ignore } else { Hazard::Interlock },
+            hazard: match engine.hazard {
+                HazardFile::Interlock => Hazard::Interlock,
+                HazardFile::Ignore => Hazard::Ignore,
+            },
         }
     }
 

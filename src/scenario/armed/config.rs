@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::file::{
-    AgentFile, ArmedFile, ComputeFile, ConfiguredBy, DETERMINISTIC, FaultFile, LateFile, LinkLayerFile, MEAN, Method,
-    NanFile, ReductionFile, SendsFile, SignallingNan, StrangerFile, WrongFile, op_name,
+    AgentFile, ArmedFile, ComputeFile, ConfiguredBy, DETERMINISTIC, EngineFile, FaultFile, HazardFile, LateFile,
+    LinkLayerFile, MEAN, Method, NanFile, ReductionFile, SendsFile, SignallingNan, StrangerFile, WrongFile, op_name,
 };
 use crate::collective::Data;
 use crate::fault;
@@ -56,6 +56,9 @@ pub struct Engine {
     /// Accesses to the descriptor memory in a cycle.
     #[serde(skip_serializing_if = "super::file::is_two")]
     pub memory_ports: u32,
+    /// What happens in a hazard.
+    #[serde(skip_serializing_if = "super::file::is_interlock")]
+    pub hazard: HazardFile,
     /// Time-outs.
     pub timeouts_1024_cycles: [u32; 4],
     /// Their thresholds.
@@ -66,6 +69,25 @@ pub struct Engine {
     pub nan: NanFile,
     /// Switches whose engines are out of service.
     pub unavailable: Vec<String>,
+}
+
+impl Engine {
+    fn of(engine: &EngineFile) -> Engine {
+        let array = |list: &[u32], at: usize| list.get(at).copied().unwrap_or_default();
+        Engine {
+            descriptors: engine.descriptors,
+            stages: engine.stages,
+            entrance_frames: engine.entrance_frames,
+            exit_frames: engine.exit_frames,
+            memory_ports: engine.memory_ports,
+            hazard: engine.hazard,
+            timeouts_1024_cycles: std::array::from_fn(|k| array(&engine.timeouts_1024_cycles, k)),
+            wait_count_thresholds: std::array::from_fn(|k| array(&engine.wait_count_thresholds, k)),
+            signalling_nan: engine.signalling_nan,
+            nan: engine.nan,
+            unavailable: engine.unavailable.clone(),
+        }
+    }
 }
 
 /// The management agent at run time.
@@ -333,20 +355,8 @@ pub(crate) fn resolve(
             problems,
         );
     }
-    let array = |list: &[u32], at: usize| list.get(at).copied().unwrap_or_default();
     Armed {
-        engine: Engine {
-            descriptors: engine.descriptors,
-            stages: engine.stages,
-            entrance_frames: engine.entrance_frames,
-            exit_frames: engine.exit_frames,
-            memory_ports: engine.memory_ports,
-            timeouts_1024_cycles: std::array::from_fn(|k| array(&engine.timeouts_1024_cycles, k)),
-            wait_count_thresholds: std::array::from_fn(|k| array(&engine.wait_count_thresholds, k)),
-            signalling_nan: engine.signalling_nan,
-            nan: engine.nan,
-            unavailable: engine.unavailable.clone(),
-        },
+        engine: Engine::of(engine),
         table_entries: file.table_entries.unwrap_or(8192),
         agent,
         link_layer: file.link_layer.clone(),

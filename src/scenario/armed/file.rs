@@ -59,6 +59,10 @@ pub struct EngineFile {
     #[serde(skip_serializing_if = "is_two")]
     #[schemars(range(min = 1, max = 4))]
     pub memory_ports: u32,
+    /// What happens to frames for one descriptor that follow each other in the unit. Frames of several flits, as those of 64 bits
+    /// bring, follow each other so closely only behind an exit that was full; a frame that is one flit always can.
+    #[serde(skip_serializing_if = "is_interlock")]
+    pub hazard: HazardFile,
     /// The four time-outs in units of 1024 cycles.
     #[schemars(length(min = 4, max = 4), inner(range(min = 1, max = 16_777_215)))]
     pub timeouts_1024_cycles: Vec<u32>,
@@ -82,6 +86,7 @@ impl Default for EngineFile {
             entrance_frames: 2,
             exit_frames: 4,
             memory_ports: 2,
+            hazard: HazardFile::Interlock,
             timeouts_1024_cycles: vec![8; 4],
             wait_count_thresholds: vec![4, 16, 64],
             signalling_nan: SignallingNan::Associative,
@@ -95,6 +100,22 @@ impl Default for EngineFile {
 #[allow(clippy::trivially_copy_pass_by_ref)]
 pub(crate) fn is_two(value: &u32) -> bool {
     *value == 2
+}
+
+// The signature is serde's.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+pub(super) fn is_interlock(value: &HazardFile) -> bool {
+    *value == HazardFile::Interlock
+}
+
+/// Hazards of the descriptors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum HazardFile {
+    /// The second frame waits until the descriptor is written back.
+    Interlock,
+    /// It reads the old word: faulty hardware, which loses the first of the two, to see what becomes of a round then.
+    Ignore,
 }
 
 /// Signalling NaNs in MINNUM and MAXNUM.

@@ -60,7 +60,6 @@ impl<'a> Run<'a> {
                 no_checks: options.no_checks,
                 log: options.ladder || why,
                 record: why,
-                ignore_hazards: false,
                 threads: options.divided(),
             },
         )?;

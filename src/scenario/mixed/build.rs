@@ -116,7 +116,7 @@ fn assemble(loaded: &Loaded, options: &RunOptions<'_>, problems: &mut Vec<Proble
     }
     let mut of_armed = None;
     if scenario.armed.is_some() {
-        let options = armed::build::BuildOptions { no_checks, log, record: why, ignore_hazards: false, threads };
+        let options = armed::build::BuildOptions { no_checks, log, record: why, threads };
         let mut builder = armed::build::Builder::new(loaded, options);
         let ready = if builder.frames_fit(&lay) { builder.parts(&lay, plan) } else { None };
         problems.append(&mut builder.problems);

@@ -318,6 +318,7 @@ impl<'a> Builder<'a> {
             hazard: match engine.hazard {
                 HazardFile::Forward => Hazard::Forward,
                 HazardFile::Interlock => Hazard::Interlock,
+                HazardFile::Ignore => Hazard::Ignore,
             },
             unit_stages: engine.stages as u8,
             units: engine.units(self.scenario.link.cut()) as u8,

@@ -335,6 +335,8 @@ pub enum HazardFile {
     Forward,
     /// The second message waits.
     Interlock,
+    /// It uses what was read: faulty hardware, which loses the first of the two, to see what becomes of a run then.
+    Ignore,
 }
 
 /// How engines get their tables and contexts.
