@@ -12,7 +12,7 @@ use watershed::scenario::shipped::SHIPPED;
 use watershed::scenario::why::Ask;
 use watershed::scenario::{Loaded, load_named};
 
-use crate::several_engines_in_one_network::drawn_scenario;
+use crate::several_engines_in_one_network::{NETWORKS, drawn_scenario, in_flits_of};
 use crate::support::{BACKGROUND, FLAGSHIP, MESH, load};
 
 /// All that a run says.
@@ -149,12 +149,51 @@ fn what_is_kept_goes_on_and_the_evaluation_is_free() {
     }
 }
 
-/// The waveform of a run that goes on is that of an undisturbed run from the cycle of the checkpoint on, byte for byte, with the stage
-/// registers of adder trees.
-#[test]
-fn waves_go_on_from_the_cycle_of_the_checkpoint() {
+/// Whether the waveform of a run that goes on is that of an undisturbed run from the cycle of the checkpoint on, byte for byte.
+fn waves_go_on(loaded: &Loaded, signals: &[&str]) {
     let folder = Scratch::new("checkpoint").unwrap();
     let file = |name: &str| folder.path().join(name);
+    let name = loaded.source.name();
+    let wave = |name: &str, from_cycle: u64| WaveOptions {
+        path: file(name),
+        signals: signals.iter().map(|&glob| glob.to_owned()).collect(),
+        depth: None,
+        from_cycle,
+        to_cycle: None,
+        clock: false,
+        trigger: None,
+        only_failed: false,
+    };
+    let cycles = run(loaded, &RunOptions::default()).unwrap().document.cycles;
+    let mut compared = 0;
+    for cycle in [cycles / 3, cycles / 2, cycles - cycles / 5] {
+        let first = wave("first.vcd", 0);
+        let Some(checkpoint) = checkpoint(
+            loaded,
+            &RunOptions { wave: Some(&first), ..RunOptions::default() },
+            cycle.max(1),
+            &file("checkpoint"),
+        ) else {
+            continue;
+        };
+        let resumed = wave("resumed.vcd", 0);
+        let options = RunOptions { wave: Some(&resumed), resume: Some(&checkpoint), ..RunOptions::default() };
+        assert_eq!(run(loaded, &options).unwrap().wave_error, None);
+        let whole = wave("whole.vcd", checkpoint.cycle());
+        run(loaded, &RunOptions { wave: Some(&whole), ..RunOptions::default() }).unwrap();
+        let [resumed, whole] = [&resumed.path, &whole.path].map(|path| std::fs::read_to_string(path).unwrap());
+        assert!(resumed.len() > 1000, "{name}: there is a waveform");
+        let differs = resumed.lines().zip(whole.lines()).position(|(a, b)| a != b);
+        assert_eq!(differs, None, "{name} from cycle {}", checkpoint.cycle());
+        assert_eq!(resumed.len(), whole.len(), "{name} from cycle {}", checkpoint.cycle());
+        compared += 1;
+    }
+    assert!(compared > 0, "{name}");
+}
+
+/// With the stage registers of adder trees.
+#[test]
+fn waves_go_on_from_the_cycle_of_the_checkpoint() {
     for (name, signals) in [
         ("allreduce-die", &["**", "**.ceng.tree.**"][..]),
         ("order-sum", &["**.engine.unit.**", "**"]),
@@ -163,42 +202,31 @@ fn waves_go_on_from_the_cycle_of_the_checkpoint() {
         ("scan-die", &["**.ceng.**"]),
     ] {
         let Some((path, _)) = watershed::scenario::shipped::find(name) else { panic!("{name} is shipped") };
-        let loaded = shipped(path);
-        let wave = |name: &str, from_cycle: u64| WaveOptions {
-            path: file(name),
-            signals: signals.iter().map(|&glob| glob.to_owned()).collect(),
-            depth: None,
-            from_cycle,
-            to_cycle: None,
-            clock: false,
-            trigger: None,
-            only_failed: false,
-        };
-        let cycles = run(&loaded, &RunOptions::default()).unwrap().document.cycles;
-        let mut compared = 0;
-        for cycle in [cycles / 3, cycles / 2, cycles - cycles / 5] {
-            let first = wave("first.vcd", 0);
-            let Some(checkpoint) = checkpoint(
-                &loaded,
-                &RunOptions { wave: Some(&first), ..RunOptions::default() },
-                cycle.max(1),
-                &file("checkpoint"),
-            ) else {
-                continue;
-            };
-            let resumed = wave("resumed.vcd", 0);
-            let options = RunOptions { wave: Some(&resumed), resume: Some(&checkpoint), ..RunOptions::default() };
-            assert_eq!(run(&loaded, &options).unwrap().wave_error, None);
-            let whole = wave("whole.vcd", checkpoint.cycle());
-            run(&loaded, &RunOptions { wave: Some(&whole), ..RunOptions::default() }).unwrap();
-            let [resumed, whole] = [&resumed.path, &whole.path].map(|path| std::fs::read_to_string(path).unwrap());
-            assert!(resumed.len() > 1000, "{name}: there is a waveform");
-            let differs = resumed.lines().zip(whole.lines()).position(|(a, b)| a != b);
-            assert_eq!(differs, None, "{name} from cycle {}", checkpoint.cycle());
-            assert_eq!(resumed.len(), whole.len(), "{name} from cycle {}", checkpoint.cycle());
-            compared += 1;
+        waves_go_on(&shipped(path), signals);
+    }
+}
+
+/// H-WIDTH-1: what a flit carries beyond a word, frames of which some flits are there, and adapters of Ethernet NICs are in a
+/// checkpoint.
+#[test]
+fn flits_of_every_size_go_on_with_the_same_bytes() {
+    let mut rng = Rng::new(2, 0);
+    let usual = RunOptions::default();
+    let mut gone_on = 0;
+    for (at, bits) in [32, 96, 128, 512].into_iter().enumerate() {
+        let (text, _) = in_flits_of(NETWORKS[at], bits, 64);
+        gone_on += at_random_cycles(&load(&text, &[]), &usual, &mut rng, 3);
+        let names = ["ethernet-nics", "lossy-links", "faulty-links", "agent-trees"];
+        for name in [names[at], names[(at + 2) % 4]] {
+            let Some((path, _)) = watershed::scenario::shipped::find(name) else { panic!("{name} is shipped") };
+            let loaded = load_named(Path::new(path), &[format!("link.flit_bits={bits}")]).unwrap();
+            gone_on += at_random_cycles(&loaded, &usual, &mut rng, 2);
         }
-        assert!(compared > 0, "{name}");
+    }
+    assert!(gone_on >= 20, "only {gone_on} of 28");
+    for (name, bits) in [("ethernet-nics", 160), ("fig3-two-masters", 96)] {
+        let Some((path, _)) = watershed::scenario::shipped::find(name) else { panic!("{name} is shipped") };
+        waves_go_on(&load_named(Path::new(path), &[format!("link.flit_bits={bits}")]).unwrap(), &["**"]);
     }
 }
 

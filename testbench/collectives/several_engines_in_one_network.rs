@@ -10,7 +10,7 @@ use watershed::scenario::{Loaded, load_text};
 
 use crate::support::{Draw, load, pass, run_with};
 
-const NETWORKS: [(&str, &str); 6] = [
+pub const NETWORKS: [(&str, &str); 6] = [
     ("mesh", "size = [4, 3]"),
     ("torus", "size = [4, 3]"),
     ("hyperx", "size = [3, 2]\nconcentration = 2"),
@@ -37,7 +37,7 @@ fn operand(job: u64, rank: u64, k: u64) -> i64 {
 }
 
 /// A job that adds integers of these end points.
-struct Job {
+pub struct Job {
     engine: &'static str,
     ends: Vec<u64>,
     elements: u64,
@@ -145,6 +145,30 @@ fn nothing_depends_on_the_evaluation() {
             for options in evaluations() {
                 assert!(usual == said(&text, &options), "{together:?} {network:?} {options:?}");
             }
+        }
+    }
+}
+
+/// Jobs of engines that have frames, beside traffic, in flits of so many bits over links of so many wires.
+pub fn in_flits_of(network: (&str, &str), bits: u64, wires: u64) -> (String, [Job; 3]) {
+    let ends = ends(network);
+    let jobs = [Job::of("armed", ends), Job::of("pbv", ends), Job::of("armed", ends - 1)];
+    let link = format!("[link]\nflit_bits = {bits}\nwidth_bits = {wires}\n");
+    (scenario(network, &format!("{link}{TRAFFIC}"), &jobs), jobs)
+}
+
+/// H-WIDTH-1: frames of all engines are cut into flits of one size, which packets of traffic have, too.
+#[test]
+fn every_word_is_right_in_flits_of_every_size() {
+    for (at, network) in NETWORKS.into_iter().enumerate() {
+        for (bits, wires) in [(32, 32), (96, 96), (128, 50), (512, 512)] {
+            let (text, jobs) = in_flits_of(network, bits, wires);
+            let result = run_with(&text, &[], &RunOptions::default());
+            right(&result, &jobs, &text);
+            assert!(result.document.traffic.iter().all(|of| of.packets > 0));
+            // One of the evaluations for each network and size, another one for the next.
+            let options = evaluations()[(at + bits as usize / 32) % 4];
+            assert!(said(&text, &RunOptions::default()) == said(&text, &options), "{options:?}\n{text}");
         }
     }
 }
@@ -318,6 +342,7 @@ fn what_several_families_cannot_share_is_refused() {
     for (more, words) in [
         ("[link.reliability]\n", "no link-layer replay in a network of several families"),
         ("[link]\nheader = \"in-flit\"\n", "only the piuma family has a header"),
+        ("[link]\nflit_bits = 96\n", "a flit of PIUMA's engines carries a word of 64 bits, not 96"),
         ("[[traffic]]\npattern = \"uniform\"\nrate = 0.1\n", "`switch.point_to_point_vcs` = 2 or more"),
     ] {
         let text =

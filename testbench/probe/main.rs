@@ -10,6 +10,7 @@ mod bench;
 mod ascii_waves;
 mod blocks_are_recorded;
 mod cut_off_waves_are_read;
+mod flits_show_all_their_words;
 mod foreign_waves_are_read;
 mod fst_reads_back;
 mod gtkwave_shows_names;

@@ -71,6 +71,75 @@ fn set_up_takes_as_long_as_its_frames() {
     assert!(far - near >= 100 * 5 && far - near <= 100 * 24, "{near} {far}");
 }
 
+/// H-WIDTH-1: requests, orders and their answers are cut into flits, too, each stored whole by who it is for.
+#[test]
+fn set_up_takes_as_long_as_its_flits() {
+    let flits = |bits: u64| (84 * 8_u64).div_ceil(bits) as i64;
+    for switches in 1..=3 {
+        let size = vec![1; switches];
+        // The root is at the highest switch, the agent is the only leaf, at the other end of the line. Links are longer than
+        // frames, so that no two answers meet.
+        let text = |link: &str| {
+            format!(
+                "family = \"armed\"\n[topology]\nkind = \"tree\"\nbranching = {size:?}\n[link]\nlatency_cycles = 200\n{link}\
+                 [armed.agent]\nend_point = 0\n{}",
+                asking("a", "delete_tree = true")
+            )
+        };
+        let set_up = |link: &str| {
+            let document = every_way(&text(link), &[1]);
+            passed(&document);
+            let agent = armed(&document).agent.unwrap();
+            assert_eq!((agent.granted, agent.deleted, agent.resent), (1, 1, 0));
+            assert_eq!((agent.written, agent.erased), (switches as u64, switches as u64));
+            cycles(&document, "a") as i64
+        };
+        let words = set_up("");
+        for bits in [32, 96, 128, 160, 512, 672, 4096] {
+            // The request, the order to the farthest switch, which is the first, its answer, and that to the root.
+            let expected = words + 4 * (flits(bits) - flits(64));
+            assert_eq!(set_up(&format!("flit_bits = {bits}\n")), expected, "{switches} switches, {bits} bits");
+        }
+    }
+}
+
+/// Jobs that follow each other in one tree that is changed, with sums that the test adds up, in flits of every size.
+#[test]
+fn trees_of_flits_of_every_size_hold_the_sums() {
+    let operand = |job: u64, rank: u64, k: u64| (job * 7919 + rank * 104_729 + k * 1_299_709) as i64 - 500_000;
+    // The root is the first of each.
+    let participants = [vec![16, 0, 1, 2, 3, 4, 5, 6], vec![16, 0, 1, 2, 3, 4, 5, 6, 12], vec![16, 4, 5, 6, 12]];
+    let mut text = scenario("");
+    for (ends, job) in participants.iter().zip(0u64..) {
+        let row = |rank: u64| (0..4).map(|k| operand(job, rank, k).to_string()).collect::<Vec<_>>().join(", ");
+        let rows: Vec<String> = (0..ends.len() as u64).map(|rank| format!("[{}]", row(rank))).collect();
+        let changes = if job > 0 { format!("armed.changes = \"job{}\"\n", job - 1) } else { String::new() };
+        text += &format!(
+            "[[job]]\nname = \"job{job}\"\nop = \"sum\"\ndtype = \"i64\"\nelements = 4\nparticipants = {ends:?}\n\
+             armed.root = 16\narmed.configured_by = \"agent\"\n{changes}data = {{ values = [{}] }}\n",
+            rows.join(", ")
+        );
+    }
+    for bits in [32, 64, 96, 128, 512] {
+        let loaded = load_text("test.toml", &text, root(), "test", &[format!("link.flit_bits={bits}")]);
+        let loaded = loaded.unwrap_or_else(|problems| panic!("{problems}"));
+        let result = run(&loaded, &RunOptions::default()).unwrap();
+        passed(&result.document);
+        for (ends, job) in participants.iter().zip(0u64..) {
+            let sum = |k| (0..ends.len() as u64).map(|rank| operand(job, rank, k)).sum::<i64>() as u64;
+            let data = result.data.iter().find(|of| of.name == format!("job{job}")).expect("every job has results");
+            let rows: Vec<&[u64]> = data.rows.iter().collect();
+            assert!(
+                !rows.is_empty() && rows.iter().all(|row| row[..4] == [0, 1, 2, 3].map(sum)),
+                "{bits} {job} {rows:?}"
+            );
+            assert_eq!(reduction(&result.document, &format!("job{job}")).method, "engines");
+        }
+        let agent = armed(&result.document).agent.unwrap();
+        assert_eq!((agent.granted, agent.changed, agent.refused, agent.resent), (3, 2, 0, 0), "{bits}");
+    }
+}
+
 #[test]
 fn lost_orders_and_requests_are_sent_again() {
     for (fault, resent) in [

@@ -85,6 +85,35 @@ fn of_flits_of_every_size_on_meshes_and_the_die() {
     law("kind = \"die\"\n", 4, &[128, 256, 512], &[32, 512]);
 }
 
+/// Ethernet NICs: 98 bytes on the way to and from the adapter at the switch port, which stores a frame whole in both directions.
+#[test]
+fn of_flits_of_every_size_behind_ethernet_headers() {
+    let ethernet = |bits: u64| (98 * 8_u64).div_ceil(bits);
+    for branching in [&[1, 1][..], &[2, 1], &[1, 1, 1], &[4, 4]] {
+        let (topology, hops) = (format!("kind = \"tree\"\nbranching = {branching:?}\n"), branching.len() as u64 - 1);
+        let ends: Vec<u64> = (0..=branching.iter().product()).collect();
+        let latency = |keys: &str| latency(&topology, &format!("{keys}[armed]\nethernet = {ends:?}\n"));
+        let frames: u64 = branching.iter().map(|children| children - 1).sum();
+        // Stored whole: by the engines of the way up and the adapters on the way to the root and to the leaf; in the longer form
+        // by the adapters on the way from there, by the root and by the leaf.
+        let stores = |bits: u64| (flits(bits) - 1) * (hops + 3) + (ethernet(bits) - 1) * 4;
+        let times = |bits: u64| stores(bits) + frames * flits(bits).max(STAGES);
+        let words = latency("");
+        for bits in SIZES {
+            let wide = latency(&format!("flit_bits = {bits}\n"));
+            assert_eq!(wide, words + times(bits) - times(64), "{topology}, {bits} bits");
+            for width in [22, 64, 512].into_iter().filter(|_| frames == 0) {
+                let s = bits.div_ceil(width);
+                let keys = format!("flit_bits = {bits}\nwidth_bits = {width}\nlocal_width_bits = {width}\n");
+                // Adapters and engines are in ports of switches, and what is between those takes a flit a cycle: the first
+                // engine and the adapter at the root get their frames over such wires.
+                let expected = wide + (2 * (hops + 2) + stores(bits) - 2 * (flits(bits) - 1)) * (s - 1);
+                assert_eq!(latency(&keys), expected, "{topology}, {bits} bits, {width} wires");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_frame_is_cut_into_multiples_of_32_bits() {
     for bits in [8, 16, 33, 100] {

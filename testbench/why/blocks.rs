@@ -292,9 +292,10 @@ impl ArmedEngine<'_> {
         self.net.registers.get(&format!("{}.engine.{what}", self.net.path(self.node)))
     }
 
-    /// The cycles in which tails of climbing frames were taken: every eleventh flit is one.
+    /// The cycles in which tails of climbing frames were taken: of the flits of a frame the last.
     fn tails(&self) -> Vec<u64> {
-        self.net.queue((self.node, 0), UP).left.iter().skip(FLITS - 1).step_by(FLITS).copied().collect()
+        let (queue, flits) = (self.net.queue((self.node, 0), UP), self.net.frame_flits);
+        queue.left.iter().skip(flits - 1).step_by(flits).copied().collect()
     }
 
     /// The cycle in which the frame whose tail was taken in cycle `tail` left the entrance.
@@ -318,7 +319,6 @@ impl ArmedEngine<'_> {
 }
 
 const UP: u8 = 0;
-const FLITS: usize = 11;
 
 /// A round of the armed family.
 pub fn armed(net: &Network<'_>, steps: &Steps<'_>, text: &str) {

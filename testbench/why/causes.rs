@@ -6,7 +6,6 @@ use std::path::Path;
 
 use watershed::fabric::Plan;
 use watershed::kernel::Rng;
-use watershed::pbv::packet::Packet;
 use watershed::scenario::config::Family;
 use watershed::scenario::file::CollectiveKind;
 use watershed::scenario::run::{RunOptions, RunResult, WaveOptions, run};
@@ -14,7 +13,7 @@ use watershed::scenario::why::{Ask, Kind};
 use watershed::scenario::{Loaded, load_text};
 
 use crate::blocks;
-use crate::network::{Network, Sent, run as run_of};
+use crate::network::{Network, Sent, frames, run as run_of};
 use crate::piuma::{Limits, Piuma};
 use crate::registers::Registers;
 use crate::scenarios::Random;
@@ -65,6 +64,7 @@ fn check(text: &str, ask: Ask<'_>, seen: &mut Seen) -> Option<usize> {
     };
     let (result, registers) = observed(&loaded, Some(ask))?;
     let stages = number(text, "pipeline_stages", 1);
+    let bits = number(text, "flit_bits", 64);
     let drains = text.contains("wait_for_tail_credit = true");
     let expected = ended(&result);
     if expected > 0 && ask.packet.is_none() && ask.source.is_none() {
@@ -74,10 +74,11 @@ fn check(text: &str, ask: Ask<'_>, seen: &mut Seen) -> Option<usize> {
         Family::Armed => {
             use watershed::scenario::armed::build::{BuildOptions, build};
             let ready = build(&loaded, BuildOptions::default()).ok()?;
-            // A frame has eleven flits, and a header before it where software sends it.
-            let length = |set: bool, list: &[Sent]| list.len().min(if set { 11 } else { 12 });
+            // A frame has 84 bytes, and a header before it where software sends it.
+            let flits = (8 * 84_u64).div_ceil(bits) as usize;
+            let length = move |set: bool, list: &[Sent]| list.len().min(if set { flits } else { flits + 1 });
             let mut net = Network::new(&registers, ready.system.plan(), stages, length);
-            net.stores = true;
+            (net.stores, net.frame_flits) = (true, flits);
             net.drains = drains;
             for why in &result.why {
                 let steps = Steps::new(why, text);
@@ -91,13 +92,7 @@ fn check(text: &str, ask: Ask<'_>, seen: &mut Seen) -> Option<usize> {
         Family::Pbv => {
             use watershed::scenario::pbv::build::{BuildOptions, build};
             let ready = build(&loaded, BuildOptions::default()).ok()?;
-            // As many as can be decoded.
-            let length = |_: bool, list: &[Sent]| {
-                let words: Vec<u64> = list.iter().map(|sent| sent.word).collect();
-                let whole = |&flits: &usize| Packet::from_flits(&words[..flits]).is_ok();
-                (1..=words.len()).find(whole).unwrap_or(words.len())
-            };
-            let mut net = Network::new(&registers, ready.system.plan(), stages, length);
+            let mut net = Network::new(&registers, ready.system.plan(), stages, frames(bits));
             net.drains = drains;
             for why in &result.why {
                 let steps = Steps::new(why, text);
@@ -357,6 +352,33 @@ fn pbv_runs_wait_for_what_the_registers_show() {
     let (accounts, seen) = campaign(seeds(0..40), 6, any, Random::pbv);
     assert!(accounts >= 30, "{accounts}");
     expect(&seen, &[Kind::Compute, Kind::Queue, Kind::Engine, Kind::Reduce, Kind::Frame, Kind::Switch]);
+}
+
+/// H-WIDTH-1: what is waited for while frames cross links in flits of other sizes.
+fn in_flits_of(bits: u64, make: fn(&mut Random) -> String) -> impl FnMut(&mut Random) -> String {
+    move |random| {
+        let text = make(random);
+        text.replacen("[link]\n", &format!("[link]\nflit_bits = {bits}\n"), 1)
+    }
+}
+
+#[test]
+fn frames_of_flits_of_every_size_wait_for_what_the_registers_show() {
+    type Make = fn(&mut Random) -> String;
+    let families: [(u64, Make, &[Kind]); 2] = [
+        (21, Random::armed, &[Kind::TimeOut, Kind::Software, Kind::Engine, Kind::Reduce, Kind::Frame]),
+        (22, Random::pbv, &[Kind::Queue, Kind::Engine, Kind::Reduce, Kind::Frame, Kind::Switch]),
+    ];
+    for (stream, make, kinds) in families {
+        let (mut accounts, mut seen) = (0, Seen::new());
+        for (at, bits) in (0..).zip([32, 96, 128, 512]) {
+            let (found, kinds) = campaign(seeds(10 * at..10 * (at + 1)), stream, any, in_flits_of(bits, make));
+            accounts += found;
+            kinds.into_iter().for_each(|(kind, cycles)| *seen.entry(kind).or_default() += cycles);
+        }
+        assert!(accounts >= 25, "{accounts} of stream {stream}");
+        expect(&seen, kinds);
+    }
 }
 
 #[test]

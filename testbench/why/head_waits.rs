@@ -16,13 +16,12 @@ use std::path::Path;
 
 use watershed::fabric::Plan;
 use watershed::kernel::Rng;
-use watershed::pbv::packet::Packet;
 use watershed::scenario::config::Family;
 use watershed::scenario::load_text;
 use watershed::scenario::result::{Document, Outcome};
 
 use crate::causes::{number, observed, seeds};
-use crate::network::{Network, Port, Sent, run as run_of};
+use crate::network::{Network, Port, Sent, frames, run as run_of};
 use crate::piuma::{Engine, Limits, Piuma};
 use crate::scenarios::Random;
 
@@ -212,12 +211,7 @@ fn check(text: &str, seen: &mut Counts) -> bool {
     if loaded.scenario.family == Family::Pbv {
         use watershed::scenario::pbv::build::{BuildOptions, build};
         let Ok(ready) = build(&loaded, BuildOptions::default()) else { return false };
-        let length = |_: bool, list: &[Sent]| {
-            let words: Vec<u64> = list.iter().map(|sent| sent.word).collect();
-            let whole = |&flits: &usize| Packet::from_flits(&words[..flits]).is_ok();
-            (1..=words.len()).find(whole).unwrap_or(words.len())
-        };
-        let net = Network::new(&registers, ready.system.plan(), stages, length);
+        let net = Network::new(&registers, ready.system.plan(), stages, frames(number(text, "flit_bits", 64)));
         Waits { net: &net, engines: None, slots: 0, stages }.compare(&result.document, text, seen)
     } else {
         use watershed::scenario::build::{BuildOptions, build};

@@ -11,6 +11,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use watershed::fabric::{NodeKind, Plan};
+use watershed::pbv::packet::Packet;
 
 use crate::registers::{Register, Registers};
 
@@ -22,13 +23,28 @@ pub struct Sent {
     pub id: u64,
     pub seq: u64,
     pub word: u64,
+    /// Its words behind the first, of a flit that has some.
+    pub more: [u64; MORE],
 }
+
+/// Words behind the first that the largest flit of these tests has.
+pub const MORE: usize = 7;
 
 impl Sent {
     /// The flit, on whatever channel it is.
-    pub fn flit(&self) -> (u64, u64, u64) {
-        (self.id, self.seq, self.word)
+    pub fn flit(&self) -> (u64, u64, u64, [u64; MORE]) {
+        (self.id, self.seq, self.word, self.more)
     }
+}
+
+/// The words of a frame whose flits have so many bits each, the uppermost ones of their words.
+pub fn words(list: &[Sent], bits: u64) -> Vec<u64> {
+    let of_flit = |sent: &Sent| {
+        let words: Vec<u64> = std::iter::once(sent.word).chain(sent.more).collect();
+        (0..bits).map(move |bit| words[bit as usize / 64] >> (63 - bit % 64) & 1).collect::<Vec<u64>>()
+    };
+    let all: Vec<u64> = list.iter().flat_map(of_flit).collect();
+    all.chunks(64).map(|word| (0..64).fold(0, |of, bit| of << 1 | word.get(bit).unwrap_or(&0))).collect()
 }
 
 /// What one channel of a port's queue saw.
@@ -43,13 +59,24 @@ pub struct Queue {
 }
 
 /// How many flits of a list, which is that of a set-routed channel or not, are the first packet.
-pub type Length = fn(bool, &[Sent]) -> usize;
+type Length = Box<dyn Fn(bool, &[Sent]) -> usize>;
 
 /// Flits that follow each other with one id and number, up to the next header: the end point that it goes to, and the cycle.
 pub fn run(list: &[Sent]) -> usize {
     let is_header = |sent: &Sent| sent.word >> 40 < 64 && sent.word & ((1 << 40) - 1) < 1 << 24;
     let rest = list[1..].iter();
     1 + rest.take_while(|sent| (sent.id, sent.seq) == (list[0].id, list[0].seq) && !is_header(sent)).count()
+}
+
+/// As many flits of so many bits as can be decoded as a frame of the PBV family.
+pub fn frames(bits: u64) -> impl Fn(bool, &[Sent]) -> usize {
+    const LONGEST_BITS: u64 = 8 * 4112;
+    move |_, list| {
+        let words = words(&list[..list.len().min(LONGEST_BITS.div_ceil(bits) as usize)], bits);
+        let is_frame = |&length: &usize| Packet::from_flits(&words[..length]).is_ok();
+        let length = (1..=words.len()).find(is_frame).unwrap_or(words.len());
+        ((64 * length as u64).div_ceil(bits) as usize).min(list.len())
+    }
 }
 
 /// A port of a node.
@@ -71,6 +98,8 @@ pub struct Network<'a> {
     pub front: u64,
     pub post: u64,
     length: Length,
+    /// Flits of a frame of the armed family.
+    pub frame_flits: usize,
     /// Whether engines in wires store what comes on channel 0 before they send it.
     pub stores: bool,
     /// Whether a channel is given to a packet only when all credits of the one before are back.
@@ -83,7 +112,12 @@ pub struct Network<'a> {
 
 impl<'a> Network<'a> {
     /// A system whose switches have so many stages.
-    pub fn new(registers: &'a Registers, plan: &'a Plan, stages: u64, length: Length) -> Network<'a> {
+    pub fn new(
+        registers: &'a Registers,
+        plan: &'a Plan,
+        stages: u64,
+        length: impl Fn(bool, &[Sent]) -> usize + 'static,
+    ) -> Network<'a> {
         let mut links = HashMap::new();
         for link in &plan.links {
             for (here, peer) in [(link.a, link.b), (link.b, link.a)] {
@@ -99,7 +133,8 @@ impl<'a> Network<'a> {
             plan,
             front: stages - 1 - post,
             post,
-            length,
+            length: Box::new(length),
+            frame_flits: 11,
             stores: false,
             drains: false,
             nodes,
@@ -175,6 +210,7 @@ impl<'a> Network<'a> {
         if let Some(valid) = self.register(port, "out#.valid") {
             let [vc, id, seq, word] =
                 ["vc", "id", "seq", "word"].map(|name| self.register(port, &format!("out#.{name}")).unwrap());
+            let more: [_; MORE] = std::array::from_fn(|k| self.register(port, &format!("out#.more{}.word", k + 1)));
             let changes: Vec<u64> = valid.changes().chain([self.registers.last + 1]).collect();
             for span in changes.windows(2).filter(|span| valid.at(span[0]) == Some(1)) {
                 list.extend((span[0]..span[1]).map(|cycle| Sent {
@@ -183,6 +219,7 @@ impl<'a> Network<'a> {
                     id: id.value(cycle),
                     seq: seq.value(cycle),
                     word: word.value(cycle),
+                    more: more.map(|more| more.map_or(0, |more| more.value(cycle))),
                 }));
             }
         }
