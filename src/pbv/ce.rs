@@ -102,7 +102,7 @@
 //!     let packet = arrivals.iter().find(|(cycle, _)| *cycle == now).map(|(_, packet)| packet.clone());
 //!     let mut out = Vec::new();
 //!     let (refuse, missing, watched) = (&mut |_| {}, &mut |_, _, _| {}, &mut |_: &Header| {});
-//!     ce.tick(packet, &mut CeCx { table, now, full: false, out: &mut out, refuse, missing, watched });
+//!     ce.tick(packet, &mut CeCx { table, now, full: false, leaving: &|_| false, out: &mut out, refuse, missing, watched });
 //!     let satisfied = out.into_iter().map(|out| out.packet).find(|packet| packet.header.message == Message::Satisfied);
 //!     answered = answered.or(satisfied.map(|packet| (now, packet.words().to_vec())));
 //! }
@@ -268,6 +268,8 @@ pub struct CeCx<'a> {
     pub now: Cycle,
     /// There is no room for messages that nobody waits for: watchdogs wait.
     pub full: bool,
+    /// Whether messages of a context still wait to leave: its watchdog is set anew.
+    pub leaving: &'a dyn Fn(u16) -> bool,
     /// Messages that leave.
     pub out: &'a mut Vec<Outgoing>,
     /// Counts a refusal.

@@ -26,7 +26,7 @@
 //! |---|---|---|---|
 //! | `base` | 0xC000 | | offset of this engine's registers in its switch's space |
 //! | `inbox` | 1024 | flits | frames that are taken or checked and wait for the collective engine or the registers; a frame that does not fit is not begun, so neighbours see the engine's flow control |
-//! | `output` | [`messages_of`] | messages | while work under way in the engine may fill the output queue, no message leaves the inbox, no register is read, and watchdogs wait |
+//! | `output` | [`messages_of`] | messages, refusals left out: they have [`MOST_REFUSALS`] places of their own | while work under way in the engine may fill the output queue, no message leaves the inbox, no register is read, and watchdogs wait |
 //! | `ce.memory_ports` | 2 | accesses a cycle | a configuration frame replaces the 128 entries of the table at this rate; until then no message is taken, looked up, or written to a register |
 //!
 //! Injected frames and passing frames share a port only between frames: a port's channel belongs to one frame from head
@@ -34,10 +34,11 @@
 //! frames, passes untouched; where it and frames want the same output, they take turns flit by flit.
 //!
 //! The engine causes no deadlock. The output queue has room for four messages of every context that runs at it
-//! ([`messages_of`]; less is refused before cycle 0), so frames that others wait for cannot fill it. The engine's input
-//! waits for its output only while frames leave. An entry holds a message, not its copies: the frames that an
+//! ([`messages_of`]; less is refused before cycle 0), so frames that others wait for cannot fill it: a context does not ask, give up
+//! or go on to a next run by time-out while a message of it still waits to leave *\[chosen\]*, and refusals take no place of these
+//! messages. The engine's input waits for its output only while frames leave. An entry holds a message, not its copies: the frames that an
 //! initialisation, a configuration or a list of missing devices is split into are one entry *\[chosen\]*. Refusals
-//! beyond [`MOST_REFUSALS`], or without room, are counted and not sent.
+//! beyond [`MOST_REFUSALS`] are counted and not sent.
 //!
 //! Limitation: groups that are released together may exceed `output` by their own messages.
 //!
@@ -319,10 +320,22 @@ impl OutputQueue {
         OutputQueue { entries: VecDeque::new(), held: 0, picker: Picker::new(bound), copy: None, refusals: 0 }
     }
 
-    /// Queues a message; refusals only up to [`MOST_REFUSALS`], and only up to `most` messages in all.
-    fn push(&mut self, outgoing: Outgoing, most: u32) {
+    /// Entries that count against the size of the queue: all but refusals, which have places of their own.
+    fn protocol(&self) -> u32 {
+        self.held - self.refusals as u32
+    }
+
+    /// Whether a message of this context waits or is on its way out, a refusal left out.
+    fn holds(&self, cc_id: u16) -> bool {
+        let waits =
+            self.entries.iter().any(|(outgoing, _)| outgoing.packet.header.cc_id == cc_id && !is_refusal(outgoing));
+        waits || self.copy.as_ref().is_some_and(|copy| copy.header.cc_id == cc_id)
+    }
+
+    /// Queues a message; refusals only up to [`MOST_REFUSALS`].
+    fn push(&mut self, outgoing: Outgoing) {
         if is_refusal(&outgoing) {
-            if self.refusals >= MOST_REFUSALS || self.held >= most {
+            if self.refusals >= MOST_REFUSALS {
                 return;
             }
             self.refusals += 1;
@@ -518,7 +531,7 @@ impl Engine {
     }
 
     fn queue(&mut self, outgoing: Outgoing) {
-        self.output.push(outgoing, self.cfg.output);
+        self.output.push(outgoing);
     }
 
     /// Checks a whole frame and leads it to its unit, in the cycle of its last flit.
@@ -569,7 +582,7 @@ impl Engine {
             && let Some((packet, _)) = self.for_registers.front()
         {
             let message = packet.header.message;
-            if message != Message::Write && self.output.held >= self.cfg.output {
+            if message != Message::Write && self.output.protocol() >= self.cfg.output {
                 return;
             }
             let (packet, flits) = self.for_registers.pop_front().expect("looked at");
@@ -669,7 +682,7 @@ impl Engine {
 
     /// One clock of the collective engine and what leads to it: of all but the data path.
     pub fn step(&mut self, now: Cycle) {
-        let full = self.output.held + self.ce.owes() > self.cfg.output;
+        let full = self.output.protocol() + self.ce.owes() > self.cfg.output;
         let open = !full && self.written <= now;
         let at = self.picker.next(self.inbox.iter().map(|(packet, _)| packet.header.tc)).unwrap_or(0);
         let input = match self.inbox.get(at) {
@@ -686,10 +699,12 @@ impl Engine {
         let failure = &mut readings.failure;
         let refused = &mut readings.refused;
         let log = &mut self.log;
+        let output = &self.output;
         let mut cx = CeCx {
             table: &self.registers.table,
             now,
             full,
+            leaving: &|cc_id| output.holds(cc_id),
             out: &mut self.scratch.1,
             refuse: &mut |status: Status| refused[usize::from(status.number())] += 1,
             missing: &mut |cc_id, device, status| *failure = Some((device, cc_id, status)),
@@ -698,7 +713,7 @@ impl Engine {
         self.ce.tick(input, &mut cx);
         for outgoing in self.scratch.1.drain(..) {
             self.log.step(now, Did::Queued, &outgoing.packet.header);
-            self.output.push(outgoing, self.cfg.output);
+            self.output.push(outgoing);
         }
     }
 

@@ -37,6 +37,7 @@ mod strangers_change_nothing;
 mod support;
 mod table_1_of_the_source;
 mod time_outs_are_as_many_as_allowed;
+mod time_outs_fill_no_queue;
 mod tracking_loses_no_update;
 mod tracking_stands_in_waves;
 mod widths_cost_time;

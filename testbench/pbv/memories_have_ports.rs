@@ -47,6 +47,7 @@ impl Bench {
             table: &self.table,
             now: self.now,
             full: false,
+            leaving: &|_| false,
             out: &mut out,
             refuse: &mut |status| panic!("{status}"),
             watched: &mut |_| (),

@@ -107,6 +107,7 @@ impl Bench {
             table: &self.table,
             now: self.now,
             full: false,
+            leaving: &|_| false,
             out: &mut self.sent,
             refuse: &mut |status| refused.push(status),
             watched: &mut |_| (),

@@ -201,6 +201,7 @@ fn driven(hazard: Hazard) -> Player {
             table: &table,
             now,
             full: false,
+            leaving: &|_| false,
             out: &mut out,
             refuse: &mut |_| (),
             watched: &mut |_| (),

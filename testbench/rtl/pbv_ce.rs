@@ -220,6 +220,7 @@ impl Rig {
             table: &self.table,
             now,
             full: false,
+            leaving: &|_| false,
             out: &mut sent,
             refuse: &mut |status| refused.push(status),
             watched: &mut |_| (),

@@ -166,6 +166,11 @@ impl Ce {
             if context.deadline.is_none_or(|deadline| deadline > cx.now) {
                 continue;
             }
+            if matches!(context.state, State::Active | State::Waiting) && (cx.leaving)(context.cc_id) {
+                // Nobody can have answered what has not left; and so no context fills the output queue on its own.
+                context.deadline = Some(cx.now + u64::from(cx.table.timeout));
+                continue;
+            }
             if context.state == State::Waiting {
                 self.watch_waiting(slot as u16, cx);
                 continue;
