@@ -55,8 +55,7 @@ where
     /// The situation of a system that is not divided, between two cycles.
     ///
     /// # Panics
-    /// If it is divided, or has multicasts of several flits, links narrower than a flit or packets with classes: their registers
-    /// are not looked at.
+    /// If it is divided, or has links narrower than a flit or packets with classes: their registers are not looked at.
     pub fn situation(&self) -> Situation {
         assert!(self.others.is_empty(), "a situation is that of a whole system");
         let wires = &self.first.wires;
@@ -68,8 +67,14 @@ where
         let mut places = vec![[0u16; 2]; queues.len()];
         for (at, queue) in queues.clone().zip(&mut places) {
             let input = &wires.inputs[at];
-            assert!(input.state.phase() != Phase::Fork, "copies of several flits are not looked at");
-            to.value(&(input.len, input.out_port, input.accept_q, input.state));
+            if input.state.phase() == Phase::Fork {
+                // How far each copy has read; which record holds that means nothing.
+                let fork = self.first.forks.get(input.out_port);
+                let copies = fork.branches.iter().map(|branch| (branch.port, branch.sent, branch.done));
+                to.value(&(input.len, input.accept_q, input.state, fork.popped, copies.collect::<Vec<_>>()));
+            } else {
+                to.value(&(input.len, input.out_port, input.accept_q, input.state));
+            }
             let mut entry = input.head;
             for _ in 0..input.len {
                 let slot = &flow.pool[entry as usize];
