@@ -44,11 +44,9 @@ pub(super) struct Tally {
     pub now: Cycle,
     /// The next cycle in which something happens.
     pub next: Option<Cycle>,
-    /// Whether a node was awake in this step, and whether one is in the next one.
-    pub awake: [bool; 2],
     pub alive_until: Cycle,
+    /// Flits on links.
     pub arrivals: usize,
-    pub returns: usize,
     pub live: usize,
     pub moves: u64,
     pub served: [u64; 2],
@@ -64,9 +62,8 @@ impl Tally {
     pub fn sends(&mut self, crossing: &Crossing) {
         let at = crossing.at();
         self.next = Some(self.next.map_or(at, |next| next.min(at)));
-        match crossing {
-            Crossing::Flit(..) => (self.arrivals, self.live) = (self.arrivals + 1, self.live + 1),
-            Crossing::Credit(..) => self.returns += 1,
+        if let Crossing::Flit(..) = crossing {
+            (self.arrivals, self.live) = (self.arrivals + 1, self.live + 1);
         }
     }
 
@@ -75,10 +72,8 @@ impl Tally {
         Tally {
             now: self.now,
             next: self.next.into_iter().chain(other.next).min(),
-            awake: [self.awake[0] || other.awake[0], self.awake[1] || other.awake[1]],
             alive_until: self.alive_until.max(other.alive_until),
             arrivals: self.arrivals + other.arrivals,
-            returns: self.returns + other.returns,
             live: self.live + other.live,
             moves: self.moves + other.moves,
             served: [self.served[0] + other.served[0], self.served[1] + other.served[1]],

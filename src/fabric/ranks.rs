@@ -73,10 +73,8 @@ where
             Tally {
                 now,
                 next,
-                awake: [!part.awake.is_empty(), !wires.wake.is_empty()],
                 alive_until: part.alive_until,
                 arrivals: flow.arrivals.under_way(),
-                returns: flow.returns.under_way(),
                 live: wires.live_flits(),
                 moves: flow.moves,
                 served: wires.served,
@@ -140,18 +138,6 @@ where
         self.each_part().map(|part| count(&part.wires.flow)).sum()
     }
 
-    /// Flits and credits on links, and moves so far.
-    fn pulse(&self) -> [usize; 3] {
-        let here = |of: &Self| {
-            [
-                of.sum(|flow| flow.arrivals.under_way()),
-                of.sum(|flow| flow.returns.under_way()),
-                of.sum(|flow| flow.moves as usize),
-            ]
-        };
-        self.total(|all| [all.arrivals, all.returns, all.moves as usize], here)
-    }
-
     /// The next cycle in which something happens in parts that go in step: the present one, if a node is awake.
     fn next_happening(&self) -> Option<Cycle> {
         let now = self.now();
@@ -182,7 +168,6 @@ where
             return Step::End;
         }
         self.each_part_mut().for_each(|part| part.wires.flow.now = next);
-        let before = self.pulse();
         let first_end = self.switches + self.all_bumps;
         let home = self.home();
         let common = Common { tables: &self.tables, cfg: self.cfg, switches: self.switches, first_end };
@@ -207,13 +192,8 @@ where
         self.hand_over();
         self.tables.commit();
         self.each_part_mut().for_each(|part| part.wires.flow.now += 1);
-        let awake = match &self.peers {
-            Some(peers) => peers.total.awake.contains(&true),
-            None => self.each_part().any(|part| !part.awake.is_empty() || !part.wires.wake.is_empty()),
-        };
-        if awake || before != [0, 0, self.pulse()[2]] {
-            self.alive_until = self.now();
-        }
+        // A divided system is always skipped: a cycle is simulated because a node is awake or something arrives.
+        self.alive_until = self.now();
         Step::Ran
     }
 

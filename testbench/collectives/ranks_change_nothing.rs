@@ -4,8 +4,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use watershed::fabric::Step;
 use watershed::fabric::exchange::{Exchange, together};
 use watershed::files::Scratch;
+use watershed::scenario::build::{BuildOptions, build};
 use watershed::scenario::checkpoint::{Checkpoint, Checkpoints};
 use watershed::scenario::result::Outcome;
 use watershed::scenario::run::{Control, RunError, RunOptions, RunResult, run};
@@ -178,4 +180,126 @@ fn one_that_is_stopped_stops_all_and_all_go_on() {
         run(loaded, &RunOptions { resume: Some(&checkpoint), ..*options })
     });
     assert!(ranks.iter().all(|of| of.as_ref() == Some(&said(&whole))), "on ranks, too");
+}
+
+/// What one rank writes down is of all: threads go on from it. In the run of the agent, switches of another rank have gained and lost
+/// entries by then.
+#[test]
+fn checkpoints_of_ranks_go_on_among_threads() {
+    let folder = Scratch::new("ranks").unwrap();
+    let path = folder.path().join("checkpoint");
+    let mut compared = 0;
+    for name in ["lossy-links", "several-engines", "mesh-closed-loop", "two-ids", "agent-trees"] {
+        let (file, _) = shipped::find(name).unwrap_or_else(|| panic!("{name} is shipped"));
+        let whole = run(&shipped(file), &RunOptions { all_links: true, ..RunOptions::default() }).unwrap();
+        let fifths = [1, 2, 3, 4].map(|fifth| (whole.document.cycles * fifth / 5).max(1));
+        // The agent is done with the first three trees long before the last one begins.
+        let cycles = if name == "agent-trees" { [1900, 4200, 6500, 42_200] } else { fifths };
+        for every in cycles {
+            let checkpoints = Checkpoints { path: path.clone(), every };
+            let _ = std::fs::remove_file(&path);
+            among(2, &|| shipped(file), &|loaded, options| {
+                run(loaded, &RunOptions { checkpoints: Some(&checkpoints), stop_cycle: Some(2 * every), ..*options })
+            });
+            if !path.exists() {
+                continue;
+            }
+            let checkpoint = Checkpoint::read(&path).unwrap();
+            let options =
+                RunOptions { threads: 2, all_links: true, resume: Some(&checkpoint), ..RunOptions::default() };
+            let resumed = run(&shipped(file), &options).unwrap();
+            assert!(said(&resumed) == said(&whole), "{name} from cycle {}", checkpoint.cycle());
+            compared += 1;
+        }
+    }
+    assert!(compared >= 15, "only {compared}");
+}
+
+/// A driver gives end points something to do when nothing is under way: the next job of software, pulses of claims, the next packet of a
+/// trace, far behind the last one.
+#[test]
+fn what_a_driver_starts_in_silence_begins_in_its_cycle() {
+    let hosts = |overhead: u64| {
+        let host = |ranks: &str, algorithm: &str| {
+            format!(
+                "[[host]]\nalgorithm = \"{algorithm}\"\nparticipants = {ranks}\nelements = 40\noverhead_cycles = {overhead}\n"
+            )
+        };
+        let jobs = [host("[0, 1]", "recursive-doubling"), host("[6, 7]", "ring"), host("[0, 7]", "ring")].concat();
+        format!("family = \"piuma\"\n[topology]\nkind = \"die\"\n{jobs}")
+    };
+    is_divided(&hosts(0), &[]);
+    is_divided(&hosts(300), &[]);
+    is_divided(TWO_IDS, &sets!["link.latency_cycles=200"; "collective.0.elements=1"; "collective.1.elements=1"]);
+    let folder = Scratch::new("ranks").unwrap();
+    let trace = folder.path().join("trace.txt");
+    std::fs::write(&trace, "0 0 15 4\n9000 15 1 2\n30000 3 12 4\n30001 12 3 1\n").unwrap();
+    let text = format!(
+        "family = \"fabric\"\n[topology]\nkind = \"mesh\"\nsize = [4, 4]\n[switch]\npoint_to_point_vcs = 4\n[[traffic]]\n\
+         pattern = \"trace\"\nfile = {trace:?}\n"
+    );
+    is_divided(&text, &[]);
+}
+
+/// The last that happens is a credit that crosses to another rank: the link between the two lost the last packet.
+#[test]
+fn the_last_credit_of_a_run_may_cross() {
+    let folder = Scratch::new("ranks").unwrap();
+    let trace = folder.path().join("trace.txt");
+    for (from, to, at) in [(0, 11, "s0_0"), (11, 0, "s0_0"), (0, 11, "s1_1"), (11, 0, "s1_1")] {
+        std::fs::write(&trace, format!("20000 {from} {to} 1\n")).unwrap();
+        let text = format!(
+            "family = \"pbv\"\n[topology]\nkind = \"tree\"\nbranching = [2, 2, 3]\nroots = 0\n[switch]\npoint_to_point_vcs = 4\n\
+             [[job]]\nname = \"sum\"\nelements = 1\n[[traffic]]\npattern = \"trace\"\nfile = {trace:?}\n\
+             [[pbv.fault]]\neffect = \"dead\"\nat = \"{at}\"\nfrom_cycle = 15000\n"
+        );
+        let alone = run(&load(&text, &[]), &RunOptions::default()).unwrap().document;
+        assert!(alone.cycles > 20_000 && alone.traffic[0].packets == 0, "it is lost: {alone:?}");
+        is_divided(&text, &[]);
+    }
+}
+
+/// What all ranks know of all after each step is what one process counts: the cycle, what is queued and on links, what was moved and done.
+#[test]
+fn each_step_tells_all_what_one_counts() {
+    type Seen = (Step, [u64; 7], [usize; 2]);
+    let steps = |ranks: Option<Arc<dyn Exchange>>, text: &str| -> Vec<Seen> {
+        let loaded = load(text, &[]);
+        let threads = if ranks.is_some() { 3 } else { 1 };
+        let mut system = build(&loaded, BuildOptions { threads, ..BuildOptions::default() }).unwrap().system;
+        if let Some(ranks) = ranks {
+            assert_eq!(system.parts(), 3);
+            system.share_with(ranks);
+        }
+        let (mut seen, mut asked) = (Vec::new(), 0);
+        loop {
+            let step = system.step();
+            let [set, unicast] = system.served();
+            let (now, alive) = (system.now(), system.alive_until());
+            let counts = [now, alive, system.moves(), set, unicast, system.completions(), system.completed()];
+            seen.push((step, counts, [system.live_flits(), system.flits_on_links()]));
+            if step == Step::Quiet && asked == 3 {
+                return seen;
+            }
+            if step == Step::Quiet {
+                // The driver wakes a node in the silence, in a cycle that comes.
+                asked += 1;
+                let nodes = system.plan().nodes.len() as u32;
+                system.wake_at(nodes / 3 * asked - 1, now + 700);
+            }
+        }
+    };
+    for text in [FLAGSHIP, MESH] {
+        let alone = steps(None, text);
+        assert!(alone.len() > 50 && alone.iter().any(|seen| seen.2[1] > 3), "{alone:?}");
+        std::thread::scope(|scope| {
+            let all = together(3).into_iter().map(|ranks| scope.spawn(|| steps(Some(ranks), text)));
+            for (rank, of) in all.collect::<Vec<_>>().into_iter().enumerate() {
+                let of = of.join().unwrap();
+                let differs = of.iter().zip(&alone).position(|(of, alone)| of != alone);
+                let at = differs.map(|at| (&of[at], &alone[at]));
+                assert!(at.is_none() && of.len() == alone.len(), "rank {rank}, step {differs:?}: {at:?}");
+            }
+        });
+    }
 }
