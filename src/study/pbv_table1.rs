@@ -14,6 +14,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use super::named::{Relation, Report, Row, Study};
+use super::plot::{Plot, Series};
 use watershed_pbv::packet::{HEADER_BYTES, WORD_BYTES};
 use watershed_probe::ladder::{Ladder, Message};
 use watershed_scenario::load_text;
@@ -282,6 +283,7 @@ fn study(tell: &dyn Fn(&str), report: &mut Report) -> Result<(), String> {
     tell("one engine for all");
     let monolithic = column(Shape::TABLE_1, Engines::Monolithic, 1)?;
     table(&mut report.rows, &distributed, &monolithic);
+    report.plots.push(("engines", gain(&report.rows)));
     tell("sixteen contexts");
     masters(&mut report.rows)
 }
@@ -327,6 +329,34 @@ fn table(rows: &mut Vec<Row>, distributed: &Column, monolithic: &Column) {
                 ..row(id, &format!("{name}: {what}"), unit, source, ours, of)
             });
         }
+    }
+}
+
+/// How much better 32 engines are than one, by the table's rows of both.
+fn gain(rows: &[Row]) -> Plot {
+    let levels = ["B-FIG-3", "B-FIG-4", "B-FIG-5"];
+    let line = |name: &str, value: fn(&Row) -> f64, marks_only| {
+        let ratio = |(at, id): (usize, &&str)| {
+            let mut both = rows.iter().filter(|row| row.id == *id);
+            let (one, all) = (both.next()?, both.next()?);
+            let (one_engine, engines) = (value(one), value(all));
+            let better = if one.unit == "ns" { one_engine / engines } else { engines / one_engine };
+            Some((at as f64, better))
+        };
+        let points = levels.iter().enumerate().filter_map(ratio).collect();
+        Series { name: name.to_owned(), points, marks_only, ..Series::default() }
+    };
+    Plot {
+        title: "Table 1: 32 engines against one".to_owned(),
+        x: "what is compared".to_owned(),
+        y: "times better".to_owned(),
+        levels: ["time of a command", "time of the answers", "collectives a second"].map(str::to_owned).to_vec(),
+        series: vec![
+            line("source", |row| row.source, true),
+            line("frames alone", |row| row.ours, false),
+            line("simulated", |row| row.simulated.unwrap_or(f64::NAN), false),
+        ],
+        ..Plot::default()
     }
 }
 

@@ -58,6 +58,13 @@ fn counts_are_the_texts_and_times_are_within_two_per_cent() {
     let mut report = Report::default();
     (find("pbv-table1").unwrap().run)(&|_| {}, &mut report).unwrap();
     assert!(report.holds(), "{}", report.text());
+    let [(name, picture)] = &report.plots[..] else { panic!("one picture") };
+    let drawn: Vec<Vec<i64>> = picture
+        .series
+        .iter()
+        .map(|series| series.points.iter().map(|point| (point.1 * 10.0).round() as i64).collect())
+        .collect();
+    assert_eq!((*name, &drawn[..2]), ("engines", &[vec![162, 162, 162], vec![162, 163, 163]][..]), "{drawn:?}");
     println!("{}", report.text());
     let reproduced = report.rows.iter().filter(|row| row.holds_if != Relation::Differs);
     assert!(reproduced.clone().all(|row| row.basis == Basis::Predicted && row.tolerance <= 0.02));
