@@ -1,12 +1,15 @@
 //! What simulating costs. `make bench` prints a table; nothing is asserted, for time on a wall belongs to a machine.
 //!
 //! Every figure is the best of [`ROUNDS`] rounds: what disturbs a measurement only ever makes it longer. Time is the
-//! processor's where the system tells it (Linux), so that a busy machine changes little.
+//! processor's where the system tells it (Linux), so that a busy machine changes little. Names of parts behind `--`, as
+//! `hardware`, choose those.
 
 #[path = "arith.rs"]
 mod arith;
 #[path = "booksim.rs"]
 mod booksim;
+#[path = "hardware.rs"]
+mod hardware;
 #[path = "probe.rs"]
 mod probe;
 
@@ -34,15 +37,24 @@ const ROUNDS: usize = 5;
 fn main() {
     println!("machine   {}", machine());
     println!("command   cargo bench --profile dist --bench cost    (best of {ROUNDS} rounds, one thread)\n");
-    booksim::compare();
-    traffic();
-    allreduce();
-    waves();
-    tree();
-    armed();
-    pbv();
-    nodes();
-    size();
+    let parts: [(&str, fn()); 10] = [
+        ("booksim", booksim::compare),
+        ("traffic", traffic),
+        ("allreduce", allreduce),
+        ("waves", waves),
+        ("hardware", hardware::compare),
+        ("tree", tree),
+        ("armed", armed),
+        ("pbv", pbv),
+        ("nodes", nodes),
+        ("size", size),
+    ];
+    let only: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    for (name, part) in parts {
+        if only.is_empty() || only.iter().any(|word| word == name) {
+            part();
+        }
+    }
 }
 
 /// An all-reduce of the armed family over a three-level fat tree, without and with checks.
