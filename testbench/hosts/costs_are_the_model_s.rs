@@ -1,7 +1,7 @@
 //! What a round costs, and how the two modes and the network compare (P-HOST-1, P-HOST-3, P-FIG-4).
 
 use crate::sets;
-use crate::support::{UNLIMITED, die, pass};
+use crate::support::{UNLIMITED, die, pass, refusal};
 use watershed::scenario::result::Document;
 
 fn cycles(document: &Document, at: usize) -> u64 {
@@ -65,17 +65,62 @@ fn a_buffer_that_is_read_costs_three_ways_instead_of_one() {
 #[test]
 fn long_vectors_cost_seven_words_of_memory_where_the_network_needs_two() {
     // Rabenseifner: 2 m sent, 2 m received, m merged at three words each: 7 m; the network reads and writes m: 2 m.
+    [2, 3, 4].into_iter().for_each(long_vectors);
+}
+
+fn long_vectors(accesses: u32) {
     let elements = 16384;
     let text = die(&format!(
         "[[collective]]\nname = \"net\"\nkind = \"allreduce\"\nelements = {elements}\n[[host]]\nalgorithm = \"rabenseifner\"\nlike = \"net\"\n\
-         mode = \"ideal\"\n[[host]]\nalgorithm = \"rabenseifner\"\nlike = \"net\"\n"
+         mode = \"ideal\"\nmerge_accesses = {accesses}\n[[host]]\nalgorithm = \"rabenseifner\"\nlike = \"net\"\n\
+         merge_accesses = {accesses}\n"
     ));
     let document = pass(&text, &[]);
     let net = document.collectives[0].latency_cycles.expect("it ended");
     let share = 7.0 / 8.0; // of 8 ranks each keeps an eighth to itself in every phase
     let ratio = |at: usize| cycles(&document, at) as f64 / net as f64;
-    assert!((ratio(0) / (3.5 * share) - 1.0).abs() < 0.01, "ideal: {}", ratio(0));
+    let words = f64::from(4 + accesses) / 2.0;
+    assert!((ratio(0) / (words * share) - 1.0).abs() < 0.01, "ideal: {}", ratio(0));
     assert!((ratio(1) / ratio(0) - 1.0).abs() < 0.05, "on the fabric: {}", ratio(1));
+}
+
+#[test]
+fn a_merged_word_costs_its_accesses_of_memory() {
+    // An access a cycle: two neighbours merge all their words, eight ranks seven eighths of them.
+    for (ranks, algorithm, merged) in
+        [("[0, 1]", "recursive-doubling", (1, 1)), ("[0, 1, 2, 3, 4, 5, 6, 7]", "rabenseifner", (7, 8))]
+    {
+        for mode in ["fabric", "ideal"] {
+            for elements in [8, 24, 104] {
+                let time = |accesses: &str| {
+                    let text = die(&format!(
+                        "[[host]]\nalgorithm = \"{algorithm}\"\nmode = \"{mode}\"\nparticipants = {ranks}\n\
+                         elements = {elements}\n{accesses}\n"
+                    ));
+                    cycles(&pass(&text, &sets!["memory.bandwidth_gbps=64"; "clock.frequency_mhz=1000"]), 0)
+                };
+                let usual = time("");
+                for accesses in [2, 3, 4, 7] {
+                    let more = elements * merged.0 / merged.1 * accesses;
+                    let took = time(&format!("merge_accesses = {accesses}")) + elements * merged.0 / merged.1 * 3;
+                    assert_eq!(took, usual + more, "{algorithm}, {mode}, {elements}, {accesses}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn wrong_accesses_of_a_merge_are_refused() {
+    for (algorithm, accesses, words) in [
+        ("ring", "0", "an integer from 1 to 64"),
+        ("ring", "65", "an integer from 1 to 64"),
+        ("send-loop", "4", "ranks of a multicast merge nothing"),
+    ] {
+        let text = die(&format!("[[host]]\nalgorithm = \"{algorithm}\"\nmerge_accesses = {accesses}\n"));
+        let refused = refusal(&text, &[]);
+        assert!(refused.contains(words), "{refused}");
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! ```text
 //!            ┌──────────────────────── rank ────────────────────────┐
 //!            │  vector ── read ─▶ packets, then a flag ─────────────┼─▶ point-to-point channels
-//!            │    ▲ merge: two reads, a write a word                │
+//!            │    ▲ merge: accesses of a word                       │
 //!            │  buffer of the round ◀── write ── packets, flag ◀────┼── point-to-point channels
 //!            └──────────────────────────────────────────────────────┘
 //! ```
@@ -13,12 +13,13 @@
 //! |---|---|---|---|
 //! | overhead | 0 | cycles | each round of a rank begins with it |
 //! | packet words | 8 | words | words of a packet behind its header flit |
+//! | merge accesses | 3 | words of memory | of each word that is merged |
 //! | bandwidth of the memory | that of the core | | reads, writes and merges together |
 //!
 //! A round begins with the software overhead. Then the words are read from memory and sent, a flit a cycle as far as
 //! memory and credits go, and after them a flag of one flit. Meanwhile words of the partner are written to memory as
-//! they come. When all is sent, and the partner's words and flag are here, they are merged, with two reads and one
-//! write a word. Words that are only copied were written to their place when they came.
+//! they come. When all is sent, and the partner's words and flag are here, they are merged. A merged word costs as many
+//! accesses as the job says, by default two reads and a write. Words that are only copied were written to their place when they came.
 //!
 //! *Chosen*: messages are written into the partner's memory, not fetched from it. Each round has a buffer of its own,
 //! so a partner that is ahead need not wait. A flag costs no memory bandwidth. When memory is short, arrivals and reads
@@ -42,7 +43,7 @@
 //! // Rank 0 of two sends a vector of four words by recursive doubling: a header, the words, a flag.
 //! let schedule = Schedule { algorithm: Algorithm::RecursiveDoubling, ranks: 2, words: 4 };
 //! let (ends, select) = (vec![0, 1], OpSelect::default());
-//! let job = Job { schedule, ends, select, overhead: 10, packet_words: 8, class: 0, numbers: None };
+//! let job = Job { schedule, ends, select, overhead: 10, packet_words: 8, merge_accesses: 3, class: 0, numbers: None };
 //! let mut host = Host::new(Arc::new(job), 0, vec![1, 2, 3, 4]);
 //! host.release(5); // the round begins in cycle 5, with an overhead of ten cycles
 //! let beside = Beside { hosts: vec![host], ..Beside::default() };
@@ -84,6 +85,8 @@ pub struct Job {
     pub overhead: u64,
     /// Words of a packet.
     pub packet_words: u64,
+    /// Words that memory reads and writes for each word that is merged.
+    pub merge_accesses: u8,
     /// What its packets are marked with.
     pub class: u16,
     /// How rounds are told apart where a rank does many things at once; else by the class alone.
@@ -206,7 +209,7 @@ state!(Host {
 impl Host {
     /// A rank with its vector; it starts when it is released.
     pub fn new(job: Arc<Job>, rank: u32, vector: Vec<u64>) -> Host {
-        let round = job.schedule.round(rank, 0);
+        let (round, left_q) = (job.schedule.round(rank, 0), job.merge_accesses);
         Host {
             job,
             rank,
@@ -220,7 +223,7 @@ impl Host {
             leaving: None,
             next_vc: 0,
             merged_q: 0,
-            left_q: 3,
+            left_q,
             landings: BTreeMap::new(),
             arriving: Vec::new(),
             write_last_q: false,
@@ -374,7 +377,7 @@ impl Host {
         if let (Some(log), true) = (&mut self.log, self.number < rounds) {
             log.begin(self.number, now, now + self.job.overhead);
         }
-        (self.sent_q, self.flag_sent_q, self.merged_q, self.left_q) = (0, false, 0, 3);
+        (self.sent_q, self.flag_sent_q, self.merged_q, self.left_q) = (0, false, 0, self.job.merge_accesses);
     }
 
     /// Takes at most one flit of each channel; whether the memory was too slow.
@@ -533,7 +536,7 @@ impl Host {
         if let Some(log) = &mut self.log {
             log.merge(now, Doing::Work);
         }
-        self.left_q = 3;
+        self.left_q = self.job.merge_accesses;
         let at = (start + self.merged_q) as usize;
         let got = self.landings[&self.number].words[self.merged_q as usize];
         let own = self.vector[at];

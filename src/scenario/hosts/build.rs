@@ -51,6 +51,7 @@ pub fn job(host: &Host, index: usize) -> Job {
         select: OpSelect { op: host.op, dtype: host.dtype, mode: Mode::default() },
         overhead: host.overhead_cycles,
         packet_words: host.packet_words,
+        merge_accesses: host.merge_accesses,
         class: class(index),
         numbers: None,
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
-use super::file::{HostAlgorithm, HostDraws, HostExchange, HostFile, HostMode};
+use super::file::{HostAlgorithm, HostDraws, HostExchange, HostFile, HostMode, is_usual_merge};
 use crate::collective::Collective;
 use crate::file::{CollectiveKind, DelayFile, Distribution, ParticipantsFile};
 use crate::limits;
@@ -55,6 +55,9 @@ pub struct Host {
     pub overhead_cycles: u64,
     /// Words of a packet.
     pub packet_words: u64,
+    /// Accesses of memory for each word that is merged.
+    #[serde(skip_serializing_if = "is_usual_merge")]
+    pub merge_accesses: u8,
     /// First cycle.
     pub start_cycle: u64,
     /// By how much each rank starts late; empty if none does.
@@ -185,6 +188,7 @@ fn host(
         draws: file.draws,
         overhead_cycles: file.overhead_cycles,
         packet_words: file.packet_words,
+        merge_accesses: file.merge_accesses,
         start_cycle: file.start_cycle,
         delays: Vec::new(),
     };
@@ -215,6 +219,10 @@ fn excluded(file: &HostFile, path: &str, problems: &mut Vec<Problem>) {
             Problem::at(format!("{path}.exchange"), "on the fabric messages are written, not read")
                 .expected("\"put\", or mode = \"ideal\""),
         );
+    }
+    if file.algorithm == HostAlgorithm::SendLoop && !is_usual_merge(&file.merge_accesses) {
+        let problem = Problem::at(format!("{path}.merge_accesses"), "ranks of a multicast merge nothing");
+        problems.push(problem.related(format!("{path}.algorithm"), "this one"));
     }
     if !file.draws.is_own() && (file.like.is_some() || file.values.is_some()) {
         let other = if file.like.is_some() { "like" } else { "values" };

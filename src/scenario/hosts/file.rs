@@ -58,6 +58,10 @@ pub struct HostFile {
     #[serde(default = "eight")]
     #[schemars(range(min = 1, max = 4096))]
     pub packet_words: u64,
+    /// Accesses of memory for each word that is merged: by default two reads and a write.
+    #[serde(default = "usual_merge", skip_serializing_if = "is_usual_merge")]
+    #[schemars(range(min = 1, max = 64))]
+    pub merge_accesses: u8,
     /// First cycle, if all before it is complete by then.
     #[serde(default)]
     #[schemars(range(min = 0, max = 9_007_199_254_740_992_i64))]
@@ -73,6 +77,18 @@ fn on_time(delay: &DelayFile) -> bool {
 
 fn eight() -> u64 {
     8
+}
+
+/// Accesses of memory for a merged word, if nobody says otherwise: two reads and a write *chosen*.
+pub(crate) const MERGE_ACCESSES: u8 = 3;
+
+fn usual_merge() -> u8 {
+    MERGE_ACCESSES
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+pub(crate) fn is_usual_merge(accesses: &u8) -> bool {
+    *accesses == MERGE_ACCESSES
 }
 
 /// Software algorithms.

@@ -4,7 +4,7 @@
 //! The same rounds, overheads and memory as on the fabric, but message by message. If a rank begins a round in cycle b,
 //! sends s words and receives t, its last word leaves in cycle b + overhead + max(s, (s + t) / memory words a cycle),
 //! and the flag a cycle later. The flag is at the partner after the latency of the path without load. A round is over
-//! when both are done, and after merging, 3 t / memory words a cycle. Headers of packets are left out.
+//! when both are done, and after merging t words, each with its accesses of memory. Headers of packets are left out.
 //!
 //! With `exchange = "get"` a rank that has begun its round sends the flag at once. Its partner, which must have begun
 //! too, requests the words and gets them. The time is that of the flag's way, the request's way, the words, and the way
@@ -147,7 +147,7 @@ pub fn times(host: &Host, memory: MemoryCfg, paths: &Paths<'_>) -> Option<Ideal>
                     over = over.max(streams(peer, &done) + way);
                 }
                 if round.merge != Merge::Copy {
-                    over += grants(3 * words).max(words);
+                    over += grants(u64::from(host.merge_accesses) * words).max(words);
                 }
             }
             next[rank] = over;

@@ -224,6 +224,7 @@ impl<'a> Common<'a> {
                 select: OpSelect { op: workload.op, dtype: workload.dtype, mode: Mode::default() },
                 overhead: workload.overhead_cycles,
                 packet_words: workload.packet_words,
+                merge_accesses: crate::hosts::file::MERGE_ACCESSES,
                 class: watershed_piuma::rank::tag::CLASS,
                 numbers: Some(Numbers { first: first.into(), index_bits }),
             })
