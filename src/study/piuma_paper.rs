@@ -519,7 +519,7 @@ fn study(tell: &dyn Fn(&str), report: &mut Report) -> Result<(), String> {
     tell("long vectors on 16 nodes");
     let (_, beta, _) = long_vectors(report, &[4, 4], [64, 256, 768], overhead)?;
     tell("long vectors on the hosts of 16 nodes, on the fabric");
-    contention(report, &[4, 4], 16, [4096, 8192], beta)?;
+    contention(report, &[4, 4], 1, [4096, 8192], beta)?;
 
     // Throughput drops as the time grows; beta is that of the memory everywhere.
     let length = |time: &Timed| time.ns + beta * (WORDS - 1) as f64;
