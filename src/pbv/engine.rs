@@ -34,9 +34,9 @@
 //! frames, passes untouched; where it and frames want the same output, they take turns flit by flit.
 //!
 //! The engine causes no deadlock. The output queue has room for four messages of every context that runs at it
-//! ([`messages_of`]; less is refused before cycle 0), so frames that others wait for cannot fill it: a context does not ask, give up
-//! or go on to a next run by time-out while a message of it still waits to leave *\[chosen\]*, and refusals take no place of these
-//! messages. The engine's input waits for its output only while frames leave. An entry holds a message, not its copies: the frames that an
+//! ([`messages_of`]; less is refused before cycle 0), so frames that others wait for cannot fill it. A context does not ask or give
+//! up by time-out while a message of it still waits to leave *\[chosen\]*, and refusals take no place of these messages. The engine's
+//! input waits for its output only while frames leave. An entry holds a message, not its copies: the frames that an
 //! initialisation, a configuration or a list of missing devices is split into are one entry *\[chosen\]*. Refusals
 //! beyond [`MOST_REFUSALS`] are counted and not sent.
 //!
@@ -99,18 +99,17 @@ use std::hash::Hasher;
 use super::ce::{Ce, CeCfg, CeCx, Outgoing, Target, reply_offset};
 use super::event::{Did, Event, Log};
 use super::metrics::{INBOX, MOST_CHANNELS, OUTPUT};
+pub use super::output::MOST_REFUSALS;
+use super::output::OutputQueue;
 use super::packet::{Body, ConfigRecord, Header, Message, NO_DEVICE, PBV_ENTRIES, Packet, Status, words_by_length};
 use super::priority::Picker;
 use super::reports::Reporter;
 use super::routes::{Directory, FRAMES, address_of, route_flits, send_flit, whole};
-use super::tables::{ENGINE_BASE, ENGINE_SPAN, Owner, Owners, PbvTable, RegisterBlock, engine_tag, following};
+use super::tables::{ENGINE_BASE, ENGINE_SPAN, Owner, Owners, RegisterBlock, engine_tag, following};
 use watershed_fabric::{Block, Cut, Io, Pieces};
 use watershed_kernel::{Cycle, Digest, Wake};
 use watershed_probe::Scope;
 use watershed_state::state;
-
-/// Refusals that may wait in the output queue.
-pub const MOST_REFUSALS: usize = 64;
 
 /// The least size of an engine's output queue in messages, for a number of contexts and of engines whose responses are
 /// forwarded.
@@ -276,132 +275,6 @@ impl Interposer {
     /// Whether nothing stands in the middle.
     fn is_between(&self) -> bool {
         self.ways.iter().flatten().all(|&way| way == Way::Between)
-    }
-}
-
-// ------------------------------------------------------------------------------------------------ output queue
-
-/// A copy on its way out.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
-struct Leaving {
-    header: Header,
-    words: Vec<u64>,
-    sent: usize,
-    port: u16,
-}
-
-/// Messages that leave, and the copy that is on its way out.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
-struct OutputQueue {
-    /// Messages, and whether each counts: of frames that one message is split into, the first one does.
-    entries: VecDeque<(Outgoing, bool)>,
-    /// Entries that count.
-    held: u32,
-    picker: Picker,
-    copy: Option<Leaving>,
-    /// Refusals among the entries.
-    refusals: usize,
-}
-
-/// Whether a message reports a refused frame to its sender.
-fn is_refusal(outgoing: &Outgoing) -> bool {
-    outgoing.packet.header.message == Message::Error && matches!(outgoing.packet.body, Body::Words(_))
-}
-
-/// Whether two messages in a row are parts of one.
-fn is_split(before: &Outgoing, outgoing: &Outgoing) -> bool {
-    let (before, packet) = (&before.packet, &outgoing.packet);
-    let parts = !matches!(packet.body, Body::Words(_)) && packet.header.message == before.header.message;
-    parts && packet.header.cc_id == before.header.cc_id
-}
-
-impl OutputQueue {
-    fn new(bound: u8) -> OutputQueue {
-        OutputQueue { entries: VecDeque::new(), held: 0, picker: Picker::new(bound), copy: None, refusals: 0 }
-    }
-
-    /// Entries that count against the size of the queue: all but refusals, which have places of their own.
-    fn protocol(&self) -> u32 {
-        self.held - self.refusals as u32
-    }
-
-    /// Whether a message of this context waits or is on its way out, a refusal left out.
-    fn holds(&self, cc_id: u16) -> bool {
-        let waits =
-            self.entries.iter().any(|(outgoing, _)| outgoing.packet.header.cc_id == cc_id && !is_refusal(outgoing));
-        waits || self.copy.as_ref().is_some_and(|copy| copy.header.cc_id == cc_id)
-    }
-
-    /// Queues a message; refusals only up to [`MOST_REFUSALS`].
-    fn push(&mut self, outgoing: Outgoing) {
-        if is_refusal(&outgoing) {
-            if self.refusals >= MOST_REFUSALS {
-                return;
-            }
-            self.refusals += 1;
-        }
-        let counts = !self.entries.back().is_some_and(|(before, _)| is_split(before, &outgoing));
-        self.held += u32::from(counts);
-        self.entries.push_back((outgoing, counts));
-    }
-
-    /// A message has left, or has been looked up. What it was split into counts for it.
-    fn remove(&mut self, at: usize) -> Option<Outgoing> {
-        let (outgoing, counts) = self.entries.remove(at)?;
-        match self.entries.get_mut(at) {
-            Some((_, next)) if counts && !*next => *next = true,
-            _ => self.held -= u32::from(counts),
-        }
-        Some(outgoing)
-    }
-
-    /// Looks the next copy up: its destination, its port, its bits.
-    fn look_up(&mut self, table: &PbvTable, directory: &Directory, engine: u32, base: u16) {
-        while self.copy.is_none() {
-            let classes = self.entries.iter().map(|(outgoing, _)| outgoing.packet.header.tc);
-            let Some(at) = self.picker.next(classes) else { return };
-            let (first, _) = &mut self.entries[at];
-            let mut packet;
-            match first.target {
-                Target::Header => {
-                    let outgoing = self.remove(at).expect("looked at");
-                    self.refusals -= usize::from(is_refusal(&outgoing));
-                    packet = outgoing.packet;
-                }
-                Target::Entries { ref mut pbv, skip } => {
-                    let left = *pbv;
-                    let wanted = |entry: &u8| {
-                        left >> entry & 1 != 0 && table.device(*entry).is_some_and(|device| device != skip)
-                    };
-                    let Some(entry) = (0..PBV_ENTRIES as u8).find(wanted) else {
-                        self.remove(at);
-                        continue;
-                    };
-                    // What is left of it keeps its place.
-                    *pbv &= !(1 << entry);
-                    packet = first.packet.clone();
-                    packet.header.p_id = entry;
-                    packet.header.device = table.device(entry).expect("wanted");
-                    packet.header.offset = if table.is_switch(entry) { base } else { 0 };
-                }
-            }
-            let header = packet.header;
-            if !directory.knows(header.address()) {
-                continue;
-            }
-            self.picker.went(at);
-            let words = packet.flits().expect("an engine builds frames that fit");
-            self.copy = Some(Leaving { header, words, sent: 0, port: directory.side(engine, header.address()) });
-        }
-    }
-
-    /// Messages in it, the one of which a copy is on its way out included.
-    fn len(&self) -> u32 {
-        self.entries.len() as u32 + u32::from(self.copy.is_some())
-    }
-
-    fn is_empty(&self) -> bool {
-        self.entries.is_empty() && self.copy.is_none()
     }
 }
 

@@ -9,10 +9,11 @@
 //! | [`ce`] | collective engine: messages in and out, reduction, watchdogs and retries |
 //! | [`context`] | context store: the fields and states of a context |
 //! | [`tracking`] | tracking store: PBV and p_count, read-modify-write pipeline |
-//! | [`engine`] | packet engine in the wire: interposer, checker, output queue |
+//! | [`engine`] | packet engine in the wire: interposer, checker, registers |
 //! | [`gather`] | the source that merges responses in software |
 //! | [`metrics`] | congestion metrics of an engine's queues |
 //! | [`node`] | end points with task times; the source that configures |
+//! | `output` | output queue: messages that leave, refusals in places of their own |
 //! | [`priority`] | traffic classes: the order of waiting frames |
 //! | [`reports`] | unsolicited congestion reports |
 //! | [`routes`] | device IDs, addresses, route tables |
@@ -33,6 +34,7 @@ pub mod fault;
 pub mod gather;
 pub mod metrics;
 pub mod node;
+mod output;
 pub mod packet;
 pub mod plan;
 pub mod priority;
