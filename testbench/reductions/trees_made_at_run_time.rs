@@ -1,6 +1,8 @@
 //! R-TAB-2, R-EP-1: trees that the management agent makes, changes and deletes at run time, with frames that take their time and can
 //! be lost; and addresses that are given again while frames of the tree before are still under way.
 
+use std::fmt::Write;
+
 use watershed::scenario::result::Document;
 use watershed::scenario::run::{RunOptions, run};
 use watershed::scenario::why::{Ask, Kind};
@@ -114,7 +116,8 @@ fn trees_of_flits_of_every_size_hold_the_sums() {
         let row = |rank: u64| (0..4).map(|k| operand(job, rank, k).to_string()).collect::<Vec<_>>().join(", ");
         let rows: Vec<String> = (0..ends.len() as u64).map(|rank| format!("[{}]", row(rank))).collect();
         let changes = if job > 0 { format!("armed.changes = \"job{}\"\n", job - 1) } else { String::new() };
-        text += &format!(
+        let _ = write!(
+            text,
             "[[job]]\nname = \"job{job}\"\nop = \"sum\"\ndtype = \"i64\"\nelements = 4\nparticipants = {ends:?}\n\
              armed.root = 16\narmed.configured_by = \"agent\"\n{changes}data = {{ values = [{}] }}\n",
             rows.join(", ")

@@ -374,7 +374,9 @@ fn frames_of_flits_of_every_size_wait_for_what_the_registers_show() {
         for (at, bits) in (0..).zip([32, 96, 128, 512]) {
             let (found, kinds) = campaign(seeds(10 * at..10 * (at + 1)), stream, any, in_flits_of(bits, make));
             accounts += found;
-            kinds.into_iter().for_each(|(kind, cycles)| *seen.entry(kind).or_default() += cycles);
+            for (kind, cycles) in kinds {
+                *seen.entry(kind).or_default() += cycles;
+            }
         }
         assert!(accounts >= 25, "{accounts} of stream {stream}");
         expect(&seen, kinds);
