@@ -65,9 +65,14 @@ fn rounds_end_however_short_time_outs_are() {
     let crowds = [
         crowd(GROUPS, 8, 4, 256, 4, 0),
         crowd(PAIRS, 16, 4, 128, 4, 0),
-        crowd(PAIRS, 12, 8, 384, 4, 0),
         crowd(MESH, 16, 4, 256, 6, 0),
         crowd(GROUPS, 8, 4, 256, 4, 1),
+        // Refusals with places of their own are not enough here.
+        crowd(PAIRS, 16, 8, 256, 8, 0),
+        crowd(PAIRS, 12, 8, 512, 8, 0),
+        // And time-outs that wait are not enough here.
+        crowd(GROUPS, 8, 4, 128, 8, 0),
+        crowd(PAIRS, 12, 8, 256, 6, 0),
     ];
     for crowd in crowds {
         let usual = crowd.document(false);
