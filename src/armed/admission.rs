@@ -12,7 +12,7 @@
 //! | sender | - (the switch's table knows its port) | the root of the entry | a leaf of the job, by rank | the root | child or parent of this rank |
 //! | VNI | the descriptor's | the entry's | the job's | the job's | the job's |
 //! | cookie | the descriptor's | the entry's | the job's | the job's | the job's |
-//! | number | the descriptor's; older: refused, newer: passes | newer than the last arming; a release: not older | this attempt's | newer than the last arm; a release: not older | this round's or the next one's |
+//! | number | the descriptor's; older: refused, newer: passes | newer than the last arming; a release: not older | this attempt's | newer than the last arm, at first not older than the job's first; a release: not older | this round's or the next one's |
 //! | state | - | - | gathering | not over | not there yet |
 //!
 //! *Chosen*: the management agent writes the root's address, the VNI and the cookie of a job into every entry of its

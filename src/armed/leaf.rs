@@ -12,7 +12,7 @@
 //! A leaf keeps its contribution until the result comes. It sends it with count 1 on every tree that has been armed,
 //! under the sequence number of that tree's last arm frame, at most once for each number. Frames that the root did not
 //! send, or sent with other keys or before the last arm, are counted and ignored (see [`admission`](super::admission));
-//! so are results of other numbers.
+//! so are results of other numbers. Until it is first armed, numbers older than the job's first one are old.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -284,10 +284,20 @@ impl Leaf {
         self.patience_ends = if self.job.patience == 0 { Cycle::MAX } else { now + self.job.patience };
     }
 
+    /// Whether a frame that comes before the first arming may be this job's: a leaf knows the number that the job begins with, as it
+    /// knows the job's keys, and what is older is of an earlier job *chosen*.
+    ///
+    /// # Errors
+    /// That its number is old.
+    fn begins(&self, frame: &Frame) -> Result<(), Refused> {
+        let is_old = age(frame.header.seqno, self.job.first_seqno) == Age::Older;
+        if self.state == LeafState::WaitArm && is_old { Err(Refused::Stale) } else { Ok(()) }
+    }
+
     /// A frame came down one of the trees.
     pub fn receive(&mut self, now: Cycle, tree: usize, frame: &Frame, token: u64) {
         let header = &frame.header;
-        let admitted = descends(frame, &self.job.owner(), self.armed[tree]);
+        let admitted = descends(frame, &self.job.owner(), self.armed[tree]).and_then(|()| self.begins(frame));
         if let Err(why) = admitted.and(if self.is_done() { Err(Refused::State) } else { Ok(()) }) {
             self.refused.count(why);
             return;

@@ -167,6 +167,9 @@ fn note_wait<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut Cx<'_, 
     };
     let now = cx.wires.flow.now;
     let way = (port, vc);
+    if let Some(waits) = &mut cx.wires.ports.carries.waits {
+        waits.aim(entry, &targets);
+    }
     if targets.len() < 2 {
         let Some(out) = targets.first() else { return };
         let cause = stands_in_the_way(cx, out, way, owner).unwrap_or(Cause::Arbitration);
@@ -362,6 +365,9 @@ fn count_wait<T, J: Join<Tables = T>, const W: usize>(
     entry: u32,
     waited: u64,
 ) {
+    if let Some(waits) = cx.wires.ports.carries.waits.as_mut().filter(|_| waited > 0) {
+        waits.aim(entry, outs);
+    }
     for out in outs {
         count_output(cx, vc, (entry, out), outs.len() > 1, waited);
     }
@@ -416,6 +422,9 @@ fn worm<T, J: Join<Tables = T>, const W: usize>(
 fn fork<T, J: Join<Tables = T>, const W: usize>(cx: &mut Cx<'_, T, J, W>, q: usize, targets: PortSet<W>) {
     let record = cx.forks.open(targets.iter());
     let queue = &mut cx.wires.inputs[q];
+    if let Some(waits) = &mut cx.wires.ports.carries.waits {
+        waits.aim(queue.head, &targets);
+    }
     queue.state = State::FORK;
     queue.out_port = record;
 }

@@ -22,6 +22,7 @@
 //! switch's last evaluation, and the cycle in which that cause began; the cycles are added when the cause changes and
 //! when the flit leaves. Link monitors keep these counts; without monitors there are none.
 
+use super::PortSet;
 use std::collections::BTreeMap;
 use watershed_kernel::Cycle;
 use watershed_state::BoxedArray;
@@ -273,6 +274,36 @@ impl Waits {
         self.open[at].note(now, cause);
     }
 
+    /// The outputs of the waiting flit in the pool's `entry`, before its causes are noted or counted: a table that is written
+    /// anew gives it others, and what it has waited for so far counts at each of these.
+    pub fn aim<const W: usize>(&mut self, entry: u32, outs: &PortSet<W>) {
+        let at = entry as usize;
+        let is_one = outs.len() == 1;
+        let waits_for_one = self.open.get(at).is_some_and(|open| open.cause.is_some());
+        let is_new = !waits_for_one && self.copies.is_empty();
+        if is_new || is_one && waits_for_one {
+            return;
+        }
+        let copies = self.copies.range((entry, 0)..=(entry, u16::MAX));
+        let before: Vec<u16> = copies.map(|(&(_, out), _)| out).collect();
+        let mut so_far = before.first().map(|&out| self.copies[&(entry, out)]);
+        if !is_one && waits_for_one {
+            so_far = Some(std::mem::take(&mut self.open[at]));
+        }
+        let Some(so_far) = so_far else { return };
+        for &out in before.iter().filter(|&&out| is_one || !outs.contains(out)) {
+            self.copies.remove(&(entry, out));
+        }
+        if is_one {
+            self.open.resize(self.open.len().max(at + 1), Open::default());
+            self.open[at] = so_far;
+        } else {
+            for out in outs {
+                self.copies.entry((entry, out)).or_insert(so_far);
+            }
+        }
+    }
+
     /// The same of a flit with several outputs, at one of them.
     pub fn note_copy(&mut self, (entry, out): (u32, u16), now: Cycle, cause: Cause) {
         self.copies.entry((entry, out)).or_default().note(now, cause);
@@ -366,6 +397,58 @@ mod tests {
         assert_eq!((waits.of_port(1).of(Cause::Credit), waits.of_port(1).total()), (3, 3));
         assert_eq!((waits.of_port(2).of(Cause::Output), waits.of_port(2).of(Cause::Arbitration)), (2, 1));
         assert!(waits.copies.is_empty());
+    }
+
+    #[test]
+    fn cycles_follow_a_flit_to_other_outputs() {
+        let set = |outs: &[u16]| outs.iter().copied().collect::<PortSet<1>>();
+        let mut waits = Waits::new(0, 8);
+        let note = |waits: &mut Waits, outs: &[u16], now| {
+            waits.aim(7, &set(outs));
+            match *outs {
+                [_] => waits.note(7, now, Cause::Engine),
+                _ => outs.iter().for_each(|&out| waits.note_copy((7, out), now, Cause::Credit)),
+            }
+        };
+        // Two outputs, one of them and another, a single one, two again: whole at each of the last ones.
+        for (outs, now) in [(&[1, 2][..], 10), (&[2, 3], 14), (&[4], 20), (&[5, 6], 27)] {
+            note(&mut waits, outs, now);
+        }
+        // In the cycle in which it leaves it has an output more.
+        waits.aim(7, &set(&[3, 5, 6]));
+        for out in [3, 5, 6] {
+            waits.leave_copy((7, out), u32::from(out), Towards::Link, 30);
+            let count = waits.of_port(u32::from(out));
+            assert_eq!((count.of(Cause::Credit), count.of(Cause::Engine), count.total()), (13, 7, 20), "output {out}");
+        }
+        assert!(waits.copies.is_empty() && (1..=2).all(|port| waits.of_port(port).total() == 0));
+        // From several to one in the cycle in which it leaves; nothing is left for the entry's next flit.
+        note(&mut waits, &[1, 2], 40);
+        waits.aim(7, &set(&[4]));
+        waits.leave(7, 4, Towards::Engine, 45);
+        assert_eq!((waits.of_port(4).of(Cause::Credit), waits.all.engines.total()), (5, 5));
+        note(&mut waits, &[1, 2], 50);
+        waits.aim(7, &set(&[1, 2]));
+        for out in [1, 2] {
+            waits.leave_copy((7, out), u32::from(out), Towards::Link, 51);
+        }
+        assert_eq!((waits.of_port(1).total(), waits.of_port(2).total(), waits.copies.len()), (1, 1, 0));
+    }
+
+    #[test]
+    fn flits_of_other_entries_keep_their_cycles() {
+        let set = |outs: &[u16]| outs.iter().copied().collect::<PortSet<1>>();
+        let mut waits = Waits::new(0, 8);
+        for entry in [6, 7, 8] {
+            waits.aim(entry, &set(&[1, 2]));
+            for out in [1, 2] {
+                waits.note_copy((entry, out), 10, Cause::Credit);
+            }
+        }
+        waits.aim(7, &set(&[3]));
+        waits.leave(7, 3, Towards::Link, 12);
+        assert_eq!(waits.copies.keys().copied().collect::<Vec<_>>(), [(6, 1), (6, 2), (8, 1), (8, 2)]);
+        assert_eq!(waits.of_port(3).total(), 2);
     }
 
     #[test]

@@ -476,6 +476,10 @@ fn fifty_runs_with_run_time_trees_hold_what_they_may() {
     let mut outcomes = hold(0..50, case_at_run_time);
     // Once a stranger at the root's own end point sent frames to the very address of the tree, and so lacked nothing.
     outcomes.add(&hold(1128..1129, case_at_run_time));
+    // Before the tree was first armed, no number was old, and a forged arm frame brought a result of its own number.
+    outcomes.add(&hold(3406..3407, case_at_run_time));
+    // A frame waited at a switch while the agent wrote its entry anew, with fewer outputs.
+    outcomes.add(&hold(3609..3610, case_at_run_time));
     println!("rounds of 50 runs with trees made at run time: {}", outcomes.words());
     assert!(outcomes.complete > 50 && outcomes.incomplete > 5, "{}", outcomes.words());
 }
