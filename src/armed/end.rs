@@ -631,7 +631,8 @@ impl End {
                 self.strangers[at].sent_one(now);
                 continue;
             }
-            let words = stranger.words(self.source, armed, tree, self.ethernet && vc < CHANNELS);
+            let name = root.map_or(0, |root| root.name_of(0));
+            let words = stranger.words(self.source, armed, (tree, name), self.ethernet && vc < CHANNELS);
             let to = stranger.job.members[stranger.to() as usize];
             let header = (vc == MESSAGE).then(|| Flit::header(to, now));
             self.queues[1].push_back(Packet { due: now, vc, token: NO_TOKEN, id: 0, words: words.into(), header });

@@ -17,7 +17,7 @@
 //! | 10-11 | frame length in bytes, 84 | *chosen* |
 //! | 12-19 | zero | *chosen* |
 //! | 20 | Portals command: [`COMMAND`] | *chosen* |
-//! | 21-22 | process index at the target | *chosen* |
+//! | 21-22 | process index at the target; of a job whose trees are made at run time: see [`TreeName`] | *chosen* |
 //! | 23-26 | request number of the sender | *chosen* |
 //! | 27-28 | process index at the sender | *chosen* |
 //! | 29-30 | payload length in bytes, 49 | *chosen* |
@@ -60,6 +60,61 @@ pub const ETHERTYPE: u16 = 0x88b5;
 pub const COMMAND: u8 = 0x52;
 /// Payload bytes that the Portals header announces.
 const PAYLOAD_BYTES: u16 = 49;
+
+/// What frames that descend a tree made at run time say of their job's trees, as the process index at the target *chosen*. Leaves
+/// learn their trees from it: the keys of a job alone do not make another job's tree its own.
+///
+/// | bits | field |
+/// |---|---|
+/// | 15 | set |
+/// | 14 | the frame descends the second tree |
+/// | 13 | the job has two trees |
+/// | 12:0 | multicast id of the first tree |
+///
+/// ```
+/// use watershed_armed::frame::TreeName;
+///
+/// let name = TreeName::of(&[7, 9], 1);
+/// assert_eq!(TreeName::decode(name.encode()), Some(name));
+/// assert!(name.is_of(9) && !name.is_of(7)); // the second tree is not the first
+/// assert!(!TreeName::of(&[7], 0).is_of(9));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TreeName {
+    /// Multicast id of the first tree.
+    pub first: u16,
+    /// Trees of the job: 1 or 2.
+    pub trees: usize,
+    /// Whether it is the second one.
+    pub is_second: bool,
+}
+
+impl TreeName {
+    /// That of a job's tree.
+    ///
+    /// # Panics
+    /// If the job has no tree.
+    pub fn of(trees: &[u16], tree: usize) -> TreeName {
+        TreeName { first: trees[0], trees: trees.len(), is_second: tree == 1 }
+    }
+
+    /// Its 16 bits.
+    pub fn encode(self) -> u16 {
+        1 << 15 | u16::from(self.is_second) << 14 | u16::from(self.trees == 2) << 13 | self.first
+    }
+
+    /// The name of 16 bits, if they are one.
+    pub fn decode(bits: u16) -> Option<TreeName> {
+        let (is_second, two) = (bits >> 14 & 1 == 1, bits >> 13 & 1 == 1);
+        let name = TreeName { first: bits & 0x1fff, trees: 1 + usize::from(two), is_second };
+        (bits >> 15 == 1 && (two || !is_second)).then_some(name)
+    }
+
+    /// Whether it can be the name of the tree with this multicast id.
+    pub fn is_of(self, id: u16) -> bool {
+        self.is_second != (id == self.first)
+    }
+}
 
 /// Portals header fields; stored once in the reduction state (description (95)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, serde::Serialize, serde::Deserialize)]

@@ -47,7 +47,7 @@
 //! ```
 
 use super::admission::{Refusals, Refused, descends};
-use super::frame::{Frame, Portals};
+use super::frame::{Frame, Portals, TreeName};
 use super::header::{Address, Age, Header, NO_RESULT, age};
 use super::job::{Job, Round};
 use super::root::Outbox;
@@ -232,17 +232,19 @@ impl Leaf {
     }
 
     /// Which of its trees a frame descends, if it is one of this flow. A job whose trees are made at run time learns them from
-    /// arm frames of its root. These name the job, as the initiator of their Portals header: another job may have the same root
-    /// and the same keys, and its trees are not this one's *chosen*.
+    /// arm frames of its root. These name the job, as the initiator of their Portals header, and its trees ([`TreeName`]): another
+    /// job may have the same root and the same keys, and its trees are not this one's *chosen*.
     pub fn find(&self, frame: &Frame) -> Option<usize> {
         let Address { multicast_id, reduction_id } = frame.address;
         let known = self.trees.iter().position(|&id| id == multicast_id);
         let learns = || {
-            let more = self.job.run_time.is_some() && self.trees.len() < self.job.most_trees();
+            let name = TreeName::decode(frame.portals.target).filter(|name| name.is_of(multicast_id))?;
+            let more = self.job.run_time.is_some() && self.trees.len() < name.trees.min(self.job.most_trees());
+            let agrees = !name.is_second || self.trees.iter().all(|&id| id == name.first);
             let owner = self.job.owner();
             let roots = frame.source == owner.root && owner.keys.admit(frame).is_ok();
             let names_it = frame.portals.initiator == self.job.number;
-            (more && roots && names_it && frame.header.arm).then_some(self.trees.len())
+            (more && agrees && roots && names_it && frame.header.arm).then_some(self.trees.len())
         };
         known.or_else(learns).filter(|_| reduction_id == self.flow)
     }
@@ -413,5 +415,86 @@ impl Leaf {
         scope.bits("results", 32, self.results.len() as u64);
         scope.bits("resent", 32, self.resent);
         scope.bits("wrong_key", 32, self.refused.wrong_key());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::RunTime;
+    use crate::{Keys, Refused};
+    use watershed_arith::quad::OPCODES;
+
+    const KEYS: Keys = Keys { vni: 1, cookie: 77 };
+
+    /// A leaf of a job that begins with number 511 and may have two trees, made at run time.
+    fn leaf() -> Leaf {
+        let run_time = RunTime {
+            agent: 3,
+            answer_timeout: 100,
+            requests: 1,
+            most_trees: 2,
+            changes: None,
+            delete: false,
+            first_patience: 0,
+        };
+        let job = Job::of(&OPCODES[0], 1, [0, 1, 2].into(), KEYS, vec![Quad::default(); 3].into());
+        let job = Job { number: 5, trees: vec![], run_time: Some(run_time), first_seqno: 511, ..job };
+        Leaf::new(Arc::new(job), 0, 1, 1)
+    }
+
+    /// An arm frame of the root with these names of the job's trees.
+    fn arm(id: u16, seqno: u16, name: Option<TreeName>) -> Frame {
+        Frame {
+            address: Address { multicast_id: id, reduction_id: 0 },
+            source: 0,
+            vni: KEYS.vni,
+            portals: Portals { target: name.map_or(0, TreeName::encode), request: 0, initiator: 5 },
+            rank: 0,
+            header: Header { arm: true, seqno, cookie: KEYS.cookie, ..Header::default() },
+            lanes: [0; 4],
+        }
+    }
+
+    #[test]
+    fn a_leaf_learns_the_trees_that_its_root_names() {
+        let (both, one) = ([7, 9], [7]);
+        let name = |tree| Some(TreeName::of(&both, tree));
+        let mut leaf = leaf();
+        assert_eq!(leaf.find(&arm(8, 511, name(0))), None, "a frame for tree 7 that went to another one");
+        assert_eq!(leaf.find(&arm(7, 511, name(1))), None, "the first is not the second");
+        assert_eq!(leaf.find(&arm(7, 511, None)), None, "it names nothing");
+        // The second one's arm frame comes first.
+        assert_eq!(leaf.find(&arm(9, 511, name(1))), Some(0));
+        leaf.receive(10, 0, &arm(9, 511, name(1)), 0);
+        assert_eq!(leaf.find(&arm(6, 511, Some(TreeName::of(&[6, 9], 1)))), None, "it has another first tree");
+        assert_eq!(leaf.find(&arm(7, 511, name(0))), Some(1));
+        leaf.receive(11, 1, &arm(7, 511, name(0)), 0);
+        assert_eq!((leaf.find(&arm(8, 512, name(1))), leaf.trees()), (None, &[9, 7][..]), "it has all of them");
+
+        let mut leaf = self::leaf();
+        leaf.receive(10, 0, &arm(7, 511, Some(TreeName::of(&one, 0))), 0);
+        let second = TreeName { first: 7, trees: 1, is_second: true };
+        assert_eq!(leaf.find(&arm(8, 512, Some(second))), None, "one tree has no second one");
+        assert_eq!(TreeName::decode(0), None);
+    }
+
+    #[test]
+    fn numbers_before_the_jobs_first_are_old() {
+        let mut leaf = leaf();
+        let name = Some(TreeName::of(&[7], 0));
+        for seqno in [510, 67, 0] {
+            leaf.receive(10, 0, &arm(7, seqno, name), 0);
+        }
+        let mut release = arm(7, 510, name);
+        release.header.arm = false;
+        leaf.receive(11, 0, &release, 0);
+        assert_eq!((leaf.state(), leaf.refused().stale, leaf.trees().len()), (LeafState::WaitArm, 4, 0));
+        // An attempt later it is not: the first arm frame may have been lost.
+        leaf.receive(12, 0, &arm(7, 512, name), 0);
+        assert_eq!((leaf.state(), leaf.seqno()), (LeafState::Computing, Some(512)));
+        let mut refused = Refusals::default();
+        (0..4).for_each(|_| refused.count(Refused::Stale));
+        assert_eq!(*leaf.refused(), refused);
     }
 }

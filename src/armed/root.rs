@@ -57,7 +57,7 @@
 
 use super::admission::{Refusals, Refused, is_contribution};
 use super::engine::mismatch;
-use super::frame::{Frame, Portals};
+use super::frame::{Frame, Portals, TreeName};
 use super::header::{Address, Header, MAX_COUNT, NO_RESULT, next_seqno};
 use super::job::{Job, Round};
 use super::station::{Made, Merges};
@@ -248,12 +248,20 @@ impl Root {
         tree.filter(|_| address.reduction_id == self.flow)
     }
 
+    /// What its frames call one of its trees; 0 where leaves know them without.
+    pub(super) fn name_of(&self, tree: usize) -> u16 {
+        if self.job.run_time.is_none() || self.trees.is_empty() {
+            return 0;
+        }
+        TreeName::of(&self.trees, tree).encode()
+    }
+
     fn round(&self) -> Option<Round> {
         self.job.round(self.flow, self.step)
     }
 
     fn frame(&self, tree: usize, header: Header, quad: Quad) -> Frame {
-        let portals = Portals { target: 0, request: self.step, initiator: self.job.number };
+        let portals = Portals { target: self.name_of(tree), request: self.step, initiator: self.job.number };
         let frame = Frame {
             address: Address { multicast_id: self.trees[tree], reduction_id: self.flow },
             source: self.source,
