@@ -26,7 +26,7 @@
 //!             |             beside it  workload/  traces of applications: ranks, nodes, what waits for what
 //!             v
 //!  floor 4   mixed/      engines of several families in one network: whose channels are whose, whose turn it is
-//!             |
+//!             |             beside it  language/  what a scenario file may say: a struct a table, and the schema
 //!             v
 //!  floor 3   piuma/      configuration registers, CENG, core end points, embedding, legality
 //!            armed/      frames, multicast tables and their agent, engines in the wire, root and leaf processes, faults

@@ -25,7 +25,7 @@ use serde::Deserialize;
 use super::link::{cycles, instead};
 use super::problem::{Problem, Problems};
 use super::source::Source;
-use super::{file, limits, schema, shipped};
+use super::{limits, read, schema, shipped};
 use watershed_fabric::topology::{EndPlace, Graph, GraphEnd, GraphLink, GraphSwitch};
 
 /// A topology file.
@@ -151,7 +151,7 @@ pub fn read(name: &str, text: &str, bits: u32) -> Result<Read, Problems> {
     if !problems.is_empty() {
         return fail(problems);
     }
-    let file: GraphFile = match file::read(source.root()) {
+    let file: GraphFile = match read::read(source.root()) {
         Ok(file) => file,
         Err(problem) => return fail(vec![problem]),
     };

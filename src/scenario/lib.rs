@@ -80,28 +80,25 @@ pub mod estimate;
 pub mod expr;
 mod families;
 mod fault;
-pub mod file;
 pub mod golden;
 pub mod graph;
 pub mod hosts;
 pub mod inherit;
 pub mod job_result;
 pub mod jobs;
-pub mod kept;
 pub mod kind;
 pub mod ladder;
-pub mod limits;
 pub mod link;
 pub mod measure;
 pub mod migrate;
 mod mixed;
-pub mod names;
 pub mod number;
 pub mod pbv;
 mod piuma;
 pub mod problem;
 pub mod programs;
 pub mod random;
+pub mod read;
 pub mod record;
 mod resolve;
 pub mod result;
@@ -130,6 +127,7 @@ pub use config::Scenario;
 pub use file::ScenarioFile;
 pub use problem::{Problem, Problems};
 pub use source::Source;
+pub use watershed_language::{file, kept, limits, names};
 
 /// A scenario that has been read and checked, with its text for later problems.
 #[derive(Debug, Clone)]
@@ -326,7 +324,7 @@ fn load(
     if !problems.is_empty() {
         return Err(Problems::new(source, problems));
     }
-    let mut file: ScenarioFile = match file::read(source.root()) {
+    let mut file = match read::scenario(source.root()) {
         Ok(file) => file,
         Err(problem) => return Err(Problems::new(source, vec![problem])),
     };

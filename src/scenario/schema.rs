@@ -33,7 +33,7 @@ fn keys(schema: &Json, path: &str, found: &mut Vec<(String, String)>) {
 pub fn schema() -> &'static Json {
     static SCHEMA: OnceLock<Json> = OnceLock::new();
     SCHEMA.get_or_init(|| {
-        let mut schema = schemars::schema_for!(ScenarioFile).to_value();
+        let mut schema = ScenarioFile::schema();
         tidy(&mut schema);
         schema
     })

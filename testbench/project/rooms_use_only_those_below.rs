@@ -8,7 +8,7 @@ use std::fs;
 use crate::{read, root, source_text};
 
 /// The members of the workspace, each with those that it may use, as the figure on the front page of the crate has them.
-const ARROWS: [(&str, &[&str]); 16] = [
+const ARROWS: [(&str, &[&str]); 17] = [
     (
         "cli",
         &[
@@ -21,10 +21,11 @@ const ARROWS: [(&str, &[&str]); 16] = [
     (
         "scenario",
         &[
-            "workload", "mixed", "piuma", "armed", "pbv", "fabric", "oracle", "arith", "kernel", "probe", "files",
-            "state",
+            "language", "workload", "mixed", "piuma", "armed", "pbv", "fabric", "oracle", "arith", "kernel", "probe",
+            "files", "state",
         ],
     ),
+    ("language", &["workload", "pbv", "fabric", "arith"]),
     ("mixed", &["piuma", "armed", "pbv", "fabric", "kernel", "probe", "state"]),
     ("workload", &[]),
     ("piuma", &["fabric", "oracle", "arith", "kernel", "probe", "state"]),

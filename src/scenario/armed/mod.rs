@@ -14,8 +14,9 @@
 mod asked;
 pub mod build;
 pub mod config;
-pub mod file;
 pub mod golden;
 pub mod ladder;
 pub mod result;
 pub mod run;
+
+pub use watershed_language::armed as file;

@@ -11,7 +11,8 @@
 
 pub mod build;
 pub mod config;
-pub mod file;
 pub mod ideal;
 pub mod result;
 pub mod volume;
+
+pub use watershed_language::hosts as file;

@@ -361,7 +361,7 @@ impl<'a> Builder<'a> {
             (record.report_errors, record.validate) = (engine.report_errors, engine.validate);
             record.window = engine.metrics_window_cycles;
             record.reports = self.pbv.reports.as_ref().map(|(file, to)| {
-                let queues = file.queues.iter().filter_map(|name| super::file::queue(name));
+                let queues = file.queues.iter().filter_map(|name| super::congestion::queue(name));
                 let until = file.until.unwrap_or(file.above / 2);
                 let device = self.devices.get(*to as usize).copied().unwrap_or_default();
                 Reports::new(device, queues.fold(0, |all, queue| all | 1 << queue), file.above as u16, until as u16)

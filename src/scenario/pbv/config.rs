@@ -351,8 +351,8 @@ pub(crate) fn resolve(file: &PbvFile, topology: &Topology, replays: bool, proble
             );
         }
         for (at, queue) in reports.queues.iter().enumerate() {
-            if super::file::queue(queue).is_none() {
-                let known = super::file::WATCHED.iter().map(|(name, _)| *name);
+            if super::congestion::queue(queue).is_none() {
+                let known = super::file::WATCHED;
                 problems.push(
                     Problem::at(format!("pbv.reports.queues[{at}]"), format!("there is no queue \"{queue}\""))
                         .nearest(queue, known),

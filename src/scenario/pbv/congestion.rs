@@ -5,6 +5,14 @@ use serde::{Deserialize, Serialize};
 use watershed_pbv::metrics::MOST_CHANNELS;
 use watershed_pbv::metrics::{INBOX, OUTPUT};
 
+use super::file::WATCHED;
+
+/// The number of a queue that can be watched.
+pub(super) fn queue(name: &str) -> Option<usize> {
+    let numbers: [usize; WATCHED.len()] = [INBOX, OUTPUT, 0, MOST_CHANNELS];
+    WATCHED.iter().position(|known| *known == name).map(|at| numbers[at])
+}
+
 /// What an engine said of its queues.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CongestionResult {

@@ -20,7 +20,6 @@ pub mod build;
 pub mod config;
 pub mod congestion;
 mod faults;
-pub mod file;
 pub mod golden;
 pub mod ladder;
 mod mail;
@@ -29,3 +28,5 @@ mod rules;
 pub mod run;
 pub mod share;
 pub mod strange;
+
+pub use watershed_language::pbv as file;

@@ -12,7 +12,8 @@
 pub mod build;
 pub mod circle;
 pub mod config;
-pub mod file;
 pub mod result;
 pub mod rules;
 mod writes;
+
+pub use watershed_language::programs as file;

@@ -14,10 +14,11 @@
 
 pub mod build;
 pub mod config;
-pub mod file;
 pub mod network;
 pub mod path;
 pub mod perfetto;
 pub mod report;
 pub mod result;
 pub mod volume;
+
+pub use watershed_language::workload as file;

@@ -15,7 +15,7 @@ use super::{Contestant, Disturb, Entry, SCHEMA_VERSION, Stopped};
 use crate::training::file::TrainingFile;
 use watershed_scenario::kind::{self, Kind};
 use watershed_scenario::written::Written;
-use watershed_scenario::{Loaded, Problem, Problems, Source, file, load_named, load_traced, schema, shipped};
+use watershed_scenario::{Loaded, Problem, Problems, Source, load_named, load_traced, read, schema, shipped};
 use watershed_workload::Trace;
 
 /// Studies that come with the program: path and text.
@@ -238,7 +238,7 @@ impl Study {
             return Err(Problems::new(source, problems));
         }
         let file: StudyFile =
-            file::read(source.root()).map_err(|problem| Problems::new(Arc::clone(&source), vec![problem]))?;
+            read::read(source.root()).map_err(|problem| Problems::new(Arc::clone(&source), vec![problem]))?;
         let contestants: Vec<(String, String)> = file.contestant.iter().map(|one| named(one, base)).collect();
         rules(&file, &contestants, &mut problems);
         if !problems.is_empty() {

@@ -12,7 +12,7 @@ pub use super::form::{
 use watershed_scenario::expr::Expr;
 use watershed_scenario::kind::{self, Kind};
 use watershed_scenario::source::{Node, Value};
-use watershed_scenario::{Problem, Problems, Source, file, schema, shipped, written};
+use watershed_scenario::{Problem, Problems, Source, read, schema, shipped, written};
 
 /// A sweep that has been read and checked.
 #[derive(Debug, Clone)]
@@ -188,7 +188,7 @@ impl Sweep {
             return Err(Problems::new(source, problems));
         }
         let file: SweepFile =
-            file::read(source.root()).map_err(|problem| Problems::new(Arc::clone(&source), vec![problem]))?;
+            read::read(source.root()).map_err(|problem| Problems::new(Arc::clone(&source), vec![problem]))?;
         let mut reader = Reader { source: &source, problems: Vec::new() };
         let sweep = reader.sweep(file, text, base);
         let problems = reader.problems;

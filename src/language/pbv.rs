@@ -5,12 +5,10 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::armed::file::{ComputeFile, ContributionFile, EffectFile, LateFile, LinkLayerFile, cycles_or_auto, is_two};
+use crate::armed::{ComputeFile, ContributionFile, EffectFile, LateFile, LinkLayerFile, cycles_or_auto, is_two};
 use crate::file::{AutoOr, Number, ParticipantsFile, auto_or, names};
 use crate::names::{DType, Op, Round};
 use watershed_fabric::Cut;
-use watershed_pbv::metrics::MOST_CHANNELS;
-use watershed_pbv::metrics::{INBOX, OUTPUT};
 
 /// What the PBV family adds to a scenario.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -159,13 +157,7 @@ impl Default for EngineFile {
 }
 
 /// Queues that reports can be of.
-pub(super) const WATCHED: &[(&str, usize)] =
-    &[("inbox", INBOX), ("output", OUTPUT), ("P0.p2p0", 0), ("P1.p2p0", MOST_CHANNELS)];
-
-/// The number of a queue that can be watched.
-pub(super) fn queue(name: &str) -> Option<usize> {
-    WATCHED.iter().find(|(known, _)| *known == name).map(|&(_, queue)| queue)
-}
+pub const WATCHED: [&str; 4] = ["inbox", "output", "P0.p2p0", "P1.p2p0"];
 
 // The signature is serde's.
 #[allow(clippy::trivially_copy_pass_by_ref)]
@@ -242,7 +234,7 @@ pub struct ReportsFile {
 }
 
 fn queue_names(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-    let names: Vec<&str> = WATCHED.iter().map(|(name, _)| *name).collect();
+    let names = WATCHED;
     schemars::json_schema!({ "type": "array", "minItems": 1, "maxItems": 4, "items": { "type": "string", "enum": names } })
 }
 

@@ -167,7 +167,7 @@ impl Engine {
 }
 
 /// An opcode's operation in a job: "FLT SUM NEAR" is `sum`, "INT MINMAXLOC" is `minmaxloc`.
-pub(crate) fn operation(opcode: &Opcode) -> String {
+pub fn operation(opcode: &Opcode) -> String {
     let words = opcode.name.split(' ').find(|word| !matches!(*word, "INT" | "FLT"));
     words.unwrap_or_default().to_ascii_lowercase()
 }

@@ -1,4 +1,4 @@
-//! The format of scenarios: one struct a table. The doc comments are the format's reference: they become the
+//! One struct a table. The doc comments are the format's reference: they become the
 //! descriptions of the JSON Schema, and the ranges and defaults here are what the loader checks.
 //!
 //! | file | holds |
@@ -9,24 +9,22 @@
 //! | `collective` | `[[collective]]` |
 //! | `traffic` | `[[traffic]]` and `[measure]` |
 //! | `words` | values that may be a word, such as "auto", and the schemas that tables share |
-//! | `read` | from the tree of values to the structs |
 
 use schemars::JsonSchema;
 use serde::{Deserialize as DeriveDeserialize, Serialize};
 
-use super::armed::file::ArmedFile;
-use super::hosts::file::HostFile;
+use super::armed::ArmedFile;
+use super::golden::Golden;
+use super::hosts::HostFile;
 use super::kept::Kept;
-use super::pbv::file::PbvFile;
-use super::programs::file::{CoreFile, MulticastFile, ProgramFile};
-use super::snapshot::Golden;
-use super::workload::file::WorkloadFile;
+use super::pbv::PbvFile;
+use super::programs::{CoreFile, MulticastFile, ProgramFile};
+use super::workload::WorkloadFile;
 use job::JobFile;
 
 mod collective;
 pub mod job;
 mod link;
-mod read;
 mod switch;
 mod topology;
 mod traffic;
@@ -34,7 +32,6 @@ mod words;
 
 pub use collective::{CollectiveFile, CollectiveKind, DataFile, Distribution, Number, SwitchRegistersFile};
 pub use link::{Bandwidth, HeaderFile, LinkFile, MemoryFile, ReliabilityFile};
-pub use read::read;
 pub use switch::{Arbiter, CengFile, RouterFile, SwitchAllocator, SwitchFile, VcAllocator};
 pub use topology::{AlgorithmFile, LengthsFile, RoutingFile, TopologyFile, TopologyKind};
 pub use traffic::{
@@ -143,6 +140,21 @@ pub struct ScenarioFile {
     /// pbv: packet engines, their set-up, collectives and faults.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pbv: Option<PbvFile>,
+}
+
+impl ScenarioFile {
+    /// From a tree of values that has passed the check against the [schema](Self::schema).
+    ///
+    /// # Errors
+    /// What the check should have found; it is kept for the case that schema and structs disagree.
+    pub fn from_toml(value: toml::Value) -> Result<ScenarioFile, toml::de::Error> {
+        ScenarioFile::deserialize(value)
+    }
+
+    /// The JSON Schema that is made from the structs (draft 2020-12).
+    pub fn schema() -> serde_json::Value {
+        schemars::schema_for!(ScenarioFile).to_value()
+    }
 }
 
 fn one() -> u64 {

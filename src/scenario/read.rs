@@ -2,6 +2,7 @@
 
 use serde::de;
 
+use crate::file::ScenarioFile;
 use crate::problem::Problem;
 use crate::source::{Node, Value};
 
@@ -10,8 +11,21 @@ use crate::source::{Node, Value};
 /// # Errors
 /// What the check should have found; it is kept for the case that schema and structs disagree.
 pub fn read<T: de::DeserializeOwned>(root: &Node) -> Result<T, Problem> {
-    let value = to_toml(root, "");
-    T::deserialize(value).map_err(|error| Problem::general(error.to_string().trim_end().to_owned()))
+    T::deserialize(to_toml(root, "")).map_err(said)
+}
+
+/// The same for a scenario.
+///
+/// # Errors
+/// As those of [`read`].
+pub fn scenario(root: &Node) -> Result<ScenarioFile, Problem> {
+    ScenarioFile::from_toml(to_toml(root, "")).map_err(said)
+}
+
+// The signature is that of what it maps.
+#[allow(clippy::needless_pass_by_value)]
+fn said(error: toml::de::Error) -> Problem {
+    Problem::general(error.to_string().trim_end().to_owned())
 }
 
 fn to_toml(node: &Node, key: &str) -> toml::Value {

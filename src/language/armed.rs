@@ -96,15 +96,17 @@ impl Default for EngineFile {
     }
 }
 
+/// Whether it is the default of two.
 // The signature is serde's.
 #[allow(clippy::trivially_copy_pass_by_ref)]
-pub(crate) fn is_two(value: &u32) -> bool {
+pub fn is_two(value: &u32) -> bool {
     *value == 2
 }
 
+/// Whether it is the default hazard.
 // The signature is serde's.
 #[allow(clippy::trivially_copy_pass_by_ref)]
-pub(super) fn is_interlock(value: &HazardFile) -> bool {
+pub fn is_interlock(value: &HazardFile) -> bool {
     *value == HazardFile::Interlock
 }
 
@@ -599,8 +601,8 @@ fn op_names(_: &mut SchemaGenerator) -> Schema {
     let names: Vec<String> = OPCODES.iter().map(|opcode| op_name(opcode.name)).collect();
     json_schema!({ "type": "string", "enum": names })
 }
-
-pub(crate) fn cycles_or_auto(_: &mut SchemaGenerator) -> Schema {
+/// The schema of a number of cycles, or "auto".
+pub fn cycles_or_auto(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "anyOf": [
             { "type": "integer", "minimum": 0, "maximum": u32::MAX },

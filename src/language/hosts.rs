@@ -80,14 +80,15 @@ fn eight() -> u64 {
 }
 
 /// Accesses of memory for a merged word, if nobody says otherwise: two reads and a write *chosen*.
-pub(crate) const MERGE_ACCESSES: u8 = 3;
+pub const MERGE_ACCESSES: u8 = 3;
 
 fn usual_merge() -> u8 {
     MERGE_ACCESSES
 }
 
+/// Whether it is the default number of accesses.
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
-pub(crate) fn is_usual_merge(accesses: &u8) -> bool {
+pub fn is_usual_merge(accesses: &u8) -> bool {
     *accesses == MERGE_ACCESSES
 }
 

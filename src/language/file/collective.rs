@@ -105,7 +105,7 @@ pub struct CollectiveFile {
 
 impl CollectiveFile {
     /// A table that says nothing but the kind.
-    pub(crate) fn plain(kind: CollectiveKind) -> CollectiveFile {
+    pub fn plain(kind: CollectiveKind) -> CollectiveFile {
         CollectiveFile {
             name: None,
             kind,
