@@ -186,7 +186,7 @@ pub(super) fn pbv(scenario: &Scenario, flit: u64, switches: u64, bill: &mut Bill
     bill.add("output queue", text, count, made);
     let (places, header) = (watershed_pbv::engine::MOST_REFUSALS as u64, watershed_pbv::packet::HEADER_BYTES as u64);
     let made = bill.array(places * header * 8);
-    bill.add("refusals that wait", format!("{places} headers of {header} bytes"), count, made);
+    bill.add("refusals that wait", format!("{places} frames of {header} bytes"), count, made);
     if pbv.setup.file.configuration == pbv::file::ConfigurationFile::SidePort {
         // A shift register for a write, and a counter of its bits.
         let (bits, lines) = (watershed_pbv::plan::SIDE_PORT_BITS, pbv.setup.file.side_port_lines);
