@@ -33,7 +33,7 @@ Examples:
   watershed run barrier-die --ladder barrier.svg
   watershed run allreduce-die --results hash --json
   watershed run goal-mesh --perfetto ranks.json
-  watershed run goal-mesh --workload traces/astra-sim/all_gather/16npus_1MB/all_gather
+  watershed run goal-mesh --workload traces/astra-sim/all_gather/4npus_1MB/all_gather
   watershed run allreduce-die --wave die.vcd --signals '**.ceng.**' --wave-window 0..200
   watershed run mesh-uniform --checkpoint-every 1000 --out out
   watershed run mesh-uniform --resume out/mesh-uniform.checkpoint --out out

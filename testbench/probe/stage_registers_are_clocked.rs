@@ -112,7 +112,7 @@ fn a_ceng_tree_holds_what_a_clocked_tree_holds() {
     let folder = tempfile::tempdir().unwrap();
     let (mesh, die) = ("kind = \"mesh\"\nsize = [3, 3]", "kind = \"die\"");
     for (name, shape, engine, stages, elements) in [
-        ("long.vcd", mesh, "s1_1", 3, 7_200),
+        ("long.vcd", mesh, "s1_1", 3, 3_600),
         ("short.vcd", mesh, "s1_1", 4, 300),
         ("six.fst", die, "{sw4,core0}", 6, 150),
     ] {
