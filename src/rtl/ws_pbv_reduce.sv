@@ -7,7 +7,7 @@
 //                        |            |          ^                 |         |
 //                        +--> kept ---+          +-----------------+---------+
 //
-// Twin:        `Ce::reduce` of src/pbv/ce.rs with src/pbv/ce/memory.rs; the unit is ws_reduce_tree of two ports.
+// Twin:        `Ce::reduce` of src/pbv/ce/reduction.rs with src/pbv/ce/memory.rs; the unit is ws_reduce_tree of two ports.
 // Parameters:  Contexts     contexts of the store (`contexts`)
 //              Participants PBV entries whose words can be kept
 //              Words        words of a context, at most
@@ -20,6 +20,7 @@
 // Limitations: accumulators and kept words are flip-flops; a feed holds the words of a message side by side
 module ws_pbv_reduce
   import ws_pkg::*;
+  import ws_pbv_pkg::*;
 #(
   parameter int unsigned Contexts = 4,
   parameter int unsigned Participants = 8,
@@ -30,14 +31,19 @@ module ws_pbv_reduce
   parameter int unsigned MemoryPorts = 2,
   localparam int unsigned SlotBits = Contexts > 1 ? $clog2(Contexts) : 1,
   localparam int unsigned EntryBits = Participants > 1 ? $clog2(Participants) : 1,
-  localparam int unsigned Places = Feeds + 6,
+  // What comes when a context begins anew, or is over, behind this cycle's words.
+  localparam int unsigned Late = 2 + MemoryPorts,
+  localparam int unsigned Places = Feeds + 6 + Contexts,
   localparam int unsigned LenBits = $clog2(Places + 1)
 ) (
   input  logic                clk_i,
   input  logic                rst_ni,
-  // A context begins anew.
-  input  logic                renew_i,
-  input  logic [SlotBits-1:0] renew_at_i,
+  // A context begins anew: by the message that came, by the verdict.
+  input  logic [1:0]          renew_i,
+  input  logic [SlotBits-1:0] renew_at_i [2],
+  // A run is closed by the message that came: the kept words of that context go into the unit.
+  input  logic                close_i,
+  input  logic [SlotBits-1:0] close_at_i,
   // Contexts as they are when this cycle's message and verdict have been looked at.
   input  context_t            context_i [Contexts],
   // Words of a message that was accepted: into the unit, or kept for their PBV entry.
@@ -49,13 +55,20 @@ module ws_pbv_reduce
   input  logic [63:0]         push_word_i [Words],
   // All participants have answered: the kept words of that context go into the unit.
   input  logic                release_i,
+  // Behind what is written: a context was armed again (kept words and a word that was written, then watchdogs), or a watchdog ended
+  // its run, so that its kept words go into the unit.
+  input  logic [Late-1:0]     renew_late_i,
+  input  logic [Late-1:0]     release_late_i,
+  input  logic [SlotBits-1:0] late_at_i [Late],
   // Messages with words that wait, at the start of the cycle.
   output logic [LenBits-1:0]  feeds_o,
   // Whether words of a context wait or are in the unit, and whether some are in the unit.
   output logic [Contexts-1:0] under_way_o,
   output logic [Contexts-1:0] in_unit_o,
-  // Whether words of a context are kept.
+  // Whether words of a context are kept, or are on their way there: at the start of the cycle, and behind what is written.
   output logic [Contexts-1:0] kept_o,
+  output logic [Contexts-1:0] kept_late_o,
+  output logic [Contexts-1:0] under_way_late_o,
   // The words that were kept of a context are all in the unit; whether nothing else of it is under way.
   output logic                over_o,
   output logic [SlotBits-1:0] over_at_o,
@@ -65,9 +78,11 @@ module ws_pbv_reduce
   output logic [SlotBits-1:0] written_at_o,
   output logic                written_idle_o,
   output flags_t              written_flags_o,
-  // Accumulators as they are at the end of the cycle.
+  // Accumulators at the start of the cycle, and behind what is written.
   output logic [Words-1:0]    there_o [Contexts],
-  output logic [63:0]         word_o [Contexts][Words]
+  output logic [63:0]         word_o [Contexts][Words],
+  output logic [Words-1:0]    there_late_o [Contexts],
+  output logic [63:0]         word_late_o [Contexts][Words]
 );
 
   localparam int unsigned WordBits = Words > 1 ? $clog2(Words) : 1;
@@ -103,29 +118,35 @@ module ws_pbv_reduce
 
   // Messages whose words wait.
   feed_t                  feed_q [Places];
+  feed_t                  feed_late [Places];
   feed_t                  feed_d [Places];
-  logic [LenBits-1:0]     feeds_q, feeds_d;
+  logic [LenBits-1:0]     feeds_q, feeds_late, feeds_d;
   // What is in the unit, the oldest last.
   place_t                 unit_q [Stages];
   place_t                 entering;
   // Accumulators, words that are kept, and how many words of each context are under way.
   logic [Words-1:0]       there_q [Contexts];
   logic [Words-1:0]       there [Contexts];
+  logic [Words-1:0]       there_late [Contexts];
   logic [Words-1:0]       there_d [Contexts];
   logic [63:0]            word_q [Contexts][Words];
   logic [63:0]            word [Contexts][Words];
+  logic [63:0]            word_late [Contexts][Words];
   logic [63:0]            word_d [Contexts][Words];
   logic [Participants-1:0] kept_q [Contexts];
+  logic [Participants-1:0] kept_late [Contexts];
   logic [Participants-1:0] kept_d [Contexts];
   logic [15:0]            kept_count_q [Contexts][Participants];
   logic [Words-1:0][63:0] kept_word_q [Contexts][Participants];
   logic [CountBits-1:0]   under_way_q [Contexts];
   logic [CountBits-1:0]   under_way [Contexts];
+  logic [CountBits-1:0]   under_way_late [Contexts];
   logic [CountBits-1:0]   under_way_d [Contexts];
   // Contexts whose accumulators are being cleared, in order.
   clear_t                 clear_q [Contexts];
+  clear_t                 clear_late [Contexts];
   clear_t                 clear_d [Contexts];
-  logic [SlotBits:0]      clears_q, clears_d;
+  logic [SlotBits:0]      clears_q, clears_late, clears_d;
 
   // Into the unit and out of it.
   logic                   enters, there_a;
@@ -149,14 +170,14 @@ module ws_pbv_reduce
     logic                found, more, same, is_clearing, pops;
     logic [SlotBits-1:0] slot;
 
-    feed_d = feed_q;
-    feeds_d = feeds_q;
+    feed_late = feed_q;
+    feeds_late = feeds_q;
     there = there_q;
     word = word_q;
-    kept_d = kept_q;
+    kept_late = kept_q;
     under_way = under_way_q;
-    clear_d = clear_q;
-    clears_d = clears_q;
+    clear_late = clear_q;
+    clears_late = clears_q;
     it = '0;
     clearing = '0;
     at = '0;
@@ -180,23 +201,42 @@ module ws_pbv_reduce
     over_at_o = '0;
     over_idle_o = 1'b0;
 
-    // A context begins anew: at the master with its first value.
-    if (renew_i) begin
-      there[renew_at_i] = context_i[renew_at_i].stored.initial_valid && context_i[renew_at_i].stored.master ? '1 : '0;
-      for (int unsigned k = 0; k < Words; k++) word[renew_at_i][k] = context_i[renew_at_i].stored.initial_word;
-      kept_d[renew_at_i] = '0;
-      under_way[renew_at_i] = '0;
-      // It is cleared behind the others, and once.
-      for (int unsigned k = 0; k < Contexts; k++) begin
-        if (k < 32'(clears_q) && clear_q[k].slot != renew_at_i) begin
-          clear_d[clear_at[SlotBits-1:0]] = clear_q[k];
-          clear_at = clear_at + (SlotBits+1)'(1);
+    // Contexts begin anew: at the master with their first value.
+    for (int unsigned n = 0; n < 2; n++) begin
+      slot = renew_at_i[n];
+      if (renew_i[n]) begin
+        there[slot] = context_i[slot].stored.initial_valid && context_i[slot].stored.master ? '1 : '0;
+        for (int unsigned k = 0; k < Words; k++) word[slot][k] = context_i[slot].stored.initial_word;
+        kept_late[slot] = '0;
+        under_way[slot] = '0;
+        // It is cleared behind the others, and once.
+        clear_at = '0;
+        for (int unsigned k = 0; k < Contexts; k++) begin
+          if (k < 32'(clears_late) && clear_late[k].slot != slot) begin
+            clear_late[clear_at[SlotBits-1:0]] = clear_late[k];
+            clear_at = clear_at + (SlotBits+1)'(1);
+          end
+        end
+        clears_late = clear_at;
+        if (context_i[slot].stored.words != '0) begin
+          clear_late[clear_at[SlotBits-1:0]] = '{slot: slot, left: context_i[slot].stored.words};
+          clears_late = clear_at + (SlotBits+1)'(1);
         end
       end
-      clears_d = clear_at;
-      if (context_i[renew_at_i].stored.words != '0) begin
-        clear_d[clear_at[SlotBits-1:0]] = '{slot: renew_at_i, left: context_i[renew_at_i].stored.words};
-        clears_d = clear_at + (SlotBits+1)'(1);
+      // The run that is closed comes between the two.
+      if (n == 0 && close_i) begin
+        more = |kept_late[close_at_i];
+        for (int unsigned k = 0; k < Places; k++) begin
+          if (k < 32'(feeds_late) && feed_late[k].slot == close_at_i && feed_late[k].way == WayKeep) more = 1'b1;
+        end
+        if (more) begin
+          it.way = WayRelease;
+          it.slot = close_at_i;
+          it.generation = context_i[close_at_i].generation;
+          feed_late[AtBits'(feeds_late)] = it;
+          feeds_late = feeds_late + LenBits'(1);
+          under_way[close_at_i] = under_way[close_at_i] + CountBits'(1);
+        end
       end
     end
 
@@ -209,21 +249,21 @@ module ws_pbv_reduce
       it.count = push_count_i;
       it.next = '0;
       for (int unsigned k = 0; k < Words; k++) it.word[k] = push_word_i[k];
-      feed_d[AtBits'(feeds_d)] = it;
-      feeds_d = feeds_d + LenBits'(1);
+      feed_late[AtBits'(feeds_late)] = it;
+      feeds_late = feeds_late + LenBits'(1);
       under_way[push_at_i] = under_way[push_at_i] + (keep_i ? CountBits'(1) : push_count_i);
     end
-    more = |kept_d[push_at_i];
+    more = |kept_late[push_at_i];
     for (int unsigned k = 0; k < Places; k++) begin
-      if (k < 32'(feeds_d) && feed_d[k].slot == push_at_i && feed_d[k].way == WayKeep) more = 1'b1;
+      if (k < 32'(feeds_late) && feed_late[k].slot == push_at_i && feed_late[k].way == WayKeep) more = 1'b1;
     end
     if (release_i && more) begin
       it.way = WayRelease;
       it.entry = '0;
       it.count = '0;
       it.next = '0;
-      feed_d[AtBits'(feeds_d)] = it;
-      feeds_d = feeds_d + LenBits'(1);
+      feed_late[AtBits'(feeds_late)] = it;
+      feeds_late = feeds_late + LenBits'(1);
       under_way[push_at_i] = under_way[push_at_i] + CountBits'(1);
     end
 
@@ -233,24 +273,24 @@ module ws_pbv_reduce
     // Words whose context was begun anew while they waited are for nobody.
     found = 1'b0;
     for (int unsigned k = 0; k < Places; k++) begin
-      if (!found && k < 32'(feeds_d)) begin
-        if (feed_d[k].generation == context_i[feed_d[k].slot].generation) found = 1'b1;
+      if (!found && k < 32'(feeds_late)) begin
+        if (feed_late[k].generation == context_i[feed_late[k].slot].generation) found = 1'b1;
         else at = at + LenBits'(1);
       end
     end
     for (int unsigned k = 0; k < Places; k++) begin
-      if (k + 32'(at) < Places) feed_d[k] = feed_d[AtBits'(LenBits'(k) + at)];
+      if (k + 32'(at) < Places) feed_late[k] = feed_late[AtBits'(LenBits'(k) + at)];
     end
-    feeds_d = feeds_d - at;
+    feeds_late = feeds_late - at;
 
-    it = feed_d[0];
+    it = feed_late[0];
     slot = it.slot;
     if (found && it.way == WayKeep) begin
       it.next = it.next + 16'(MemoryPorts);
       if (it.next >= it.count) begin
         keeps = 1'b1;
         kept = it;
-        kept_d[slot][it.entry] = 1'b1;
+        kept_late[slot][it.entry] = 1'b1;
         under_way[slot] = under_way[slot] - CountBits'(1);
         pops = 1'b1;
       end
@@ -260,7 +300,7 @@ module ws_pbv_reduce
         // The next entry that has words.
         more = 1'b0;
         for (int unsigned k = 0; k < Participants; k++) begin
-          if (!more && k >= 32'(it.entry) && kept_d[slot][k]) begin
+          if (!more && k >= 32'(it.entry) && kept_late[slot][k]) begin
             more = 1'b1;
             it.entry = EntryBits'(k);
           end
@@ -269,7 +309,7 @@ module ws_pbv_reduce
           it.count = kept_count_q[slot][it.entry];
           it.word = kept_word_q[slot][it.entry];
           it.next = '0;
-          kept_d[slot][it.entry] = 1'b0;
+          kept_late[slot][it.entry] = 1'b0;
           under_way[slot] = under_way[slot] + it.count;
         end else begin
           under_way[slot] = under_way[slot] - CountBits'(1);
@@ -286,7 +326,7 @@ module ws_pbv_reduce
       same = 1'b0;
 `endif
       for (int unsigned k = 0; k < Contexts; k++) begin
-        if (k < 32'(clears_d) && clear_d[k].slot == slot) is_clearing = 1'b1;
+        if (k < 32'(clears_late) && clear_late[k].slot == slot) is_clearing = 1'b1;
       end
       if (more && ports != '0 && !is_clearing && !same) begin
         ports = ports - 3'd1;
@@ -295,8 +335,9 @@ module ws_pbv_reduce
         there_a = there[slot][it.next[WordBits-1:0]];
         operand_a = word[slot][it.next[WordBits-1:0]];
         operand_b = it.word[it.next[WordBits-1:0]];
-        select = '{op: context_i[slot].op, dtype: context_i[slot].dtype, mode: context_i[slot].mode};
-        tag = '{generation: it.generation, slot: 12'(slot), run: context_i[slot].run, cc_id: context_i[slot].cc_id,
+        select = '{op: context_i[slot].like.op, dtype: context_i[slot].like.dtype,
+                   mode: context_i[slot].like.mode};
+        tag = '{generation: it.generation, slot: 12'(slot), run: context_i[slot].like.run, cc_id: context_i[slot].cc_id,
                 word: it.next};
         it.next = it.next + 16'd1;
         if (it.next == it.count) begin
@@ -305,45 +346,100 @@ module ws_pbv_reduce
         end
       end
     end
-    feed_d[0] = it;
+    feed_late[0] = it;
     if (pops) begin
-      for (int unsigned k = 0; k + 1 < Places; k++) feed_d[k] = feed_d[k+1];
-      feeds_d = feeds_d - LenBits'(1);
+      for (int unsigned k = 0; k + 1 < Places; k++) feed_late[k] = feed_late[k+1];
+      feeds_late = feeds_late - LenBits'(1);
     end
 
     // Clearing takes the ports that are left.
     clear_at = '0;
     for (int unsigned k = 0; k < Contexts; k++) begin
-      if (k < 32'(clears_d)) begin
-        clearing = clear_d[k];
+      if (k < 32'(clears_late)) begin
+        clearing = clear_late[k];
         now = 16'(ports) < clearing.left ? ports : clearing.left[2:0];
         clearing.left = clearing.left - 16'(now);
         ports = ports - now;
         if (clearing.left != '0) begin
-          clear_d[clear_at[SlotBits-1:0]] = clearing;
+          clear_late[clear_at[SlotBits-1:0]] = clearing;
           clear_at = clear_at + (SlotBits+1)'(1);
         end
       end
     end
-    clears_d = clear_at;
+    clears_late = clear_at;
     over_idle_o = under_way[over_at_o] == '0;
 
   end
 
   // A word is written, if it is still of the present run.
   always_comb begin
-    there_d = there;
-    word_d = word;
-    under_way_d = under_way;
+    there_late = there;
+    word_late = word;
+    under_way_late = under_way;
     written_at_o = left_tag.slot[SlotBits-1:0];
-    written_o = left_valid && left_tag.generation == context_i[written_at_o].generation;
+    written_o = left_valid && left_tag.generation == context_i[written_at_o].generation &&
+                context_i[written_at_o].state != ContextAbsent && left_tag.word < context_i[written_at_o].stored.words;
     written_flags_o = left_flags;
     if (written_o) begin
-      there_d[written_at_o][left_tag.word[WordBits-1:0]] = 1'b1;
-      word_d[written_at_o][left_tag.word[WordBits-1:0]] = left_value;
-      under_way_d[written_at_o] = under_way_d[written_at_o] - CountBits'(1);
+      there_late[written_at_o][left_tag.word[WordBits-1:0]] = 1'b1;
+      word_late[written_at_o][left_tag.word[WordBits-1:0]] = left_value;
+      under_way_late[written_at_o] = under_way_late[written_at_o] - CountBits'(1);
     end
-    written_idle_o = under_way_d[written_at_o] == '0;
+    written_idle_o = under_way_late[written_at_o] == '0;
+    for (int unsigned c = 0; c < Contexts; c++) begin
+      under_way_late_o[c] = under_way_late[c] != '0;
+      kept_late_o[c] = |kept_late[c];
+      for (int unsigned k = 0; k < Places; k++) begin
+        if (k < 32'(feeds_late) && 32'(feed_late[k].slot) == c && feed_late[k].way == WayKeep) kept_late_o[c] = 1'b1;
+      end
+    end
+  end
+
+  // Contexts that are armed again, and those whose time is over.
+  always_comb begin
+    feed_t               it;
+    logic [SlotBits:0]   clear_at;
+    logic [SlotBits-1:0] slot;
+
+    feed_d = feed_late;
+    feeds_d = feeds_late;
+    there_d = there_late;
+    word_d = word_late;
+    kept_d = kept_late;
+    under_way_d = under_way_late;
+    clear_d = clear_late;
+    clears_d = clears_late;
+    it = '0;
+    clear_at = '0;
+    for (int unsigned n = 0; n < Late; n++) begin
+      slot = late_at_i[n];
+      if (release_late_i[n] && kept_late_o[slot]) begin
+        it.way = WayRelease;
+        it.slot = slot;
+        it.generation = context_i[slot].generation;
+        feed_d[AtBits'(feeds_d)] = it;
+        feeds_d = feeds_d + LenBits'(1);
+        under_way_d[slot] = under_way_d[slot] + CountBits'(1);
+      end
+      if (renew_late_i[n]) begin
+        there_d[slot] = context_i[slot].stored.initial_valid && context_i[slot].stored.master ? '1 : '0;
+        for (int unsigned k = 0; k < Words; k++) word_d[slot][k] = context_i[slot].stored.initial_word;
+        kept_d[slot] = '0;
+        under_way_d[slot] = '0;
+        clear_at = '0;
+        for (int unsigned k = 0; k < Contexts; k++) begin
+          if (k < 32'(clears_d) && clear_d[k].slot != slot) begin
+            clear_d[clear_at[SlotBits-1:0]] = clear_d[k];
+            clear_at = clear_at + (SlotBits+1)'(1);
+          end
+        end
+        clears_d = clear_at;
+        if (context_i[slot].stored.words != '0) begin
+          clear_d[clear_at[SlotBits-1:0]] = '{slot: slot, left: context_i[slot].stored.words};
+          clears_d = clear_at + (SlotBits+1)'(1);
+        end
+      end
+    end
   end
 
   assign operand[0] = operand_a;
@@ -377,6 +473,9 @@ module ws_pbv_reduce
     for (int unsigned c = 0; c < Contexts; c++) begin
       under_way_o[c] = under_way_q[c] != '0;
       kept_o[c] = |kept_q[c];
+      for (int unsigned k = 0; k < Places; k++) begin
+        if (k < 32'(feeds_q) && 32'(feed_q[k].slot) == c && feed_q[k].way == WayKeep) kept_o[c] = 1'b1;
+      end
     end
     for (int unsigned s = 0; s < Stages; s++) begin
       if (unit_q[s].valid) in_unit_o[unit_q[s].slot] = 1'b1;
@@ -384,8 +483,10 @@ module ws_pbv_reduce
   end
 
   assign feeds_o = feeds_q;
-  assign there_o = there_d;
-  assign word_o = word_d;
+  assign there_o = there_q;
+  assign word_o = word_q;
+  assign there_late_o = there_late;
+  assign word_late_o = word_late;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin

@@ -16,7 +16,7 @@
 // Registers:   data of a stage load with a valid operation only, else hold; the whole store is zero after reset
 // Limitations: the store is flip-flops with one read and one write port; a reset of an entry is a load
 module ws_pbv_tracker
-  import ws_pkg::*;
+  import ws_pbv_pkg::*;
 #(
   parameter int unsigned Contexts = 64,
   parameter bit          Forward = 1'b1,
@@ -31,6 +31,8 @@ module ws_pbv_tracker
   input  logic [6:0]           responder_i,  // of a clear or a begin
   input  track_t               load_i,       // of a load or a begin
   input  logic [LabelBits-1:0] label_i,
+  // The entry that ready_o and holds_o are about.
+  input  logic [SlotBits-1:0]  asked_i,
   // Whether an operation on this entry can be taken in this cycle.
   output logic                 ready_o,
   // Whether an operation on this entry is in the pipeline.
@@ -145,7 +147,7 @@ module ws_pbv_tracker
   end
 
   // Without forwarding nothing enters whose entry is in the pipeline.
-  assign holds_o = (read_valid_q && read_request_q.slot == slot_i) || (write_valid_q && write_request_q.slot == slot_i);
+  assign holds_o = (read_valid_q && read_request_q.slot == asked_i) || (write_valid_q && write_request_q.slot == asked_i);
   assign ready_o = Forward || !holds_o;
   assign valid_o = write_valid_q;
   assign op_o = write_request_q.op;

@@ -106,8 +106,29 @@ fn a_word_that_overtakes_the_one_before_is_found() {
     let run = |define: Option<&'static str>| {
         // The sound one is that of another test, built once.
         let name = define.map_or("pbv-ce", |_| "fault-word");
-        Some(pbv_ce::drive(name, pbv_ce::usual(), define, 0x9b5c_0000, 8_000)?.map(drop))
+        Some(pbv_ce::drive(name, pbv_ce::usual_engine(), (define, None), 0x9b5c_0000, 2_000)?.map(drop))
     };
     let both = || Some([run(Some("WS_FAULT_WORD"))?, run(None)?]);
     is_found("a word that overtakes the one before", both(), "in_unit");
+}
+
+/// One simulator has a fault for every mechanism of a collective engine, and an input that says which one acts.
+#[test]
+fn a_fault_in_each_mechanism_of_packet_engines_is_found() {
+    let run = |fault: u8| {
+        let driven = pbv_ce::drive("fault-pbv", pbv_ce::usual_engine(), (None, Some(fault)), 0x9b5c_0000, 8_000)?;
+        Some(driven.map(drop))
+    };
+    for (fault, what, signal) in [
+        (1, "a participant asked once too often", "send"),
+        (2, "a multicast whose source has to answer", "load_p"),
+        (3, "a pause overlooked", "state"),
+        (4, "a context armed again without its participants", "tracking.read"),
+        (5, "a group that goes on too early", "send"),
+        (6, "a response merged that is for the source", "send"),
+        (7, "a response passed on as somebody else's", "p_id"),
+    ] {
+        let both = || Some([run(fault)?, if fault == 1 { run(0)? } else { Ok(()) }]);
+        is_found(what, both(), signal);
+    }
 }

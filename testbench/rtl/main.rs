@@ -21,6 +21,7 @@ mod faults;
 mod fit;
 mod links;
 mod lint;
+mod pbv_bench;
 mod pbv_ce;
 #[allow(dead_code, reason = "waveforms are played for other tests too")]
 #[path = "../probe/player.rs"]

@@ -34,11 +34,11 @@ fn bench(contexts: u16, hazard: Hazard, stages: &[(String, u32)], entries: u16) 
     }
     let forward = u8::from(hazard == Hazard::Forward);
     bench.body(&format!(
-        "  localparam int unsigned SlotBits = {contexts} > 1 ? $clog2({contexts}) : 1;\n  logic ready, holds, left_valid;\n  track_op_e left_op;\n  \
+        "  import ws_pbv_pkg::*;\n  localparam int unsigned SlotBits = {contexts} > 1 ? $clog2({contexts}) : 1;\n  logic ready, holds, left_valid;\n  track_op_e left_op;\n  \
          logic [SlotBits-1:0] left_slot;\n  logic [{LABEL_BITS}-1:0] left_label;\n  track_t left_track;\n  verdict_e left_verdict;\n  \
          ws_pbv_tracker #(.Contexts({contexts}), .Forward(1'b{forward}), .LabelBits({LABEL_BITS})) u_dut (\n    .clk_i, .rst_ni, \
          .valid_i(valid), .op_i(track_op_e'(op)), .slot_i(slot[SlotBits-1:0]), .responder_i(responder),\n    .load_i({{load_pbv, \
-         load_p_count}}), .label_i(label_bits), .ready_o(ready), .holds_o(holds), .valid_o(left_valid), .op_o(left_op),\n    .slot_o(left_slot), \
+         load_p_count}}), .label_i(label_bits), .asked_i(slot[SlotBits-1:0]), .ready_o(ready), .holds_o(holds), .valid_o(left_valid), .op_o(left_op),\n    .slot_o(left_slot), \
          .label_o(left_label), .track_o(left_track), .verdict_o(left_verdict));\n"
     ));
     for (name, expression, width) in [

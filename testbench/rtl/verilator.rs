@@ -56,13 +56,16 @@ pub fn find() -> Option<&'static Verilator> {
     found.as_ref()
 }
 
-/// The sources of the twin: the package first.
+/// Types that modules share; the second is that of packet engines and uses the first.
+pub const PACKAGES: [&str; 2] = ["ws_pkg", "ws_pbv_pkg"];
+
+/// The sources of the twin: the packages first.
 pub fn sources() -> Vec<PathBuf> {
     let folder = root().join("src/rtl");
     let entries = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let mut sources: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
     sources.retain(|path| path.extension().is_some_and(|ending| ending == "sv"));
-    sources.sort_by_key(|path| (!path.ends_with("ws_pkg.sv"), path.clone()));
+    sources.sort_by_key(|path| (!path.ends_with("ws_pkg.sv"), !path.ends_with("ws_pbv_pkg.sv"), path.clone()));
     sources
 }
 
@@ -142,7 +145,7 @@ impl Verilator {
     pub fn lint(&self, top: &str) -> Result<(), String> {
         let mut command = Command::new(&self.program);
         command.args(["--lint-only", "-Wall", "--top-module", top, "-y"]).arg(root().join("src/rtl"));
-        command.arg(root().join("src/rtl/ws_pkg.sv"));
+        command.args(PACKAGES.map(|name| root().join(format!("src/rtl/{name}.sv"))));
         // What holds many units is looked at with one datapath: the units are looked at with all of theirs.
         if ["ws_reduce_tree", "ws_ceng", "ws_coll_switch", "ws_pbv_reduce", "ws_pbv_ce"].contains(&top) {
             command.arg("-GUnits=44'h100");
