@@ -73,8 +73,8 @@ module ws_pbv_ce
   localparam int unsigned Late = 2 + MemoryPorts;
   localparam int unsigned TakeRearms = 1 + 2 * Groups;
   localparam int unsigned WatchRearms = 1 + Groups;
-  // Loads of the tracking store that wait: at most one a context.
-  localparam int unsigned Loads = Contexts + 1;
+  // Loads of the tracking store that wait: one a context, and as many of groups that go on twice.
+  localparam int unsigned Loads = 2 * Contexts + 2;
   localparam int unsigned LoadBits = $clog2(Loads + 1);
 
   // What waits for its verdict goes along with the operation; what waves show of it lies below.
@@ -140,8 +140,7 @@ module ws_pbv_ce
   track_op_e             track_op;
   track_t                track_load;
   logic [SlotBits-1:0]   at;
-  logic [TakeRearms-1:0] rearm_taken;
-  logic [SlotBits-1:0]   rearm_taken_slot [TakeRearms];
+  load_t                 rearm_taken [TakeRearms];
   send_t                 send_taken [TakeSends];
 
   ws_pbv_take #(
@@ -183,7 +182,6 @@ module ws_pbv_ce
     .guards_o(guards),
     .waits_o(waits_taken),
     .rearm_o(rearm_taken),
-    .rearm_slot_o(rearm_taken_slot),
     .send_o(send_taken)
   );
 
@@ -192,25 +190,26 @@ module ws_pbv_ce
   ////////////////////////
 
   // Loads that wait, by context: of those that were armed again.
-  logic [SlotBits-1:0] load_q [Loads];
-  logic [SlotBits-1:0] load_taken [Loads];
+  load_t               load_q [Loads];
+  load_t               load_taken [Loads];
   logic [LoadBits-1:0] loads_taken;
   logic                loads_now;
-  logic [SlotBits-1:0] load_at;
+  load_t               load_now;
 
   always_comb begin
     load_taken = load_q;
     loads_taken = loads_q;
     for (int unsigned n = 0; n < TakeRearms; n++) begin
-      if (rearm_taken[n]) begin
-        load_taken[loads_taken] = rearm_taken_slot[n];
+      if (rearm_taken[n].valid) begin
+        load_taken[loads_taken] = rearm_taken[n];
         loads_taken = loads_taken + LoadBits'(1);
       end
     end
-    load_at = load_taken[0];
-    loads_now = !track && has_port && loads_taken != '0;
+    load_now = load_taken[0];
+    loads_now = !track && has_port && load_now.valid;
     if (loads_now) begin
       for (int unsigned k = 0; k + 1 < Loads; k++) load_taken[k] = load_taken[k+1];
+      load_taken[Loads-1] = '0;
       loads_taken = loads_taken - LoadBits'(1);
     end
   end
@@ -222,15 +221,15 @@ module ws_pbv_ce
   track_t              judged_track;
   verdict_e            verdict;
 
-  assign track_at = loads_now ? load_at : at;
+  assign track_at = loads_now ? load_now.slot[SlotBits-1:0] : at;
 
   always_comb begin
     for (int unsigned k = 0; k < Words; k++) tag.word[k] = word_i[k];
     tag.head = head;
-    tag.generation = context_taken[track_at].generation;
+    tag.generation = loads_now ? load_now.generation : context_taken[track_at].generation;
     tag.message = loads_now ? '0 : 8'(head.message);
     tag.cc_id = context_taken[track_at].cc_id;
-    tag.run = context_taken[track_at].like.run;
+    tag.run = loads_now ? load_now.run : context_taken[track_at].like.run;
   end
 
   ws_pbv_tracker #(
@@ -244,7 +243,7 @@ module ws_pbv_ce
     .op_i(loads_now ? TrackLoad : track_op),
     .slot_i(track_at),
     .responder_i(head.p_id),
-    .load_i(loads_now ? context_taken[load_at].stored.track : track_load),
+    .load_i(loads_now ? context_taken[track_at].stored.track : track_load),
     .label_i(tag),
     .asked_i(slot),
     .ready_o(tracker_ready),
@@ -266,8 +265,8 @@ module ws_pbv_ce
   finish_t             done_judged;
   send_t               first_judged;
   send_t               group_judged [Groups];
-  logic [Groups-1:0]   rearm_judged;
-  logic [SlotBits-1:0] rearm_judged_slot [Groups];
+  load_t               load_judged;
+  load_t               load_groups [Groups];
 
   always_comb begin
     context_t it;
@@ -331,6 +330,8 @@ module ws_pbv_ce
       generation_verdict = generation_taken + 16'd1;
       it = rearmed(it, done_judged.last, generation_verdict);
     end
+    load_judged = load_of(it, 12'(judged_at));
+    load_judged.valid = done_judged.rearms;
     if (present) context_verdict[judged_at] = it;
     for (int unsigned k = 0; k < Words; k++) push_word[k] = judged_tag.word[k];
   end
@@ -348,8 +349,7 @@ module ws_pbv_ce
     .context_o(context_judged),
     .generation_o(generation_judged),
     .send_o(group_judged),
-    .rearm_o(rearm_judged),
-    .slot_o(rearm_judged_slot)
+    .load_o(load_groups)
   );
 
   ///////////////////
@@ -429,6 +429,7 @@ module ws_pbv_ce
   end
 
   finish_t done_over, done_written;
+  load_t   load_over, load_written;
 
   always_comb begin
     context_written = context_judged;
@@ -442,6 +443,8 @@ module ws_pbv_ce
         context_written[over_at] = rearmed(done_over.it, done_over.last, generation_written);
       end
     end
+    load_over = load_of(context_written[over_at], 12'(over_at));
+    load_over.valid = done_over.rearms;
     done_written = finish(context_written[written_at], written && written_idle, whole_late[written_at], me_i);
     if (written) begin
       context_written[written_at] = done_written.it;
@@ -450,6 +453,8 @@ module ws_pbv_ce
         context_written[written_at] = rearmed(done_written.it, done_written.last, generation_written);
       end
     end
+    load_written = load_of(context_written[written_at], 12'(written_at));
+    load_written.valid = done_written.rearms;
   end
 
   ///////////////
@@ -463,8 +468,7 @@ module ws_pbv_ce
   logic [15:0]         scan_q, scan_d, from;
   logic [MemoryPorts-1:0] watch_waits, watch_last_sum;
   logic [SlotBits-1:0] watch_at [MemoryPorts];
-  logic [WatchRearms-1:0] watch_rearm [MemoryPorts];
-  logic [SlotBits-1:0] watch_rearm_slot [MemoryPorts][WatchRearms];
+  load_t               watch_rearm [MemoryPorts][WatchRearms];
   send_t               watch_send [MemoryPorts][WatchSends];
 
   assign from = scan_valid_q ? scan_q : '0;
@@ -513,7 +517,6 @@ module ws_pbv_ce
       .last_sum_o(watch_last_sum[p]),
       .waits_o(watch_waits[p]),
       .rearm_o(watch_rearm[p]),
-      .rearm_slot_o(watch_rearm_slot[p]),
       .send_o(watch_send[p])
     );
   end
@@ -552,37 +555,41 @@ module ws_pbv_ce
     end
   end
 
+  assign load_late[0] = load_over;
+  assign load_late[1] = load_written;
+
   // Loads of what was armed again behind the message that came.
-  logic [SlotBits-1:0] load_d [Loads];
+  load_t load_d [Loads];
+  load_t load_late [2];
 
   always_comb begin
     load_d = load_taken;
     loads_d = loads_taken;
-    if (done_judged.rearms) begin
-      load_d[loads_d] = judged_at;
+    if (load_judged.valid) begin
+      load_d[loads_d] = load_judged;
       loads_d = loads_d + LoadBits'(1);
     end
     for (int unsigned g = 0; g < Groups; g++) begin
-      if (rearm_judged[g]) begin
-        load_d[loads_d] = rearm_judged_slot[g];
+      if (load_groups[g].valid) begin
+        load_d[loads_d] = load_groups[g];
         loads_d = loads_d + LoadBits'(1);
       end
     end
     for (int unsigned n = 0; n < 2; n++) begin
 `ifdef WS_FAULTS
       // The entry is not loaded again.
-      if (renew_late[n] && me_i.fault != 4'd4) begin
+      if (load_late[n].valid && me_i.fault != 4'd4) begin
 `else
-      if (renew_late[n]) begin
+      if (load_late[n].valid) begin
 `endif
-        load_d[loads_d] = late_at[n];
+        load_d[loads_d] = load_late[n];
         loads_d = loads_d + LoadBits'(1);
       end
     end
     for (int unsigned p = 0; p < MemoryPorts; p++) begin
       for (int unsigned n = 0; n < WatchRearms; n++) begin
-        if (watch_rearm[p][n]) begin
-          load_d[loads_d] = watch_rearm_slot[p][n];
+        if (watch_rearm[p][n].valid) begin
+          load_d[loads_d] = watch_rearm[p][n];
           loads_d = loads_d + LoadBits'(1);
         end
       end

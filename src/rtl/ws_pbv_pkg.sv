@@ -207,6 +207,14 @@ package ws_pbv_pkg;
 `endif
   } self_t;
 
+  // A tracking entry that is to be loaded anew: of a context that was armed again, in this run.
+  typedef struct packed {
+    logic        valid;
+    logic [11:0] slot;
+    logic [15:0] generation;
+    logic [31:0] run;
+  } load_t;
+
   // Bits of what goes with a word through the reduction unit: generation, slot, run, context, number of the word.
   typedef struct packed {
     logic [15:0] generation;
@@ -345,6 +353,11 @@ package ws_pbv_pkg;
     rearmed.state = ContextActive;
     rearmed.like.run = it.like.run + 32'd1;
     rearmed.track = it.stored.track;
+  endfunction
+
+  // Its tracking entry is to be loaded anew.
+  function automatic load_t load_of(context_t it, logic [11:0] slot);
+    load_of = '{valid: 1'b1, slot: slot, generation: it.generation, run: it.like.run};
   endfunction
 
   // Whether a context has a watchdog.

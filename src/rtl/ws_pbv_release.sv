@@ -28,8 +28,7 @@ module ws_pbv_release
   output logic [15:0]         generation_o,
   // A message for each group that goes on, and whose tracking entry is to be loaded anew.
   output send_t               send_o [Groups],
-  output logic [Groups-1:0]   rearm_o,
-  output logic [SlotBits-1:0] slot_o [Groups]
+  output load_t               load_o [Groups]
 );
 
   // Of another group, whether and when all of it were there, and what was wrong.
@@ -38,6 +37,7 @@ module ws_pbv_release
     context_t    it, other;
     logic        found, goes, there;
     logic [15:0] of;
+    logic [SlotBits-1:0] slot;
     logic [31:0] ahead;
     status_e     status;
     message_t    answer;
@@ -48,6 +48,7 @@ module ws_pbv_release
     found = 1'b0;
     goes = 1'b0;
     there = 1'b0;
+    slot = '0;
     of = '0;
     status = StatusOk;
     other = '0;
@@ -55,19 +56,19 @@ module ws_pbv_release
     answer = '0;
     for (int unsigned g = 0; g < Groups; g++) begin
       send_o[g] = '0;
-      rearm_o[g] = 1'b0;
-      slot_o[g] = '0;
+      load_o[g] = '0;
+      slot = '0;
       found = 1'b0;
       of = context_i[at_i].stored.first + 16'(g);
       for (int unsigned c = 0; c < Contexts; c++) begin
         if (context_o[c].state != ContextAbsent && 16'(context_o[c].cc_id) == of) begin
           found = 1'b1;
-          slot_o[g] = SlotBits'(c);
+          slot = SlotBits'(c);
         end
       end
-      it = context_o[slot_o[g]];
+      it = context_o[slot];
       goes = found && context_i[at_i].stored.groups && g < 32'(context_i[at_i].stored.count) &&
-             (all_i || (one_i && slot_o[g] == at_i)) && it.stored.groups && it.stored.master && !it.release_valid &&
+             (all_i || (one_i && slot == at_i)) && it.stored.groups && it.stored.master && !it.release_valid &&
              (it.commanded || (it.like.message == MessageInitialisation && it.like.run != '0)) &&
              (it.state == ContextActive || it.state == ContextWaiting) && 32'(it.stored.count) <= Groups;
       status = StatusOk;
@@ -97,11 +98,11 @@ module ws_pbv_release
         answer = response(it, MessageSatisfied, 1'b0, me_i);
         if (!is_multicast(it)) send_o[g] = to_entries(answer, WordsNone, it.stored.down, NoDevice);
         if (it.stored.rearm) begin
-          rearm_o[g] = 1'b1;
           generation_o = generation_o + 16'd1;
           it = rearmed(it, answer, generation_o);
+          load_o[g] = load_of(it, 12'(slot));
         end
-        context_o[slot_o[g]] = it;
+        context_o[slot] = it;
       end
     end
   end

@@ -67,8 +67,7 @@ module ws_pbv_take
   output logic                    guards_o,
   output logic                    waits_o,
   // Tracking entries that are to be loaded anew.
-  output logic [Rearms-1:0]       rearm_o,
-  output logic [SlotBits-1:0]     rearm_slot_o [Rearms],
+  output load_t                   rearm_o [Rearms],
   output send_t                   send_o [Sends]
 );
 
@@ -568,9 +567,9 @@ module ws_pbv_take
   logic [15:0]         generation_b, generation_c;
   send_t               own_send [Groups];
   send_t               other_send [Groups];
-  logic [Groups-1:0]   rearm_before, rearm_behind;
-  logic [SlotBits-1:0] slot_before [Groups];
-  logic [SlotBits-1:0] slot_behind [Groups];
+  load_t               load_before [Groups];
+  load_t               load_behind [Groups];
+  load_t               load_c;
   finish_t             done;
   send_t               third;
 
@@ -587,8 +586,7 @@ module ws_pbv_take
     .context_o(context_b),
     .generation_o(generation_b),
     .send_o(own_send),
-    .rearm_o(rearm_before),
-    .slot_o(slot_before)
+    .load_o(load_before)
   );
 
   always_comb begin
@@ -611,6 +609,8 @@ module ws_pbv_take
       generation_c = generation_b + 16'd1;
       it = rearmed(it, done.last, generation_c);
     end
+    load_c = load_of(it, 12'(at_o));
+    load_c.valid = rearm_a || done.rearms;
     if (completes) context_c[at_o] = it;
   end
 
@@ -627,8 +627,7 @@ module ws_pbv_take
     .context_o,
     .generation_o,
     .send_o(other_send),
-    .rearm_o(rearm_behind),
-    .slot_o(slot_behind)
+    .load_o(load_behind)
   );
 
   always_comb begin
@@ -638,13 +637,10 @@ module ws_pbv_take
     for (int unsigned g = 0; g < Groups; g++) begin
       if (own_send[g].valid) send_o[2] = own_send[g];
       send_o[7+g] = other_send[g];
-      rearm_o[g] = rearm_before[g];
-      rearm_slot_o[g] = slot_before[g];
-      rearm_o[Groups+1+g] = rearm_behind[g];
-      rearm_slot_o[Groups+1+g] = slot_behind[g];
+      rearm_o[g] = load_before[g];
+      rearm_o[Groups+1+g] = load_behind[g];
     end
-    rearm_o[Groups] = rearm_a || done.rearms;
-    rearm_slot_o[Groups] = at_o;
+    rearm_o[Groups] = load_c;
     send_o[3] = third;
     send_o[4] = done.missing;
     send_o[5] = done.source;

@@ -39,8 +39,7 @@ module ws_pbv_watch
   output logic                renew_o,
   output logic                last_sum_o,
   output logic                waits_o,
-  output logic [Rearms-1:0]   rearm_o,
-  output logic [SlotBits-1:0] rearm_slot_o [Rearms],
+  output load_t               rearm_o [Rearms],
   output send_t               send_o [Sends]
 );
 
@@ -50,8 +49,8 @@ module ws_pbv_watch
   logic                rearms, asks_above;
   send_t               first, second;
   send_t               others [Groups];
-  logic [Groups-1:0]   rearm_group;
-  logic [SlotBits-1:0] slot_group [Groups];
+  load_t               load_a;
+  load_t               load_group [Groups];
 
   always_comb begin
     context_t it;
@@ -140,6 +139,8 @@ module ws_pbv_watch
       generation_a = generation_i + 16'd1;
       it = rearmed(it, done.rearms ? done.last : answer, generation_a);
     end
+    load_a = load_of(it, 12'(at_i));
+    load_a.valid = renew_o;
     if (valid_i) context_a[at_i] = it;
   end
 
@@ -156,8 +157,7 @@ module ws_pbv_watch
     .context_o,
     .generation_o,
     .send_o(others),
-    .rearm_o(rearm_group),
-    .slot_o(slot_group)
+    .load_o(load_group)
   );
 
   always_comb begin
@@ -166,12 +166,10 @@ module ws_pbv_watch
     send_o[2] = done.missing;
     send_o[3] = done.source;
     send_o[4] = done.main;
-    rearm_o[0] = renew_o;
-    rearm_slot_o[0] = at_i;
+    rearm_o[0] = load_a;
     for (int unsigned g = 0; g < Groups; g++) begin
       send_o[5+g] = others[g];
-      rearm_o[1+g] = rearm_group[g];
-      rearm_slot_o[1+g] = slot_group[g];
+      rearm_o[1+g] = load_group[g];
     end
   end
 
