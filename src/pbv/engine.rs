@@ -105,7 +105,7 @@ use super::packet::{Body, ConfigRecord, Header, Message, NO_DEVICE, PBV_ENTRIES,
 use super::priority::Picker;
 use super::reports::Reporter;
 use super::routes::{Directory, FRAMES, address_of, route_flits, send_flit, whole};
-use super::tables::{ENGINE_BASE, ENGINE_SPAN, Owner, Owners, RegisterBlock, engine_tag, following};
+use super::tables::{ENGINE_BASE, ENGINE_SPAN, Owner, Owners, PbvTable, RegisterBlock, engine_tag, following};
 use watershed_fabric::{Block, Cut, Io, Pieces};
 use watershed_kernel::{Cycle, Digest, Wake};
 use watershed_probe::Scope;
@@ -280,6 +280,25 @@ impl Interposer {
 
 // ------------------------------------------------------------------------------------------------------ engine
 
+/// What a collective engine was given in a cycle, and what it answered: enough to clock another one beside it.
+#[derive(Clone, Debug)]
+pub struct Given {
+    /// The cycle.
+    pub cycle: Cycle,
+    /// The message that it took.
+    pub packet: Option<Packet>,
+    /// Watchdogs waited for room.
+    pub full: bool,
+    /// Contexts with messages that waited to leave.
+    pub leaving: Vec<u16>,
+    /// The PBV table.
+    pub table: PbvTable,
+    /// What it refused.
+    pub refused: Vec<Status>,
+    /// What it sent.
+    pub sent: Vec<Outgoing>,
+}
+
 /// A packet engine.
 #[derive(Clone, Debug)]
 pub struct Engine {
@@ -304,13 +323,15 @@ pub struct Engine {
     reporter: Reporter,
     /// What comes by the side port, and when all of it is there.
     side_port: Option<(Cycle, ConfigRecord)>,
+    /// What its collective engine was given, if that is kept.
+    given: Option<Vec<Given>>,
     /// What it received and sent.
     pub log: Log,
 }
 
 state!(Engine {
     saved: interposer, inbox, for_registers, inbox_flits, picker, written, registers, ce, output, reporter, side_port, log;
-    built: cfg, number, scratch
+    built: cfg, number, scratch, given
 });
 
 impl Engine {
@@ -333,6 +354,7 @@ impl Engine {
             scratch: (Vec::new(), Vec::new()),
             reporter: Reporter::default(),
             side_port: None,
+            given: None,
             log: Log::default(),
         }
     }
@@ -350,6 +372,16 @@ impl Engine {
     /// Keeps a record of what the collective engine takes.
     pub fn keep_record(&mut self) {
         self.ce.keep_record();
+    }
+
+    /// Keeps what the collective engine is given from now on; not part of a checkpoint.
+    pub fn keep_given(&mut self) {
+        self.given = Some(Vec::new());
+    }
+
+    /// What the collective engine was given in every cycle in which it was clocked; empty without [`keep_given`](Self::keep_given).
+    pub fn given(&self) -> &[Given] {
+        self.given.as_deref().unwrap_or_default()
     }
 
     /// Configuration out of band: through an SPI-like side port that a management processor drives, whose last bit is there in
@@ -568,6 +600,15 @@ impl Engine {
             }
             _ => None,
         };
+        let mut given = self.given.is_some().then(|| Given {
+            cycle: now,
+            packet: input.clone(),
+            full,
+            leaving: self.ce.contexts().map(|context| context.cc_id).filter(|&id| self.output.holds(id)).collect(),
+            table: self.registers.table.clone(),
+            refused: Vec::new(),
+            sent: Vec::new(),
+        });
         let readings = &mut self.registers.readings;
         let failure = &mut readings.failure;
         let refused = &mut readings.refused;
@@ -579,11 +620,20 @@ impl Engine {
             full,
             leaving: &|cc_id| output.holds(cc_id),
             out: &mut self.scratch.1,
-            refuse: &mut |status: Status| refused[usize::from(status.number())] += 1,
+            refuse: &mut |status: Status| {
+                refused[usize::from(status.number())] += 1;
+                if let Some(given) = &mut given {
+                    given.refused.push(status);
+                }
+            },
             missing: &mut |cc_id, device, status| *failure = Some((device, cc_id, status)),
             watched: &mut |header| log.step(now, Did::Watched, header),
         };
         self.ce.tick(input, &mut cx);
+        if let (Some(all), Some(mut given)) = (&mut self.given, given) {
+            given.sent.clone_from(&self.scratch.1);
+            all.push(given);
+        }
         for outgoing in self.scratch.1.drain(..) {
             self.log.step(now, Did::Queued, &outgoing.packet.header);
             self.output.push(outgoing);

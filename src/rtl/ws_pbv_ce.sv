@@ -34,7 +34,7 @@ module ws_pbv_ce
   parameter units_t      Units = '1,
   parameter int unsigned Feeds = 2,
   parameter int unsigned MemoryPorts = 2,
-  localparam int unsigned TakeSends = 7 + Groups,
+  localparam int unsigned TakeSends = 8 + Groups,
   localparam int unsigned JudgeSends = 4 + Groups,
   localparam int unsigned WatchSends = 5 + Groups,
   localparam int unsigned Sends = TakeSends + JudgeSends + 6 + MemoryPorts * WatchSends
@@ -71,7 +71,7 @@ module ws_pbv_ce
   localparam int unsigned EntryBits = Participants > 1 ? $clog2(Participants) : 1;
   localparam int unsigned FeedBits = $clog2(Feeds + Contexts + 7);
   localparam int unsigned Late = 2 + MemoryPorts;
-  localparam int unsigned TakeRearms = 1 + 2 * Groups;
+  localparam int unsigned TakeRearms = 1 + 3 * Groups;
   localparam int unsigned WatchRearms = 1 + Groups;
   // Loads of the tracking store that wait: one a context, and as many of groups that go on twice.
   localparam int unsigned Loads = 2 * Contexts + 2;

@@ -389,9 +389,9 @@ module ws_pbv_reduce
     for (int unsigned c = 0; c < Contexts; c++) begin
       under_way_late_o[c] = under_way_late[c] != '0;
       kept_late_o[c] = |kept_late[c];
-      for (int unsigned k = 0; k < Places; k++) begin
-        if (k < 32'(feeds_late) && 32'(feed_late[k].slot) == c && feed_late[k].way == WayKeep) kept_late_o[c] = 1'b1;
-      end
+    end
+    for (int unsigned k = 0; k < Places; k++) begin
+      if (k < 32'(feeds_late) && feed_late[k].way == WayKeep) kept_late_o[feed_late[k].slot] = 1'b1;
     end
   end
 
@@ -473,9 +473,9 @@ module ws_pbv_reduce
     for (int unsigned c = 0; c < Contexts; c++) begin
       under_way_o[c] = under_way_q[c] != '0;
       kept_o[c] = |kept_q[c];
-      for (int unsigned k = 0; k < Places; k++) begin
-        if (k < 32'(feeds_q) && 32'(feed_q[k].slot) == c && feed_q[k].way == WayKeep) kept_o[c] = 1'b1;
-      end
+    end
+    for (int unsigned k = 0; k < Places; k++) begin
+      if (k < 32'(feeds_q) && feed_q[k].way == WayKeep) kept_o[feed_q[k].slot] = 1'b1;
     end
     for (int unsigned s = 0; s < Stages; s++) begin
       if (unit_q[s].valid) in_unit_o[unit_q[s].slot] = 1'b1;

@@ -10,7 +10,8 @@
 // Twin:        `Ce::take` and what it calls in src/pbv/ce.rs, src/pbv/ce/{admission,set_up,forward,recovery,answer,unmerged}.rs
 // Parameters:  Contexts, Participants, Groups   see ws_pbv_ce
 // Order        of send_o: what answers or passes the message on, two of them; the message of a group that goes on; a response once
-//              more; who is missing, the copy for the source, and the response of a context that is complete; those of groups
+//              more; who is missing, the copy for the source, and the response of a context that is complete; those of groups; that of its
+//              own group behind a pause
 // Limitations: which record of an initialisation is the engine's own, and the slices for those below, are the business of who takes
 //              frames apart and makes them
 module ws_pbv_take
@@ -22,8 +23,8 @@ module ws_pbv_take
   parameter int unsigned Groups = 2,
   localparam int unsigned SlotBits = Contexts > 1 ? $clog2(Contexts) : 1,
   localparam int unsigned EntryBits = Participants > 1 ? $clog2(Participants) : 1,
-  localparam int unsigned Sends = 7 + Groups,
-  localparam int unsigned Rearms = 1 + 2 * Groups
+  localparam int unsigned Sends = 8 + Groups,
+  localparam int unsigned Rearms = 1 + 3 * Groups
 ) (
   input  self_t                   me_i,
   // The PBV table: devices, which of them are engines, whether senders are looked up, whether errors are sent.
@@ -564,11 +565,14 @@ module ws_pbv_take
 
   context_t            context_b [Contexts];
   context_t            context_c [Contexts];
-  logic [15:0]         generation_b, generation_c;
+  context_t            context_e [Contexts];
+  logic [15:0]         generation_b, generation_c, generation_e;
   send_t               own_send [Groups];
   send_t               other_send [Groups];
+  send_t               last_send [Groups];
   load_t               load_before [Groups];
   load_t               load_behind [Groups];
+  load_t               load_last [Groups];
   load_t               load_c;
   finish_t             done;
   send_t               third;
@@ -620,25 +624,45 @@ module ws_pbv_take
   ) u_behind (
     .me_i,
     .all_i(done.arrived),
-    .one_i(lets_go_behind),
+    .one_i(1'b0),
     .at_i(at_o),
     .context_i(context_c),
     .generation_i(generation_c),
-    .context_o,
-    .generation_o,
+    .context_o(context_e),
+    .generation_o(generation_e),
     .send_o(other_send),
     .load_o(load_behind)
+  );
+
+  // A group that was armed again may find that the others are ahead of it.
+  ws_pbv_release #(
+    .Contexts(Contexts),
+    .Groups(Groups)
+  ) u_last (
+    .me_i,
+    .all_i(1'b0),
+    .one_i(lets_go_behind),
+    .at_i(at_o),
+    .context_i(context_e),
+    .generation_i(generation_e),
+    .context_o,
+    .generation_o,
+    .send_o(last_send),
+    .load_o(load_last)
   );
 
   always_comb begin
     send_o[0] = first;
     send_o[1] = second;
     send_o[2] = '0;
+    send_o[7+Groups] = '0;
     for (int unsigned g = 0; g < Groups; g++) begin
       if (own_send[g].valid) send_o[2] = own_send[g];
       send_o[7+g] = other_send[g];
       rearm_o[g] = load_before[g];
+      if (last_send[g].valid) send_o[7+Groups] = last_send[g];
       rearm_o[Groups+1+g] = load_behind[g];
+      rearm_o[2*Groups+1+g] = load_last[g];
     end
     rearm_o[Groups] = load_c;
     send_o[3] = third;

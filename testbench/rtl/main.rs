@@ -23,6 +23,7 @@ mod links;
 mod lint;
 mod pbv_bench;
 mod pbv_ce;
+mod pbv_engines;
 #[allow(dead_code, reason = "waveforms are played for other tests too")]
 #[path = "../probe/player.rs"]
 mod player;

@@ -5,8 +5,9 @@ use watershed::arith::{DType, Op};
 use watershed::pbv::ce::{Ce, CeCfg, Hazard, Outgoing, Target};
 use watershed::pbv::packet::{Body, Header, InitRecord, Message, NO_DEVICE, Packet, Status};
 use watershed::pbv::tables::{PbvTable, engine_tag};
+use watershed::probe::{NodeHandle, Tracer};
 
-use crate::bench::Bench;
+use crate::bench::{Bench, Cosim, Difference};
 use crate::registers::{flags_bits, mode_bits, units_literal, wave_of_tree};
 use crate::tracker;
 use crate::watched::Watched;
@@ -171,7 +172,18 @@ impl Shape {
     /// Messages that may leave in a cycle.
     fn sends(&self) -> usize {
         let groups = usize::from(self.groups);
-        17 + 2 * groups + usize::from(self.cfg.memory_ports) * (5 + groups)
+        18 + 2 * groups + usize::from(self.cfg.memory_ports) * (5 + groups)
+    }
+
+    /// Parameters in a name.
+    pub fn name(&self) -> String {
+        let CeCfg { contexts, hazard, unit_stages, feeds, memory_ports, .. } = self.cfg;
+        let Shape { participants, words, groups, selects, .. } = self;
+        let units = units_literal(&units_of(selects.iter().copied()));
+        format!(
+            "pbv-{contexts}-{participants}-{words}-{groups}-{hazard:?}-{unit_stages}-{feeds}-{memory_ports}-{}",
+            &units[4..]
+        )
     }
 
     /// An engine on the bench, with these signals of its waves.
@@ -444,4 +456,64 @@ fn listed<'a>(ce: &Ce, sent: &'a [Outgoing], taken: Option<&Header>) -> Vec<Sent
     let others = sent[again..].iter().filter(|outgoing| outgoing.packet.header.message != Message::Initialisation);
     all.extend(others.map(Sent::One));
     all
+}
+
+/// An engine of the RTL beside one of the model, whose registers are seen a cycle later.
+pub struct Beside {
+    /// The RTL's parameters.
+    pub shape: Shape,
+    watched: Watched,
+    tracer: Tracer,
+    own: NodeHandle,
+    stages: NodeHandle,
+    places: Vec<usize>,
+    cosim: Cosim,
+    samples: u64,
+    before: Option<(bool, Vec<u128>, Vec<Option<u128>>)>,
+}
+
+impl Beside {
+    /// A simulator of this name; `None` without Verilator.
+    pub fn new(shape: Shape, ce: &Ce, name: &str, define: Option<&'static str>) -> Option<Beside> {
+        let (watched, mut tracer) = Watched::new(&["ce.**"]);
+        let own = tracer.declare("ce", |scope| ce.probe(scope)).expect("registers");
+        let stages = tracer.declare_details("ce", |scope| ce.probe_stages(scope)).expect("registers of the unit");
+        tracer.start().expect("signals");
+        let signals = watched.signals();
+        let places = (0..signals.len()).filter(|&at| shape.place(&signals[at].name).is_some()).collect();
+        let mut bench = shape.bench(&watched);
+        if let Some(define) = define {
+            bench.define(define);
+        }
+        let cosim = bench.build(name)?;
+        Some(Beside { shape, watched, tracer, own, stages, places, cosim, samples: 0, before: None })
+    }
+
+    /// The model's registers at the start of a cycle: with them the one before is complete.
+    ///
+    /// # Errors
+    /// The first difference.
+    pub fn sample(&mut self, ce: &Ce) -> Result<(), Box<Difference>> {
+        self.tracer.sample(self.own, self.samples, |scope| ce.probe(scope));
+        self.tracer.sample(self.stages, self.samples, |scope| ce.probe_stages(scope));
+        self.samples += 1;
+        let Some((reset, given, mut expected)) = self.before.take() else { return Ok(()) };
+        self.watched.go_to(self.samples - 2);
+        expected.extend(self.places.iter().map(|&at| self.watched.values[at]));
+        self.cosim.cycle(reset, &given, expected)
+    }
+
+    /// What this cycle is given, and what it comes to.
+    pub fn clock(&mut self, reset: bool, given: Vec<u128>, outputs: Vec<Option<u128>>) {
+        self.before = Some((reset, given, outputs));
+    }
+
+    /// Compares what is left.
+    ///
+    /// # Errors
+    /// The first difference.
+    pub fn end(mut self) -> Result<Cosim, Box<Difference>> {
+        self.cosim.flush()?;
+        Ok(self.cosim)
+    }
 }

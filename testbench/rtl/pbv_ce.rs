@@ -11,12 +11,10 @@ use watershed::pbv::packet::{
     Body, ConfigRecord, Control, Groups, Header, InitRecord, Message, NO_DEVICE, Packet, Status,
 };
 use watershed::pbv::tables::{Owner, PbvTable, engine_tag};
-use watershed::probe::{NodeHandle, Tracer};
 
 use crate::bench::{Cosim, Difference};
-use crate::pbv_bench::{Given, Shape, Shown};
+use crate::pbv_bench::{Beside, Given, Shape, Shown};
 use crate::random::{self, seed};
-use crate::watched::Watched;
 
 /// Device and base of the engine, of its first participant, and of who is above.
 const ME: (u16, u16) = (60, 0xc000);
@@ -30,7 +28,7 @@ const WORDS: usize = 3;
 const IDS: [u16; 4] = [5, 6, 70, 4095];
 
 /// What is reduced.
-const SELECTS: [(Op, DType); 5] = [
+pub const SELECTS: [(Op, DType); 5] = [
     (Op::Sum, DType::F64),
     (Op::Max, DType::I32),
     (Op::Prod, DType::F32),
@@ -376,15 +374,6 @@ pub struct Counts {
     waited: u64,
 }
 
-/// A tracer over an engine, and the handles of its registers and of those of its reduction unit.
-fn watch(ce: &Ce) -> (Watched, Tracer, NodeHandle, NodeHandle) {
-    let (watched, mut tracer) = Watched::new(&["ce.**"]);
-    let own = tracer.declare("ce", |scope| ce.probe(scope)).expect("registers");
-    let stages = tracer.declare_details("ce", |scope| ce.probe_stages(scope)).expect("registers of the unit");
-    tracer.start().expect("signals");
-    (watched, tracer, own, stages)
-}
-
 /// Random messages for so many cycles; `None` without Verilator.
 pub fn drive(
     name: &str,
@@ -396,30 +385,15 @@ pub fn drive(
     let shape = Shape { cfg, participants: PARTICIPANTS, words: WORDS, groups: 2, selects: SELECTS.to_vec(), fault };
     let mut rng = Rng::new(seed, 0);
     let mut rig = Rig::new(cfg, &mut rng);
-    let (mut watched, mut tracer, own, stages) = watch(&rig.ce);
-    let seen = |name: &str| shape.place(name).is_some();
-    let places: Vec<usize> = (0..watched.signals().len()).filter(|&at| seen(&watched.signals()[at].name)).collect();
-    let mut bench = shape.bench(&watched);
-    if let Some(define) = define {
-        bench.define(define);
-    }
-    let mut cosim = bench.build(name)?;
+    let mut beside = Beside::new(shape, &rig.ce, name, define)?;
     let mut counts = Counts::default();
-    let mut before: Option<(bool, Vec<u128>, Vec<Option<u128>>)> = None;
     for now in 0..cycles {
         let reset = now == 0 || rng.below(3_000) == 0;
         if reset {
             rig = Rig::new(cfg, &mut rng);
         }
-        tracer.sample(own, now, |scope| rig.ce.probe(scope));
-        tracer.sample(stages, now, |scope| rig.ce.probe_stages(scope));
-        // With this cycle's sample that of the one before is complete.
-        if let Some((reset, given, mut expected)) = before.take() {
-            watched.go_to(now - 1);
-            expected.extend(places.iter().map(|&at| watched.values[at]));
-            if let Err(difference) = cosim.cycle(reset, &given, expected) {
-                return Some(Err(difference));
-            }
+        if let Err(difference) = beside.sample(&rig.ce) {
+            return Some(Err(difference));
         }
         let packet = rig.message(&mut rng);
         let ready = rig.ce.ready(&packet.header);
@@ -428,7 +402,7 @@ pub fn drive(
         let (full, alarm) = (rng.below(8) == 0, rig.ce.deadline());
         let leaving: Vec<u16> = IDS.into_iter().filter(|_| rng.below(10) == 0).collect();
         let given = Given { table: &rig.table, me: ME, now, full, leaving: &leaving, packet: Some(&packet), valid };
-        let inputs = shape.given(&given);
+        let inputs = beside.shape.given(&given);
         let header = packet.header;
         let taken = valid.then_some(packet);
         let Ticked { refused, sent } =
@@ -445,9 +419,10 @@ pub fn drive(
         }
         let taken = valid.then_some(&header);
         let shown = Shown { me: ME.0, ready: Some(ready), alarm, refused: &refused, sent: &sent, taken };
-        before = Some((reset, inputs, shape.outputs(&rig.ce, &shown)));
+        let outputs = beside.shape.outputs(&rig.ce, &shown);
+        beside.clock(reset, inputs, outputs);
     }
-    Some(cosim.flush().map(|()| (cosim, counts)))
+    Some(beside.end().map(|cosim| (cosim, counts)))
 }
 
 /// Three contexts, as the defaults have the rest.

@@ -103,7 +103,7 @@ fn assemble(loaded: &Loaded, options: &RunOptions<'_>, problems: &mut Vec<Proble
     // The PBV family's engines come first: those on ports of their own bring end points behind all others.
     let mut of_pbv = None;
     if scenario.pbv.is_some() {
-        let options = pbv::build::BuildOptions { no_checks, log, threads };
+        let options = pbv::build::BuildOptions { no_checks, log, threads, given: false };
         let mut builder = pbv::build::Builder::new(loaded, options, &lay);
         builder.own_ports = own_ports;
         let ready = builder.build(&lay, common.local);

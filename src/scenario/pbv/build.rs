@@ -28,7 +28,7 @@ use watershed_pbv::packet::{Groups, HEADER_BYTES, Header, Message, NO_DEVICE, PB
 use watershed_pbv::plan::{self, Branch, Tables};
 use watershed_pbv::reports::Reports;
 use watershed_pbv::routes::{Directory, FRAMES, route_flits};
-use watershed_pbv::system::{Ground, Placed, System, Wires};
+use watershed_pbv::system::{Ground, Placed, System, Wired, Wires};
 use watershed_pbv::tables::{ENGINE_BASE, ENGINE_SPAN, METRICS, Owner, Owners, engine_base};
 
 /// A system and what runs on it; without the system (`()`) where the runner owns that.
@@ -74,6 +74,8 @@ pub struct BuildOptions {
     pub no_checks: bool,
     /// Logs frames for a ladder.
     pub log: bool,
+    /// Keeps what every collective engine is given.
+    pub given: bool,
     /// As of [the other families](crate::build::BuildOptions::threads).
     pub threads: usize,
 }
@@ -94,7 +96,14 @@ pub fn build(loaded: &Loaded, options: BuildOptions) -> Result<Ready, Problems> 
     let mut builder = Builder { own_ports, problems, sources, ..Builder::new(loaded, options, &lay) };
     let ready = builder.build(&lay, common.local);
     match ready {
-        Some(ready) if builder.problems.is_empty() => Ok(builder.wire(ready)),
+        Some(mut ready) if builder.problems.is_empty() => {
+            for bump in ready.system.bumps.iter_mut().filter(|_| options.given) {
+                if let Wired::Engine(engine) = bump {
+                    engine.keep_given();
+                }
+            }
+            Ok(builder.wire(ready))
+        }
         _ => Err(loaded.problems(builder.problems)),
     }
 }

@@ -59,7 +59,7 @@ impl<'a> Run<'a> {
     pub(crate) fn build(loaded: &'a Loaded, options: &RunOptions<'_>) -> Result<(Box<System>, Run<'a>), RunError> {
         let log = options.ladder || options.why.is_some();
         let (no_checks, threads) = (options.no_checks, options.divided());
-        let ready = build(loaded, BuildOptions { no_checks, log, threads })?;
+        let ready = build(loaded, BuildOptions { no_checks, log, threads, given: false })?;
         let (system, ready) = ready.split();
         Ok((watershed_pbv::system::simulation(system), Run::new(loaded, ready)))
     }
