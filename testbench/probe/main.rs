@@ -9,6 +9,7 @@ mod bench;
 
 mod ascii_waves;
 mod blocks_are_recorded;
+mod counters_are_those_of_waves;
 mod cut_off_waves_are_read;
 mod flits_show_all_their_words;
 mod foreign_waves_are_read;
