@@ -555,12 +555,12 @@ module ws_pbv_ce
     end
   end
 
-  assign load_late[0] = load_over;
-  assign load_late[1] = load_written;
-
   // Loads of what was armed again behind the message that came.
   load_t load_d [Loads];
   load_t load_late [2];
+
+  assign load_late[0] = load_over;
+  assign load_late[1] = load_written;
 
   always_comb begin
     load_d = load_taken;

@@ -306,6 +306,9 @@ fn yosys_reads_every_module() {
         "ws_coll_switch -G Units=44'h100",
         "ws_quad_unit",
         "ws_pbv_tracker",
+        "ws_pbv_release -G Contexts=2",
+        "ws_pbv_watch -G Contexts=2",
+        "ws_pbv_take -G Contexts=2 -G Participants=4",
     ];
     let script: Vec<String> = tops
         .iter()
