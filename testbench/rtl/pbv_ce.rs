@@ -347,8 +347,9 @@ fn spoil(header: &mut Header, rng: &mut Rng) {
         2 => header.p_id ^= 1 << rng.below(7),
         3 => header.run = header.run.wrapping_add(1),
         4 => header.run = header.run.wrapping_sub(1),
-        5 => header.op = Op::Min,
-        6 => header.dtype = DType::F16,
+        // A multicast may have any operation, and a command behind it that one: the RTL has not the units of all.
+        5 if header.message != Message::Multicast => header.op = Op::Min,
+        6 if header.message != Message::Multicast => header.dtype = DType::F16,
         7 | 8 => header.posted = true,
         _ => {}
     }
