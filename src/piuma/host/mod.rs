@@ -342,6 +342,11 @@ impl Host {
         (self.sent_q, self.flag_sent_q, self.leaving.is_some())
     }
 
+    /// How far merging is, in words and in accesses of the memory that the next one still takes.
+    pub(super) fn merged(&self) -> (u64, u8) {
+        (self.merged_q, self.left_q)
+    }
+
     /// The head of a packet has come.
     pub(super) fn arrives(&mut self, round: u32, now: Cycle) {
         if let Some(log) = &mut self.log {

@@ -639,8 +639,12 @@ impl Rank {
     fn work(&mut self, core: &mut Core, io: &mut Io<'_>) -> bool {
         let mut short = false;
         for host in self.hosts.values_mut().filter(|host| host.merges()) {
+            let before = host.merged();
             short |= host.merge(core, io);
-            self.write_last_q = false;
+            // The memory has had its turn only if it gave a word: a rank that waits is not clocked in every cycle.
+            if host.merged() != before {
+                self.write_last_q = false;
+            }
         }
         let turns = match self.port.owner {
             Some(sender) => [Some(sender), None],
