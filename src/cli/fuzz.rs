@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Exit, complain, output, print, progress};
+use super::{Exit, called, complain, output, print, progress};
 use watershed_scenario::expr::Expr;
 use watershed_study::fuzz::{Came, Case, FAMILIES, Judge, shrunk, try_out};
 use watershed_study::sweep::store::shell_word;
@@ -15,21 +15,24 @@ use watershed_study::sweep::store::shell_word;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A scenario fails if a check fails, if it does not end, if the program panics, if another order of evaluation or no
-skipping of idle blocks changes the result, or if the condition of --fail-if holds. What is drawn depends on --seed and the number of the run only.
+skipping of idle blocks changes the result, or if the condition of --fail-if holds; a workload, too, if its ranks did not do
+what their trace says. What is drawn depends on --seed and the number of the run only.
 Armed processes are given time-outs of some thousand cycles, so that idle cycles can be simulated one by one.
 
 Examples:
   watershed fuzz piuma --seed 1 --runs 100
   watershed fuzz software --seed 7 --runs 50 --out out
   watershed fuzz fabric --runs 20
+  watershed fuzz mixed --runs 20
+  watershed fuzz workload --seed 3 --runs 20 --out out
   watershed fuzz armed --runs 200 --fail-if 'cycles > 2000' --out out
 
 Exit status:
   0  no run failed
-  1  one did: its smallest form is in fuzz-FAMILY-SEED-RUN.toml, or it was stopped (Ctrl-C, SIGTERM, SIGHUP)
+  1  one did: its smallest form is in fuzz-FAMILY-SEED-RUN.toml, with its trace beside it, or it was stopped (Ctrl-C, SIGTERM, SIGHUP)
   2  the command line is wrong, or the file cannot be written")]
 pub(super) struct Arguments {
-    /// Family: piuma, armed, pbv, software, or fabric, which is traffic alone
+    /// Family: piuma, armed, pbv, software; fabric, which is traffic alone; mixed, which is jobs of several engines in one network; or workload, which is a trace of computing, messages and collectives
     #[arg(value_name = "FAMILY", value_parser = clap::builder::PossibleValuesParser::new(FAMILIES))]
     family: String,
     /// Draw scenarios with this seed
@@ -42,20 +45,13 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 0)]
     first: u64,
     /// Call it a failure if this holds: an expression over columns of sweeps and values of the result, for example "cycles > 2000"
-    #[arg(long, value_name = "EXPR", value_parser = condition)]
+    #[arg(long, value_name = "EXPR", value_parser = Expr::told)]
     fail_if: Option<Expr>,
     /// Folder of the scenario that fails
     #[arg(short, long, value_name = "DIR", default_value = ".")]
     out: PathBuf,
     #[command(flatten)]
     _every: super::talk::Every,
-}
-
-fn condition(text: &str) -> Result<Expr, String> {
-    Expr::parse(text).map_err(|wrong| {
-        let place = text.get(wrong.at.clone()).filter(|piece| !piece.is_empty()).unwrap_or("the end");
-        format!("at `{place}`: {wrong}")
-    })
 }
 
 pub(super) fn main(arguments: &Arguments) -> Exit {
@@ -98,7 +94,10 @@ fn execute(arguments: &Arguments) -> Result<Exit, String> {
             Came::Failed(_) => {}
         }
         let Some((case, failure, tried)) = small else { continue };
-        let path = arguments.out.join(format!("fuzz-{family}-{seed}-{run}.toml"));
+        let stem = format!("fuzz-{family}-{seed}-{run}");
+        let path = arguments.out.join(format!("{stem}.toml"));
+        let traces: Vec<_> =
+            case.trace_files().into_iter().map(|(end, bytes)| (format!("{stem}{end}"), bytes)).collect();
         let flags = if failure.flags.is_empty() { String::new() } else { format!(" {}", failure.flags) };
         let again = format!("watershed run {}{flags}", shell_word(&path.display().to_string()));
         let mut find = format!("watershed fuzz {family} --seed {seed} --first {run} --runs 1");
@@ -107,8 +106,14 @@ fn execute(arguments: &Arguments) -> Result<Exit, String> {
         }
         let detail = failure.detail.lines().next().filter(|detail| !detail.is_empty());
         let detail = detail.map_or_else(String::new, |detail| format!(": {detail}"));
-        let text = format!("# {}{detail}\n# {again}\n# {find}\n\n{}", failure.kind, case.text());
-        let _claims = output::claim(&[("--out", path.clone())], &[])?;
+        let text = format!("# {}{detail}\n# {again}\n# {find}\n\n{}", failure.kind, case.text_with(&stem));
+        let claimed = traces.iter().map(|(name, _)| ("--out", arguments.out.join(name)));
+        let claimed: Vec<_> = std::iter::once(("--out", path.clone())).chain(claimed).collect();
+        let _claims = output::claim(&claimed, &[])?;
+        // The scenario comes last: where it is, its trace is whole.
+        for (name, bytes) in &traces {
+            output::write(&arguments.out.join(name), bytes)?;
+        }
         output::write(&path, text)?;
         let mut out = summary(passed, &refused);
         let _ = writeln!(out, "run {run} fails: {}", failure.kind);
@@ -116,9 +121,9 @@ fn execute(arguments: &Arguments) -> Result<Exit, String> {
             let _ = writeln!(out, "               {}", failure.detail.lines().next().unwrap_or_default());
         }
         let _ = writeln!(out, "smallest       {} (after {tried} tries)\n", path.display());
-        let _ = writeln!(out, "{}", case.text());
-        let _ = writeln!(out, "run it again   {again}");
-        let _ = write!(out, "find it again  {find}");
+        let _ = writeln!(out, "{}", case.text_with(&stem));
+        let _ = writeln!(out, "run it again   {}", called::line(&again));
+        let _ = write!(out, "find it again  {}", called::line(&find));
         print(&out);
         return Ok(Exit::Failed);
     }

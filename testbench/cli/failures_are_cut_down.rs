@@ -6,7 +6,7 @@ use crate::support::watershed;
 
 #[test]
 fn random_scenarios_of_every_family_pass() {
-    for family in ["piuma", "armed", "pbv", "software", "fabric"] {
+    for family in ["piuma", "armed", "pbv", "software", "fabric", "mixed", "workload"] {
         let output = watershed(["fuzz", family, "--seed", "2", "--runs", "12"]);
         assert_eq!(output.status, 0, "{family}: {}{}", output.stdout, output.stderr);
         let passed: u32 = output.stdout.split(' ').next().unwrap().parse().unwrap();
@@ -24,13 +24,19 @@ fn a_planted_fault_is_shrunk_to_what_causes_it() {
         ("pbv", "pbv.collectives.0.elements > 10", "elements = 13"),
         ("software", "hosts.0.elements > 10", "elements = 13"),
         ("fabric", "traffic.0.offered > 0.25", "rate = 0.3"),
+        // It takes a second job, which is in software as the first one: that is simplest.
+        ("mixed", "jobs.1.elements > 10", "engine = \"software\"\nelements = 13\n"),
+        // It takes a rank that computes for three us, of which a twentieth is taken; that stands in its trace.
+        ("workload", "workload.ranks.0.compute_cycles > 100", "trace = \"fuzz-workload-1-"),
     ] {
         let folder = tempfile::tempdir().unwrap();
         let out = folder.path().to_str().unwrap();
         let output = watershed(["fuzz", family, "--runs", "200", "--fail-if", fault, "--out", out]);
         assert_eq!(output.status, 1, "{family}: {}{}", output.stdout, output.stderr);
-        let files: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+        let all = || fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
+        let files: Vec<_> = all().filter(|file| file.extension().is_some_and(|end| end == "toml")).collect();
         assert_eq!(files.len(), 1, "{family}");
+        assert_eq!(all().count(), if family == "workload" { 3 } else { 1 }, "{family}: a trace has a file a rank");
         let text = fs::read_to_string(&files[0]).unwrap();
         assert!(text.contains(cause), "{family}: {text}");
         if !cause.is_empty() {
@@ -41,6 +47,8 @@ fn a_planted_fault_is_shrunk_to_what_causes_it() {
             let always = match family {
                 "armed" => 3,
                 "fabric" => 2,
+                // Channels, and a name and an engine a job more; channels, scale, type, trace and group, and no job with a key.
+                "mixed" | "workload" => 3,
                 _ => 0,
             };
             assert_eq!(set - always, 6, "family, seed, kind, size, name and the key: {text}");
@@ -57,8 +65,12 @@ fn a_planted_fault_is_shrunk_to_what_causes_it() {
             let command = output.stdout.lines().find_map(|line| line.strip_prefix(what)).unwrap().trim();
             assert!(text.lines().any(|line| line.strip_prefix("# ") == Some(command)), "{family}: {text}");
         }
-        let run = watershed(line("run it again"));
+        let run = watershed(line("run it again").into_iter().chain(["--json".to_owned()]));
         assert_eq!(run.status, 0, "{family}: {}", run.stderr);
+        if family == "workload" {
+            let document: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+            assert_eq!(document["workload"]["ranks"][0]["compute_cycles"], 150, "the trace beside it says so");
+        }
         let again = line("find it again").into_iter().chain(["--out".to_owned(), out.to_owned()]);
         assert_eq!(watershed(again).status, 1, "{family}");
         assert_eq!(fs::read_to_string(&files[0]).unwrap(), text, "{family}");
