@@ -6,7 +6,9 @@ mod nodes;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::config::{Collective, Pbv};
-use super::file::{AttachFile, ConfigurationFile, HazardFile, KindFile, MergeFile, OrderFile, TreeFile};
+use super::file::{
+    AttachFile, ConfigurationFile, HazardFile, InitialisationFile, KindFile, MergeFile, OrderFile, TreeFile,
+};
 use super::share::Share;
 use crate::build::routed;
 use crate::config::{AutoOr, Data};
@@ -24,7 +26,9 @@ use watershed_pbv::ce::{CeCfg, Hazard};
 use watershed_pbv::engine::EngineCfg;
 use watershed_pbv::metrics::QUEUES;
 use watershed_pbv::node::{Node, When};
-use watershed_pbv::packet::{Groups, HEADER_BYTES, Header, Message, NO_DEVICE, PBV_ENTRIES, Packet};
+use watershed_pbv::packet::{
+    Groups, HEADER_BYTES, Header, MAX_PAYLOAD_BYTES, Message, NO_DEVICE, PBV_ENTRIES, Packet, PacketError,
+};
 use watershed_pbv::plan::{self, Branch, Tables};
 use watershed_pbv::reports::Reports;
 use watershed_pbv::routes::{Directory, FRAMES, route_flits};
@@ -213,6 +217,9 @@ impl<'a> Builder<'a> {
             return None;
         }
         self.settings(&mut tables, &collectives);
+        if !self.initialisation_fits(&collectives, &tables) {
+            return None;
+        }
         let longest = self.longest_frame(&collectives, &tables);
         if longest > u64::from(self.pbv.engine.inbox_flits) {
             let message =
@@ -610,6 +617,29 @@ impl<'a> Builder<'a> {
         let through = collectives.iter().map(|collective| flits(cut, &collective.initialise(tables)));
         let tables = self.configuration(tables).into_iter().map(|frame| flits(cut, &frame));
         data.chain(set_up).chain(through).chain(tables).max().unwrap_or(frame(0))
+    }
+
+    /// Whether the frame that sets up a collective through its master has room for the records of all engines.
+    fn initialisation_fits(&mut self, collectives: &[plan::Collective], tables: &Tables) -> bool {
+        if self.pbv.setup.file.initialisation == InitialisationFile::Each {
+            return true;
+        }
+        let too_long = |(index, of): (usize, &plan::Collective)| {
+            let PacketError::Payload(bytes) = of.initialise(tables).flits().err()? else { return None };
+            let name = &self.pbv.collectives[index].name;
+            let engines = of.tree.preorder().len();
+            let message = format!("the frame that sets up the {engines} engines of \"{name}\" has {bytes} bytes");
+            let help = "`initialisation = \"each\"` in `pbv.setup` sends every engine a frame of its own";
+            Some(
+                Problem::at("pbv.setup.initialisation", message)
+                    .expected(format!("at most {MAX_PAYLOAD_BYTES} bytes"))
+                    .help(help),
+            )
+        };
+        let problems: Vec<Problem> = collectives.iter().enumerate().filter_map(too_long).collect();
+        let fits = problems.is_empty();
+        self.problems.extend(problems);
+        fits
     }
 
     /// When every engine has its table from the side port.
