@@ -58,6 +58,9 @@ const MOST: usize = 2000;
 /// Most columns of a picture: with more, neighbours of like names share one.
 pub const COLUMNS: usize = 32;
 
+/// Letters of a line of a name above its column, where the name can be broken.
+const HEAD: usize = 20;
+
 enum Line<'a> {
     Message(&'a Message),
     Note(&'a Note),
@@ -179,17 +182,20 @@ impl Ladder {
             let labels = self.messages.iter().filter(|m| m.from.min(m.to) == actor && m.from.abs_diff(m.to) == 1);
             labels.map(|message| message.label.chars().count() + 4).max().unwrap_or(0)
         };
-        let widths: Vec<usize> = (0..self.actors.len())
-            .map(|actor| widest(actor).max(self.actors[actor].chars().count() + 1).clamp(6, 28))
-            .collect();
+        let heads: Vec<Vec<String>> = self.actors.iter().map(|name| broken(name, HEAD)).collect();
+        let head = |actor: usize| heads[actor].iter().map(|part| part.chars().count() + 1).max().unwrap_or(0);
+        let widths: Vec<usize> =
+            (0..self.actors.len()).map(|actor| widest(actor).min(28).max(head(actor)).max(6)).collect();
         let starts: Vec<usize> = widths.iter().scan(0, |at, width| Some(std::mem::replace(at, *at + width))).collect();
         let length = starts.last().map_or(0, |last| last + 1);
         let mut out = String::new();
-        let _ = write!(out, "{:>9}  ", "cycle");
-        for (actor, width) in self.actors.iter().zip(&widths) {
-            let _ = write!(out, "{actor:width$}");
+        for row in 0..heads.iter().map(Vec::len).max().unwrap_or(0).max(1) {
+            let _ = write!(out, "{:>9}  ", if row == 0 { "cycle" } else { "" });
+            for (head, width) in heads.iter().zip(&widths) {
+                let _ = write!(out, "{:width$}", head.get(row).map_or("", String::as_str));
+            }
+            trim(&mut out);
         }
-        trim(&mut out);
         for (cycle, line) in lines {
             let mut row: Vec<char> = vec![' '; length];
             for &start in &starts {
@@ -237,53 +243,39 @@ impl Ladder {
         out
     }
 
-    /// The chart as SVG.
+    /// The chart as SVG. A label stands where its line has room for it; what has none is shown by pointing at the line.
     pub fn svg(&self) -> String {
-        const COLUMN: u64 = 150;
-        const TOP: u64 = 40;
         const LEFT: u64 = 90;
         let (lines, more) = self.lines();
-        let mut times: Vec<u64> = Vec::new();
-        for (cycle, line) in &lines {
-            times.push(*cycle);
-            if let Line::Message(Message { arrived: Some(arrived), .. }) = line {
-                times.push(*arrived);
-            }
-        }
-        times.sort_unstable();
-        times.dedup();
-        // A step is as long as its cycles, but at least 3 and at most 26 units.
-        let mut at = TOP + 20;
-        let mut last = times.first().copied().unwrap_or(0);
-        let places: BTreeMap<u64, u64> = times
-            .iter()
-            .map(|&time| {
-                at += (2 * (time - last)).min(26).max(if time == last { 0 } else { 3 });
-                last = time;
-                (time, at)
-            })
-            .collect();
-        let y = |time: u64| places.get(&time).copied().unwrap_or(TOP);
-        let x = |actor: usize| LEFT + COLUMN / 2 + actor as u64 * COLUMN;
-        let width = LEFT + COLUMN * self.actors.len() as u64;
-        let height = at + 40;
+        let heads: Vec<Vec<String>> = self.actors.iter().map(|name| broken(name, HEAD)).collect();
+        let top = 28 + LETTER.1 * heads.iter().map(Vec::len).max().unwrap_or(1) as u64;
+        let longest = heads.iter().flatten().map(|part| part.chars().count() as u64).max().unwrap_or(0);
+        let column = (longest * LETTER.0 + 12).max(150);
+        let places = heights(&lines, top + 20);
+        let y = |time: u64| places.get(&time).copied().unwrap_or(top);
+        let x = |actor: usize| LEFT + column / 2 + actor as u64 * column;
+        let width = LEFT + column * self.actors.len() as u64;
+        let height = places.values().last().copied().unwrap_or(top + 20) + 40;
         let mut out = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" \
              height=\"{height}\" font-family=\"monospace\" font-size=\"11\">\n\
+             <style>.l {{ paint-order: stroke; stroke: white; stroke-width: 3px }}</style>\n\
              <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
         );
-        for (actor, name) in self.actors.iter().enumerate() {
+        for (actor, head) in heads.iter().enumerate() {
             let x = x(actor);
-            let _ = writeln!(
-                out,
-                "<line x1=\"{x}\" y1=\"{TOP}\" x2=\"{x}\" y2=\"{}\" stroke=\"#999\"/>\
-                 <text x=\"{x}\" y=\"{}\" text-anchor=\"middle\" font-weight=\"bold\">{}</text>",
-                height - 20,
-                TOP - 12,
-                escape(name)
-            );
+            let _ = writeln!(out, "<line x1=\"{x}\" y1=\"{top}\" x2=\"{x}\" y2=\"{}\" stroke=\"#999\"/>", height - 20);
+            for (part, above) in head.iter().zip((0..head.len() as u64).rev()) {
+                let _ = writeln!(
+                    out,
+                    "<text x=\"{x}\" y=\"{}\" text-anchor=\"middle\" font-weight=\"bold\">{}</text>",
+                    top - 12 - above * LETTER.1,
+                    escape(part)
+                );
+            }
         }
         let mut labelled = 0;
+        let mut labels = Labels::default();
         for (cycle, line) in &lines {
             if y(*cycle) >= labelled {
                 let _ = writeln!(out, "<text x=\"4\" y=\"{}\" fill=\"#555\">{cycle}</text>", y(*cycle) + 4);
@@ -291,41 +283,141 @@ impl Ladder {
             }
             match line {
                 Line::Message(message) => {
-                    let (x1, y1) = (x(message.from), y(message.sent));
-                    let (x2, y2) = (x(message.to), y(message.arrived.unwrap_or(message.sent)));
-                    let lost = message.arrived.is_none();
-                    let colour = if lost { "#c00" } else { "#036" };
-                    let head = if x2 > x1 { -7i64 } else { 7 };
-                    let _ = writeln!(
-                        out,
-                        "<line x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\" stroke=\"{colour}\"{}/>\
-                         <path d=\"M{x2} {y2} l{head} -3 l0 6 z\" fill=\"{colour}\"/>\
-                         <text x=\"{}\" y=\"{}\" text-anchor=\"middle\" fill=\"{colour}\">{}</text>",
-                        if lost { " stroke-dasharray=\"4 3\"" } else { "" },
-                        u64::midpoint(x1, x2),
-                        u64::midpoint(y1, y2) - 2,
-                        escape(&message.label)
-                    );
+                    let (from, to) =
+                        ((x(message.from), y(*cycle)), (x(message.to), y(message.arrived.unwrap_or(*cycle))));
+                    draw_message(&mut out, message, (from, to), &mut labels);
                 }
                 Line::Note(note) => {
                     let (x, y) = (x(note.actor), y(note.cycle));
+                    let tip = format!("{} in cycle {cycle}: {}", self.actors[note.actor], note.label);
                     let _ = writeln!(
                         out,
-                        "<circle cx=\"{x}\" cy=\"{y}\" r=\"3\" fill=\"#080\"/>\
-                         <text x=\"{}\" y=\"{}\" fill=\"#080\">{}</text>",
-                        x + 6,
-                        y + 4,
-                        escape(&note.label)
+                        "<circle cx=\"{x}\" cy=\"{y}\" r=\"3\" fill=\"#080\"><title>{}</title></circle>",
+                        escape(&tip)
                     );
+                    let length = note.label.chars().count() as u64 * LETTER.0;
+                    if labels.take(x + 6, y + 4, length) {
+                        labels.text((x + 6, y + 4), "", "#080", &note.label);
+                    }
                 }
             }
         }
+        out.push_str(&labels.drawn);
         if more > 0 {
             let _ = writeln!(out, "<text x=\"4\" y=\"{}\">… and {more} more</text>", height - 6);
         }
         out.push_str("</svg>\n");
         out
     }
+}
+
+/// Width and height of a letter of a picture.
+const LETTER: (u64, u64) = (7, 13);
+
+/// Where on its line a label may stand, from its beginning on in hundredths: the middle first.
+const ALONG: [u64; 9] = [50, 40, 60, 30, 70, 20, 80, 10, 90];
+
+/// Labels of a picture, of which none is printed over another.
+#[derive(Default)]
+struct Labels {
+    /// Left and right end by the height in steps of a letter's.
+    taken: BTreeMap<u64, Vec<(u64, u64)>>,
+    /// All of them, to be drawn over all lines.
+    drawn: String,
+}
+
+impl Labels {
+    /// Takes the room of a text that begins here, if it is free.
+    fn take(&mut self, left: u64, base: u64, length: u64) -> bool {
+        let (top, right) = (base.saturating_sub(LETTER.1), left + length);
+        let rows = [top / LETTER.1, base / LETTER.1];
+        let meets = |&(other, end): &(u64, u64)| left < end && other < right;
+        if rows.iter().any(|row| self.taken.get(row).is_some_and(|row| row.iter().any(meets))) {
+            return false;
+        }
+        for row in rows {
+            self.taken.entry(row).or_default().push((left, right));
+        }
+        true
+    }
+
+    fn text(&mut self, (x, y): (u64, u64), anchor: &str, colour: &str, label: &str) {
+        let _ = writeln!(
+            self.drawn,
+            "<text class=\"l\" x=\"{x}\" y=\"{y}\"{anchor} fill=\"{colour}\">{}</text>",
+            escape(label)
+        );
+    }
+}
+
+/// Draws a message from one place to another.
+fn draw_message(
+    out: &mut String,
+    message: &Message,
+    ((x1, y1), (x2, y2)): ((u64, u64), (u64, u64)),
+    labels: &mut Labels,
+) {
+    let lost = message.arrived.is_none();
+    let colour = if lost { "#c00" } else { "#036" };
+    let head = if x2 > x1 { -7i64 } else { 7 };
+    let end = message.arrived.map_or("never arrives".to_owned(), |arrived| format!("arrives in {arrived}"));
+    let tip = format!("{}: sent in cycle {}, {end}", message.label, message.sent);
+    let _ = writeln!(
+        out,
+        "<g><title>{}</title><line x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\" stroke=\"{colour}\"{}/>\
+         <path d=\"M{x2} {y2} l{head} -3 l0 6 z\" fill=\"{colour}\"/></g>",
+        escape(&tip),
+        if lost { " stroke-dasharray=\"4 3\"" } else { "" },
+    );
+    let length = message.label.chars().count() as u64 * LETTER.0;
+    let at =
+        |part: u64| ((x1 * (100 - part) + x2 * part) / 100, ((y1 * (100 - part) + y2 * part) / 100).saturating_sub(2));
+    let free = ALONG.into_iter().map(at).find(|&(x, y)| labels.take(x.saturating_sub(length / 2), y, length));
+    if let Some(place) = free {
+        labels.text(place, " text-anchor=\"middle\"", colour, &message.label);
+    }
+}
+
+/// The height of each cycle in which something begins or ends: a step is as long as its cycles, but not longer than is
+/// needed to see it, nor shorter than a label where there is room for all of them *chosen*.
+fn heights(lines: &[(u64, Line<'_>)], begin: u64) -> BTreeMap<u64, u64> {
+    let mut times: Vec<u64> = Vec::new();
+    for (cycle, line) in lines {
+        times.push(*cycle);
+        if let Line::Message(Message { arrived: Some(arrived), .. }) = line {
+            times.push(*arrived);
+        }
+    }
+    times.sort_unstable();
+    times.dedup();
+    let least = (6000 / times.len().max(1) as u64).clamp(3, LETTER.1);
+    let mut at = begin;
+    let mut last = times.first().copied().unwrap_or(0);
+    let place = |&time: &u64| {
+        at += if time == last { 0 } else { (2 * (time - last)).clamp(least, 26) };
+        last = time;
+        (time, at)
+    };
+    times.iter().map(place).collect()
+}
+
+/// A name in lines of at most `most` letters: broken between words, and within those that are longer.
+fn broken(name: &str, most: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in name.split(' ') {
+        let letters: Vec<char> = word.chars().collect();
+        for (number, part) in letters.chunks(most).enumerate() {
+            let part: String = part.iter().collect();
+            match lines.last_mut() {
+                Some(line) if number == 0 && line.chars().count() + 1 + part.chars().count() <= most => {
+                    line.push(' ');
+                    line.push_str(&part);
+                }
+                _ => lines.push(part),
+            }
+        }
+    }
+    lines
 }
 
 fn trim(out: &mut String) {
@@ -402,6 +494,82 @@ mod tests {
         assert_eq!(sample().folded(3), sample(), "what fits stays");
         assert_eq!(ladder.clone().between(Some(25), None).messages.len(), 1);
         assert_eq!(ladder.between(None, Some(9)).messages.len(), 0);
+    }
+
+    /// Left, right, upper and lower edge of every text of a picture, from its own attributes.
+    fn boxes(svg: &str) -> Vec<(f64, f64, f64, f64, String)> {
+        let number = |line: &str, name: &str| -> f64 {
+            let text = line.split_once(&format!(" {name}=\"")).unwrap().1;
+            text.split('"').next().unwrap().parse().unwrap()
+        };
+        let texts = svg.lines().filter(|line| line.starts_with("<text"));
+        texts
+            .map(|line| {
+                let content = line.split_once('>').unwrap().1.trim_end_matches("</text>").to_owned();
+                let plain = content.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
+                // A letter of 11 units of a monospaced type is 6.6 units wide, and 8 units high above its line.
+                let width = 6.6 * plain.chars().count() as f64;
+                let (x, y) = (number(line, "x"), number(line, "y"));
+                let left = if line.contains("middle") { x - width / 2.0 } else { x };
+                (left, left + width, y - 8.0, y, content)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn no_text_of_a_picture_is_over_another() {
+        for ends in [4, 16, 64, 256] {
+            let mut ladder = Ladder { actors: vec!["a root".into(), "top.P4".into()], ..Ladder::default() };
+            for leaf in 0..ends {
+                // As long as names of files may be, and all at once.
+                ladder.actors.push(format!("rack{}.chassis7.blade12.leaf{leaf}", leaf / 16));
+                for word in 0..3 {
+                    let (from, to, sent) = (2 + leaf, 1, 10 + word);
+                    let label = format!("word {word} of {leaf}");
+                    ladder.messages.push(Message { from, to, sent, arrived: Some(sent + 9), label: label.clone() });
+                    ladder.messages.push(Message { from: 0, to: from, sent, arrived: None, label });
+                }
+                ladder.notes.push(Note { actor: 2 + leaf, cycle: 12, label: "computes something long".into() });
+            }
+            for ladder in [&ladder, &ladder.folded(COLUMNS), &ladder.folded(16)] {
+                let svg = ladder.svg();
+                let mut boxes = boxes(&svg);
+                boxes.sort_by(|a, b| a.2.total_cmp(&b.2));
+                for (number, a) in boxes.iter().enumerate() {
+                    let below = boxes[number + 1..].iter().take_while(|b| b.2 < a.3);
+                    for b in below {
+                        assert!(b.0 >= a.1 || a.0 >= b.1, "{ends}: {a:?} {b:?}");
+                    }
+                }
+                assert!(boxes.len() > ladder.actors.len() + 10, "{ends}: most labels have no room");
+                // What has no room is told where the line is pointed at.
+                let messages = ladder.messages.len() + ladder.notes.len();
+                assert_eq!(svg.matches("<title>").count(), messages.min(MOST), "{ends}");
+                // Names stand above their own columns in the text, too.
+                let text = ladder.text();
+                let head: Vec<&str> = text.lines().take_while(|line| !line.contains('|')).collect();
+                assert!(head.len() > 1, "{ends}: {head:?}");
+                let columns: Vec<usize> = {
+                    let line: Vec<char> = text.lines().find(|line| line.contains('*')).unwrap().chars().collect();
+                    (0..line.len()).filter(|&at| line[at] == '|' || line[at] == '*').take(ladder.actors.len()).collect()
+                };
+                for (name, column) in ladder.actors.iter().zip(&columns) {
+                    let begin = broken(name, HEAD).remove(0);
+                    let there: String = head[0].chars().skip(*column).take(begin.chars().count()).collect();
+                    assert_eq!(there, begin, "{ends}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn long_names_are_broken_and_lose_no_letter() {
+        assert_eq!(broken("leaf0 to leaf8 (9)", 20), ["leaf0 to leaf8 (9)"]);
+        assert_eq!(broken("s4_0.P1 to s0_4.P3 (5)", 20), ["s4_0.P1 to s0_4.P3", "(5)"]);
+        let long = "rack1.chassis7.blade12.leaf3 to rack1.chassis7.blade12.leaf31 (29)";
+        let parts = broken(long, 20);
+        assert!(parts.iter().all(|part| part.chars().count() <= 20), "{parts:?}");
+        assert_eq!(parts.concat().replace(' ', ""), long.replace(' ', ""));
     }
 
     #[test]
