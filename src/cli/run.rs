@@ -221,11 +221,25 @@ fn fault(text: &str) -> Result<Fault, String> {
     Ok(Fault { switch: switch.to_owned(), id, word: number(word, "word")?, mask })
 }
 
+/// What is meant as a glob in a condition on signals that cannot be read.
+fn glob_in(condition: &str) -> Option<&str> {
+    let is_end = |letter: char| letter.is_whitespace() || "=<>&|()\"'".contains(letter);
+    condition.split(is_end).find(|piece| {
+        let named = piece.contains('.') && piece.contains(|letter: char| letter.is_ascii_alphabetic());
+        let has = |part: &str| piece.contains(part);
+        // A sign of multiplication stands between two names, not between a name and a dot.
+        named && (has("**") || has(".*") || has("*.") || piece.contains(['?', '{', '[']))
+    })
+}
+
 /// Reads a trigger.
 pub(super) fn condition(text: &str) -> Result<Expr, String> {
-    let expr = Expr::parse(text).map_err(|wrong| {
-        let place = text.get(wrong.at.clone()).filter(|piece| !piece.is_empty()).unwrap_or("the end");
-        format!("at `{place}`: {wrong}")
+    let expr = Expr::told(text).map_err(|wrong| {
+        glob_in(text).map_or(wrong, |glob| {
+            format!(
+                "`{glob}` is a glob; a condition takes one signal by its whole name: `watershed wave list FILE|SCENARIO '{glob}'` prints those that match"
+            )
+        })
     })?;
     if expr.names().is_empty() { Err("a trigger names at least one signal".into()) } else { Ok(expr) }
 }
@@ -319,7 +333,7 @@ pub(super) fn window(text: &str) -> Result<Window, String> {
         if text.is_empty() {
             return Ok(None);
         }
-        text.parse().map(Some).map_err(|_| format!("\"{text}\" is not a cycle"))
+        text.parse().map(Some).map_err(|_| format!("\"{text}\" is not a cycle, which is a number without a unit"))
     };
     let window = Window { from: cycle(from)?, to: cycle(to)? };
     if window.to.is_some_and(|to| to < window.from.unwrap_or(0)) {

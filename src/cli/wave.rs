@@ -1,27 +1,33 @@
-//! `watershed wave`: compares waveforms, VCD or FST, and shows them as text.
+//! `watershed wave`: compares waveforms, VCD or FST, shows them as text, and lists their signals.
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
+use super::called::on_path;
 use super::run::Window;
+use super::talk::note;
 use super::{Exit, complain, print};
 use watershed_probe::ascii::{DrawError, Options, draw};
 use watershed_probe::diff::{DiffOptions, diff};
-use watershed_probe::wave_in::{Changes, WaveFile};
-use watershed_probe::{Period, Selection, states_named};
+use watershed_probe::wave_in::{self, Changes, Header, Table, Variable, WaveFile};
+use watershed_probe::{Period, Selection, near, states_named};
 use watershed_scenario::expr::{Expr, Value};
 use watershed_scenario::kind::{self, Kind};
 use watershed_scenario::run::sides_of;
 use watershed_scenario::units::femtoseconds;
+use watershed_scenario::{load_named, signals};
+use watershed_study::sweep::store::shell_word;
 
-/// Compare waveforms, VCD or FST, or show them as text.
+/// Compare waveforms, VCD or FST, show them as text, or list their signals.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   watershed wave show die.vcd --signals '**.ceng.*'
   watershed wave diff a.vcd b.vcd
+  watershed wave list die.fst '**.state'
   watershed wave open die.fst")]
 pub(super) struct Arguments {
     #[command(subcommand)]
@@ -70,6 +76,21 @@ Exit status:
         #[arg(long, value_name = "NAME")]
         viewer: Option<Viewer>,
     },
+    /// Print the whole names of signals, one a line, for `grep`, --trigger and --signals
+    #[command(after_help = "\
+A waveform's signals are listed in the order of the file. Of a scenario those are listed that a waveform of its run has: without
+GLOB those of its [wave], and stage registers of adder trees and other details only for globs that name them.
+
+Examples:
+  watershed wave list die.fst
+  watershed wave list die.vcd '**.ceng.state' --long
+  watershed wave list allreduce-die | grep head
+  watershed wave list allreduce-die '**.sw4.**.tree.**'
+
+Exit status:
+  0  at least one signal is listed
+  2  there is none, or the command line or the file is wrong")]
+    List(ListArguments),
     /// Show signals over time as text
     #[command(after_help = "\
 Examples:
@@ -99,12 +120,32 @@ Examples:
     },
 }
 
+#[derive(Debug, Args)]
+struct ListArguments {
+    /// A waveform, VCD or FST, or a scenario: a file, or a name that `watershed list` prints
+    #[arg(value_name = "FILE|SCENARIO")]
+    target: PathBuf,
+    /// List only signals whose hierarchical name matches one of these
+    #[arg(value_name = "GLOB")]
+    globs: Vec<String>,
+    /// List at most this many levels of the hierarchy
+    #[arg(long, value_name = "LEVELS", value_parser = clap::value_parser!(u32).range(1..))]
+    depth: Option<u32>,
+    /// Add the width in bits and what the values are: the names of states, or bits, real or text; columns are separated by tabs
+    #[arg(long)]
+    long: bool,
+}
+
 pub(super) fn main(arguments: &Arguments) -> Exit {
     match &arguments.command {
         Command::Diff { a, b, context, ignore } => {
             let options = DiffOptions { context: *context, ignore: ignore.clone() };
             match diff(a, b, &options) {
                 Ok(found) => {
+                    if let Err(error) = note_unused(a, ignore) {
+                        complain(&format_args!("error: {error}"));
+                        return Exit::Bad;
+                    }
                     print(&found.to_string());
                     if found.is_equal() { Exit::Fine } else { Exit::Failed }
                 }
@@ -114,6 +155,16 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
                 }
             }
         }
+        Command::List(arguments) => match list(arguments) {
+            Ok(names) => {
+                print(&names);
+                Exit::Fine
+            }
+            Err(error) => {
+                complain(&error);
+                Exit::Bad
+            }
+        },
         Command::Open { file, viewer } => open(file, *viewer),
         Command::Show { file, signals, window, at, depth, width, period_ns } => {
             match show(file, signals, (*window, at.as_ref()), *depth, *width, *period_ns) {
@@ -147,10 +198,7 @@ impl Viewer {
 
     /// Where it is installed.
     fn installed(self) -> Option<PathBuf> {
-        let folders = std::env::var_os("PATH")?;
-        let names = [self.program().to_owned(), format!("{}.exe", self.program())];
-        let there = |folder: PathBuf| names.iter().map(|name| folder.join(name)).find(|path| path.is_file());
-        std::env::split_paths(&folders).find_map(there)
+        on_path(self.program())
     }
 }
 
@@ -219,6 +267,82 @@ fn no_wave(files: &[&PathBuf]) -> Option<String> {
     files.iter().find(other).map(|file| kind::instead(file, "a waveform"))
 }
 
+/// What prints the names in a waveform, as the next line of an error.
+fn list_them(file: &Path) -> String {
+    format!("\n  `watershed wave list {}` prints all names", shell_word(&file.display().to_string()))
+}
+
+/// Says of globs beside others that they choose nothing.
+fn note_unused(file: &Path, globs: &[String]) -> Result<(), String> {
+    if globs.is_empty() {
+        return Ok(());
+    }
+    let wave = WaveFile::open(file).map_err(|error| error.to_string())?;
+    let names: Vec<String> = wave.header().variables.iter().map(|variable| variable.name.clone()).collect();
+    for glob in globs {
+        let alone = Selection::new([glob]).map_err(|error| error.to_string())?;
+        if !names.iter().any(|name| alone.selects(name)) {
+            note(&format_args!("{}{}", alone.nothing(&names), list_them(file)));
+        }
+    }
+    Ok(())
+}
+
+/// The names of signals of a waveform or of a scenario's run, a line each.
+fn list(arguments: &ListArguments) -> Result<String, String> {
+    let ListArguments { target, globs, depth, long } = arguments;
+    let shown = target.display();
+    let mut selection = Selection::new(globs).map_err(|error| error.to_string())?;
+    if let Some(depth) = depth {
+        selection = selection.with_depth(*depth as usize).map_err(|error| error.to_string())?;
+    }
+    let kind = Kind::of(target);
+    // What begins in no usual way may be either.
+    let wave = matches!(kind, Kind::Wave | Kind::Text | Kind::Binary).then(|| WaveFile::open(target));
+    let header = match (kind, wave) {
+        (_, Some(Ok(wave))) => wave.header().clone(),
+        (Kind::Wave, Some(Err(error))) => return Err(format!("error: {shown}: {error}")),
+        (Kind::Scenario | Kind::Shipped | Kind::Missing | Kind::Text, _) => {
+            let loaded = load_named(target, &[]).map_err(|problems| problems.to_string())?;
+            signals::declared(&loaded, globs.clone(), *depth).map_err(|error| error.to_string())?
+        }
+        _ => return Err(kind::instead(target, "a waveform or a scenario")),
+    };
+    let mut out = String::new();
+    let mut names = Vec::new();
+    for variable in &header.variables {
+        if !selection.selects(&variable.name) {
+            names.push(variable.name.clone());
+            continue;
+        }
+        out += &variable.name;
+        if *long {
+            let _ = write!(out, "\t{}", what(&header, variable));
+        }
+        out.push('\n');
+    }
+    if out.is_empty() { Err(format!("error: {shown}: {}", selection.nothing(&names))) } else { Ok(out) }
+}
+
+/// Width and kind of a signal, or its states in the order of their values.
+fn what(header: &Header, variable: &Variable) -> String {
+    let states = variable.table.and_then(|table| header.tables.get(table)).map(states_of).unwrap_or_default();
+    let kind = match variable.kind {
+        wave_in::Kind::Real => return "-\treal".to_owned(),
+        wave_in::Kind::Text => return "-\ttext".to_owned(),
+        wave_in::Kind::Bits if states.is_empty() => "bits".to_owned(),
+        wave_in::Kind::Bits => states.join(","),
+    };
+    format!("{}\t{kind}", variable.width)
+}
+
+/// Names of states in the order of their values, as they are declared.
+fn states_of(table: &Table) -> Vec<String> {
+    let mut states: Vec<(&Vec<u8>, &String)> = table.iter().collect();
+    states.sort_by_key(|(value, _)| (value.len(), *value));
+    states.into_iter().map(|(_, state)| state.clone()).collect()
+}
+
 /// Cycles that are shown before the one that was looked for.
 const LEAD: u64 = 4;
 
@@ -232,15 +356,13 @@ fn first_cycle(file: &Path, condition: &Expr, period: Option<Period>) -> Result<
     let names: Vec<String> = condition.names().into_iter().map(str::to_owned).collect();
     let states = |name: &str| {
         find(name)?;
-        // In the order of their values, as they are declared.
-        let mut states: Vec<(&Vec<u8>, &String)> = table(name).into_iter().flatten().collect();
-        states.sort_by_key(|(value, _)| (value.len(), *value));
-        Some(states.into_iter().map(|(_, state)| state.clone()).collect::<Vec<_>>())
+        Some(table(name).map(states_of).unwrap_or_default())
     };
-    let states = states_named(&names, &sides_of(condition), states).map_err(|text| {
-        text.replace("the trigger's signal", "the signal")
-            .replace("is not traced; `--signals` chooses signals, `wave show` lists names", "is not in the file")
-    })?;
+    let missing = |name: &str| {
+        let there = || header.variables.iter().map(|variable| variable.name.clone());
+        format!("there is no signal {name}{}{}", near::instead(name, there), list_them(file))
+    };
+    let states = states_named(&names, &sides_of(condition), states, missing)?;
     let signals =
         wave.load(names.iter().filter_map(|name| Some(find(name)?.signal))).map_err(|error| error.to_string())?;
     let mut changes: HashMap<&str, Changes<'_>> =
@@ -299,5 +421,12 @@ fn show(
     }
     let defaults = Options::default();
     let options = Options { selection, period, max_columns: width.unwrap_or(defaults.max_columns), ..defaults };
-    draw(file, &options).map_err(|error| format!("{}: {error}", file.display()))
+    let picture = draw(file, &options).map_err(|error| match error {
+        DrawError::NothingSelected(nothing) => format!("{}: {nothing}{}", file.display(), list_them(file)),
+        error => format!("{}: {error}", file.display()),
+    })?;
+    if signals.len() > 1 {
+        note_unused(file, signals)?;
+    }
+    Ok(picture)
 }

@@ -27,7 +27,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use super::wave_in::{self, FS_PER_PS, ReadError, WaveFile, display_value};
-use super::{Period, Selection};
+use super::{NothingSelected, Period, Selection};
 
 /// How single bits are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -76,8 +76,8 @@ pub enum DrawError {
     #[error("the waveform does not say how long a cycle is; give the clock period")]
     NoPeriod,
     /// No signal of the file is selected.
-    #[error("no signal of the waveform matches `{0}`")]
-    NothingSelected(String),
+    #[error(transparent)]
+    NothingSelected(#[from] NothingSelected),
     /// The names leave no room.
     #[error("{given} columns are too few, the names alone need {needed}")]
     TooNarrow {
@@ -137,7 +137,8 @@ fn render(mut wave: WaveFile, options: &Options) -> Result<String, DrawError> {
         })
         .collect();
     if rows.is_empty() {
-        return Err(DrawError::NothingSelected(selection.globs().collect::<Vec<_>>().join("`, `")));
+        let names: Vec<String> = header.variables.into_iter().map(|variable| variable.name).collect();
+        return Err(selection.nothing(&names).into());
     }
 
     // How much fits.

@@ -59,6 +59,7 @@
 //! | file | what |
 //! |---|---|
 //! | [`select`](Selection) | globs on names, depth, window |
+//! | [`near`] | signals that are like one that does not exist |
 //! | `sink`, `scope`, `declare`, `tracer` | declarations, a block's view of a recording, the recording itself |
 //! | `vcd_out` | [`VcdSink`]: VCD file, names of states, GTKWave save file |
 //! | `writer` | [`WriterThread`]: a thread of its own for one of these |
@@ -81,6 +82,7 @@ pub mod diff;
 mod fst_out;
 mod gtkw;
 pub mod ladder;
+pub mod near;
 mod notes;
 mod scope;
 mod select;

@@ -196,13 +196,32 @@ impl Selection {
         accepted
     }
 
+    /// What to say if it selects none of these names, of which there may be many.
+    pub fn nothing(&self, names: &[String]) -> NothingSelected {
+        let deeper = Selection { depth: None, ..self.clone() };
+        let too_deep = names.iter().filter(|name| deeper.selects(name)).count();
+        self.nothing_of(names, too_deep)
+    }
+
+    /// The same, where signals that are too deep were counted.
+    pub(crate) fn nothing_of(&self, names: &[String], too_deep: usize) -> NothingSelected {
+        NothingSelected {
+            globs: self.globs().map(str::to_owned).collect(),
+            too_deep,
+            depth: self.depth,
+            near: self.nearest(names, 3),
+            examples: names.iter().take(3).cloned().collect(),
+        }
+    }
+
     /// Corrected globs that would have matched, best first, at most `count`.
     pub(crate) fn nearest(&self, names: &[String], count: usize) -> Vec<String> {
         let mut found: Vec<(usize, String)> = Vec::new();
         for glob in &self.globs {
             for name in names {
                 let parts: Vec<&str> = name.split('.').collect();
-                if let Some((cost, text)) = glob.correction(&parts)
+                // That everything is selected is no correction.
+                if let Some((cost, text)) = glob.correction(&parts).filter(|(_, text)| text != "**")
                     && !found.iter().any(|(_, known)| *known == text)
                 {
                     found.push((cost, text));

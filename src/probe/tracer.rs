@@ -5,7 +5,7 @@ use std::io;
 
 use super::declare::{Declaring, Registry};
 use super::scope::{Mode, Sampling, Scope, Slot, Step};
-use super::select::{NothingSelected, Selection, clean};
+use super::select::{Selection, clean};
 use super::sink::{SignalDecl, Sink, TraceError, TraceSummary, Values};
 use super::{Period, SignalId};
 
@@ -176,13 +176,8 @@ impl Tracer {
         if self.selected_signals() == 0 {
             registry.collected.sort_unstable();
             registry.collected.dedup();
-            return Err(TraceError::NothingSelected(NothingSelected {
-                globs: self.selection.globs().map(str::to_owned).collect(),
-                too_deep: registry.too_deep,
-                depth: self.selection.depth(),
-                near: self.selection.nearest(&registry.collected, 3),
-                examples: registry.collected.into_iter().take(3).collect(),
-            }));
+            let nothing = self.selection.nothing_of(&registry.collected, registry.too_deep);
+            return Err(TraceError::NothingSelected(nothing));
         }
         self.unmatched_globs = (self.selection.globs().zip(&registry.used_globs))
             .filter(|(_, used)| !**used)

@@ -14,6 +14,7 @@ use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::near;
 use super::scope::{Slot, words};
 use super::state::State;
 use super::{Declarations, Period, SignalId, Sink, SinkSummary, Value, Values};
@@ -58,15 +59,18 @@ impl Fired {
     }
 }
 
-/// Tells names of states from names of signals in a condition. `states` gives the names of a signal's states, none for a
-/// signal without, and `None` for what is no signal.
+/// Tells names of states from names of signals in a condition, in which `names` has each name as often as it is written.
+/// `states` gives the names of a signal's states, none for a signal without, and `None` for what is no signal; `missing`
+/// says that there is no signal of a name.
 ///
 /// # Errors
-/// A name that is neither, or a word that is no state of the signal it is compared with: the text lists those that are.
+/// A name that is neither, a word that is no state of the signal it is compared with (the text lists those that are), or a
+/// signal with names of states that is used as a number, which it has not.
 pub fn states_named<S: AsRef<str>>(
     names: &[String],
     compared: &[[(String, bool); 2]],
     states: impl Fn(&str) -> Option<Vec<S>>,
+    missing: impl Fn(&str) -> String,
 ) -> Result<Vec<String>, String> {
     let mut found: Vec<String> = Vec::new();
     let both = compared.iter().flat_map(|[a, b]| [(a, b), (b, a)]);
@@ -79,6 +83,10 @@ pub fn states_named<S: AsRef<str>>(
         if legal.contains(&word.as_str()) {
             found.push(word.clone());
             continue;
+        }
+        // No state has a dot in its name: a signal was meant.
+        if *may_be_signal && word.contains('.') {
+            return Err(missing(word));
         }
         let near = legal.iter().max_by(|a, b| {
             let alike = |of: &str| strsim::normalized_damerau_levenshtein(&of.to_lowercase(), &word.to_lowercase());
@@ -93,12 +101,24 @@ pub fn states_named<S: AsRef<str>>(
             }
         });
     }
-    match names.iter().find(|name| states(name).is_none() && !found.contains(name)) {
-        None => Ok(found),
-        Some(missing) => Err(format!(
-            "the trigger's signal {missing} is not traced; `--signals` chooses signals, `wave show` lists names"
-        )),
+    let unknown = || names.iter().filter(|name| states(name).is_none() && !found.contains(name));
+    // A name with a dot is meant as a signal; the other may be a state that is compared with it.
+    if let Some(name) = unknown().find(|name| name.contains('.')).or_else(|| unknown().next()) {
+        return Err(missing(name));
     }
+    for name in names {
+        let legal = states(name).unwrap_or_default();
+        let uses = names.iter().filter(|other| *other == name).count();
+        let as_state = compared.iter().flatten().filter(|(side, is_name)| *is_name && side == name).count();
+        if !legal.is_empty() && as_state < uses {
+            let legal: Vec<&str> = legal.iter().map(AsRef::as_ref).collect();
+            return Err(format!(
+                "{name} has names of states, not numbers: compare it with == or != and one of {}",
+                legal.join(", ")
+            ));
+        }
+    }
+    Ok(found)
 }
 
 /// Changed signals with their new values; words of wide ones.
@@ -220,7 +240,12 @@ impl Sink for TriggerSink {
         }
         let states =
             |name: &str| self.signals.get(name).map(|(_, table)| table.map_or(&[][..], |of| of.names).to_vec());
-        let named = states_named(&self.trigger.names, &self.trigger.compared, states)
+        let missing = |name: &str| {
+            let traced =
+                || declarations.signals.iter().map(move |of| declarations.scope_path(of.scope) + "." + &of.name);
+            format!("the trigger's signal {name} is not traced{}", near::instead(name, traced))
+        };
+        let named = states_named(&self.trigger.names, &self.trigger.compared, states, missing)
             .map_err(|text| io::Error::new(io::ErrorKind::InvalidInput, text))?;
         let tables = || self.signals.values().filter_map(|(_, table)| *table).flat_map(|table| table.names);
         let states =

@@ -121,17 +121,28 @@ impl Expr {
             None => Ok(Self { text: text.to_owned(), node }),
             Some((token, range)) => {
                 let unit = matches!(token, Token::Name(name) if units::is_unit(name));
-                let number = parser.at.checked_sub(1).map(|before| &parser.tokens[before]);
-                let behind =
-                    number.is_some_and(|(token, of)| matches!(token, Token::Number(_)) && of.end == range.start);
-                let message = if unit && behind {
+                let before = parser.at.checked_sub(1).map(|before| &parser.tokens[before].0);
+                let message = if unit && matches!(before, Some(Token::Number(_))) {
                     "numbers have no units here: the end of a name says its unit, latency_ns is in ns"
+                } else if matches!(token, Token::Sign("=")) {
+                    "`==` compares; a single `=` means nothing here"
                 } else {
                     "the expression should end here"
                 };
                 Err(Wrong { message: message.into(), at: range.clone() })
             }
         }
+    }
+
+    /// As [`parse`](Self::parse), for a command line.
+    ///
+    /// # Errors
+    /// The place that is not understood in words, and what is wrong there.
+    pub fn told(text: &str) -> Result<Self, String> {
+        Self::parse(text).map_err(|wrong| {
+            let place = text.get(wrong.at.clone()).filter(|piece| !piece.is_empty()).unwrap_or("the end");
+            format!("at `{place}`: {wrong}")
+        })
     }
 
     /// The expression that is this name, whatever letters are in it.

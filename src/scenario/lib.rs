@@ -40,6 +40,7 @@
 //! | [`kind`] | the kind of a file that was given in place of another |
 //! | [`expr`] | expressions over values: filters, metrics, triggers |
 //! | [`estimate`] | the size of a waveform before the run |
+//! | [`signals`] | the names of a waveform's signals before the run |
 //! | [`snapshot`] | the contents of golden files and the tolerances of comparison |
 //! | [`cost`] | gates, area, periods and energy of a scenario's hardware |
 //! | `clocked` | the fastest clock, which follows from the cost |
@@ -107,6 +108,7 @@ pub mod scan;
 pub mod schema;
 pub mod segments;
 pub mod shipped;
+pub mod signals;
 pub mod snapshot;
 pub mod soundness;
 pub mod source;

@@ -210,7 +210,7 @@ fn the_golden_table_acts_or_is_refused() {
     for (table, words) in [
         ("signals = ['**.no_such_signal']", "no signal matches"),
         ("signals = ['**.ceng.*', 'no.such.**']", "no signal matches \"no.such.**\""),
-        ("picture.signals = ['**.no_such_signal']", "no signal of the waveform matches"),
+        ("picture.signals = ['**.no_such_signal']", "no signal matches `**.no_such_signal`"),
         ("from_cycle = 1000000\nto_cycle = 1000009", "before cycle 1000000"),
         ("from_cycle = 9\nto_cycle = 3", "the window ends before it starts"),
         ("files = ['summary']\nto_cycle = 3", "is about a wave, and `golden.files` has none"),

@@ -97,7 +97,7 @@ fn both_formats_are_compared_and_shown_alike() {
     let output = show(&vcd, &["--at", &format!("{state} == REDUSE")]);
     assert!(output.status == 2 && output.stderr.contains("did you mean REDUCE?"), "{}", output.stderr);
     let output = show(&vcd, &["--at", "die.nothing == 1"]);
-    assert!(output.status == 2 && output.stderr.contains("die.nothing is not in the file"), "{}", output.stderr);
+    assert!(output.status == 2 && output.stderr.contains("there is no signal die.nothing"), "{}", output.stderr);
     let output = show(&vcd, &["--at", &format!("{state} == REDUCE and {state} == IDLE")]);
     assert!(output.status == 2 && output.stderr.contains("holds in no cycle of it"), "{}", output.stderr);
 }

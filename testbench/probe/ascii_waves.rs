@@ -76,7 +76,7 @@ fn nothing_to_draw_is_an_error() {
     let error = |options: Options| draw_bytes(run.clone(), &options).unwrap_err().to_string();
     assert_eq!(
         error(Options { selection: Selection::new(["**.nothing"]).unwrap(), ..Options::default() }),
-        "no signal of the waveform matches `**.nothing`"
+        "no signal matches `**.nothing`; there is, for example, `die0.tile1.engine.state`, `die0.tile1.engine.busy`, `die0.tile1.engine.count`"
     );
     assert_eq!(
         error(Options { max_columns: 8, ..Options::default() }),

@@ -103,10 +103,16 @@ pub fn sides_of(condition: &Expr) -> Vec<[(String, bool); 2]> {
 
 /// What starting a recording can say.
 pub fn trace_error(wave: &WaveOptions, error: TraceError) -> RunError {
+    let unknown = |text: &dyn std::fmt::Display| {
+        RunError::Usage(format!("{text}\n  `watershed wave list SCENARIO` prints the names of all signals"))
+    };
     match error {
-        TraceError::Io(error) if error.kind() == io::ErrorKind::InvalidInput => RunError::Usage(error.to_string()),
+        TraceError::Io(error) if error.kind() == io::ErrorKind::InvalidInput => match &wave.trigger {
+            Some(trigger) if trigger.condition.is_some() => unknown(&error),
+            _ => RunError::Usage(error.to_string()),
+        },
         TraceError::Io(error) => RunError::Write { path: wave.path.clone(), error },
-        nothing @ TraceError::NothingSelected(_) => RunError::Usage(nothing.to_string()),
+        nothing @ TraceError::NothingSelected(_) => unknown(&nothing),
     }
 }
 
