@@ -29,6 +29,25 @@ fn keys(schema: &Json, path: &str, found: &mut Vec<(String, String)>) {
     }
 }
 
+/// A name without the unit at its end.
+fn stem(name: &str) -> &str {
+    let units = UNITS.iter().chain(&["_cycle", "_us", "_ms", "_ps", "_s", "_ghz", "_hz", "_bytes"]);
+    units.filter_map(|unit| name.strip_suffix(unit)).min_by_key(|stem| stem.len()).unwrap_or(name)
+}
+
+/// A path without the numbers of elements of lists.
+fn without_numbers(path: &str) -> String {
+    path.split('.').map(|part| part.split('[').next().unwrap_or(part)).collect::<Vec<_>>().join(".")
+}
+
+/// Adds the names that differ from a key in the unit at their end, or that lack only a slip from doing so.
+fn in_its_unit(problem: Problem, key: &str, names: &[&str]) -> Problem {
+    let with_unit = || names.iter().copied().filter(|name| stem(name) != *name);
+    let Some(near) = nearest(stem(key), with_unit().map(stem)) else { return problem };
+    let meant = with_unit().filter(|name| stem(name) == near).map(|name| format!("`{name}`"));
+    problem.help(format!("did you mean {}?", one_of(meant)))
+}
+
 /// The JSON Schema of a scenario file (draft 2020-12).
 pub fn schema() -> &'static Json {
     static SCHEMA: OnceLock<Json> = OnceLock::new();
@@ -315,16 +334,25 @@ impl Checker {
                 self.value(others, node, &inner);
             } else {
                 let place = if path.is_empty() { "at the top level".to_owned() } else { format!("in `{path}`") };
-                let mut names: Vec<&str> = properties.keys().map(String::as_str).collect();
+                let names: Vec<&str> = properties.keys().map(String::as_str).collect();
                 let mut problem =
                     Problem::at_key(&inner, format!("unknown key `{key}` {place}")).nearest(key, names.iter().copied());
                 if problem.has_no_help() {
+                    problem = in_its_unit(problem, key, &names);
+                }
+                if problem.has_no_help() {
                     problem = self.elsewhere(problem, key, path);
                 }
-                names.retain(|name| !table.contains_key(*name));
-                if !names.is_empty() {
-                    let names = names.iter().map(|name| format!("`{name}`"));
-                    problem = problem.expected(one_of(names));
+                let (given, free): (Vec<&str>, Vec<&str>) =
+                    names.into_iter().partition(|name| table.contains_key(*name));
+                let quoted = |names: Vec<&str>| names.into_iter().map(|name| format!("`{name}`")).collect::<Vec<_>>();
+                let mut expected = one_of(quoted(free));
+                if !given.is_empty() {
+                    let none = if expected.is_empty() { "no other key" } else { "" };
+                    expected = format!("{expected}{none}, beside {}, given here", quoted(given).join(", "));
+                }
+                if !expected.is_empty() {
+                    problem = problem.expected(expected);
                 }
                 self.problems.push(problem);
             }
@@ -348,8 +376,7 @@ impl Checker {
     fn elsewhere(&self, problem: Problem, key: &str, path: &str) -> Problem {
         let mut known = Vec::new();
         keys(self.root, "", &mut known);
-        let here: String =
-            path.split('.').map(|part| part.split('[').next().unwrap_or(part)).collect::<Vec<_>>().join(".");
+        let here = without_numbers(path);
         let is_old = |place: &str| Engine::ALL.iter().any(|engine| place == engine.table()) && !here.starts_with(place);
         known.retain(|(place, _)| !is_old(place));
         let inside = |place: &str| place.strip_prefix(&*here).is_some_and(|rest| rest.starts_with('.'));
@@ -399,11 +426,23 @@ impl Checker {
             let words: Vec<&str> =
                 choices.into_iter().flatten().flat_map(|choice| words(self.resolve(choice))).collect();
             problem = problem.nearest(text, words);
-            if let Some(help) = units::without(path, text) {
+            if let Some(help) = self.in_other_unit(path, text).or_else(|| units::without(path, text)) {
                 problem = problem.help(help);
             }
         }
         self.problems.push(problem);
+    }
+
+    /// The key beside this one that takes a number with this unit, and the number there.
+    fn in_other_unit(&self, path: &str, text: &str) -> Option<String> {
+        let (end, value) = units::measured(text)?;
+        let (place, key) = path.rsplit_once('.')?;
+        let other = format!("{}{end}", stem(key));
+        let mut known = Vec::new();
+        keys(self.root, "", &mut known);
+        let place = without_numbers(place);
+        let there = other != key && known.iter().any(|(table, name)| *table == place && *name == other);
+        there.then(|| format!("the end of a key says its unit: {text} is `{other} = {value}`"))
     }
 
     /// What a schema allows, in words.

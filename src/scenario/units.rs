@@ -96,23 +96,41 @@ pub fn is_unit(word: &str) -> bool {
     WRITTEN.iter().any(|(unit, ..)| *unit == word.to_ascii_lowercase())
 }
 
-/// What to write instead of a number with a unit, for the value of a key; `None` if the text is no such number.
-pub fn without(path: &str, text: &str) -> Option<String> {
+/// A number and what follows it.
+fn cut(text: &str) -> Option<(f64, &str)> {
     let split = text.find(|letter: char| !matches!(letter, '0'..='9' | '.' | '_'))?;
     let (number, unit) = text.split_at(split);
-    let number: f64 = number.replace('_', "").parse().ok()?;
-    let unit = unit.trim().to_ascii_lowercase();
-    let (_, end, factor) = WRITTEN.iter().find(|(written, ..)| *written == unit)?;
-    let key = path.rsplit('.').next().unwrap_or(path);
-    let Some(value) = key.ends_with(end).then_some(number * factor) else {
-        return Some(format!(
-            "a number has no unit here: the end of a key says its unit, and `{key}` does not say {unit}"
-        ));
-    };
-    // A product with a power of ten below one has a last digit too many.
-    let value = (value * 1e9).round() / 1e9;
-    Some(format!("the key says the unit: {text} is {value}"))
+    Some((number.replace('_', "").parse().ok()?, unit.trim()))
 }
+
+/// A number with a unit: the end of keys that are in a unit of the kind, and the number in that one.
+pub fn measured(text: &str) -> Option<(&'static str, f64)> {
+    let (number, unit) = cut(text)?;
+    let unit = unit.to_ascii_lowercase();
+    let (_, end, factor) = WRITTEN.iter().find(|(written, ..)| *written == unit)?;
+    // A product with a power of ten below one has a last digit too many.
+    Some((end, (number * factor * 1e9).round() / 1e9))
+}
+
+/// What to write instead of a number with a unit, for the value of a key; `None` if the text is no such number.
+pub fn without(path: &str, text: &str) -> Option<String> {
+    let key = path.rsplit('.').next().unwrap_or(path);
+    if let Some((end, value)) = measured(text) {
+        return Some(if key.ends_with(end) {
+            format!("the key says the unit: {text} is {value}")
+        } else {
+            let (_, unit) = cut(text)?;
+            format!("a number has no unit here: the end of a key says its unit, and `{key}` does not say {unit}")
+        });
+    }
+    let (number, unit) = cut(text)?;
+    let (_, times) = TIMES.iter().find(|(written, _)| *written == unit)?;
+    Some(format!("a number has only digits here: {text} is {}", number * times))
+}
+
+/// What people write for a thousand and so on.
+const TIMES: [(&str, f64); 7] =
+    [("k", 1e3), ("K", 1e3), ("M", 1e6), ("G", 1e9), ("Ki", 1024.0), ("Mi", 1_048_576.0), ("Gi", 1_073_741_824.0)];
 
 #[cfg(test)]
 mod tests {
@@ -127,6 +145,9 @@ mod tests {
             ("clock.frequency_mhz", "1.5GHz", Some("1.5GHz is 1500")),
             ("link.latency_cycles", "5cycles", Some("5cycles is 5")),
             ("link.latency_cycles", "5ns", Some("`latency_cycles` does not say ns")),
+            ("job.elements", "4k", Some("4k is 4000")),
+            ("job.elements", "1.5 Mi", Some("1.5 Mi is 1572864")),
+            ("job.elements", "1 z", None),
             ("link.latency_ns", "25 parsecs", None),
             ("link.latency_ns", "us", None),
             ("link.latency_ns", "25", None),
