@@ -20,6 +20,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use watershed_scenario::names;
 
 mod alu;
+mod called;
 mod check;
 mod compare;
 mod completions;
@@ -153,7 +154,7 @@ pub fn main() -> ExitCode {
     let (arguments, matches) = match parsed {
         Ok(parsed) => parsed,
         Err(error) if error.use_stderr() => {
-            let _ = error.print();
+            let _ = write!(anstream::stderr(), "{}", in_words(&error.render().ansi().to_string()));
             return Exit::Bad.into();
         }
         Err(shown) => {
@@ -199,6 +200,22 @@ pub fn main() -> ExitCode {
         Command::Man(arguments) => man::main(&arguments),
     };
     last(exit).into()
+}
+
+/// An error of the command line, in which standard parsers speak of digits and types, in words about the value.
+fn in_words(error: &str) -> String {
+    let mut error = called::text(error);
+    for (theirs, ours) in [
+        ("invalid digit found in string", "it is no whole number in decimal digits"),
+        ("number too large to fit in target type", "the number is too large"),
+        ("number too small to fit in target type", "the number is too small"),
+        ("invalid float literal", "it is no number"),
+        ("cannot parse integer from empty string", "a whole number is missing"),
+        ("cannot parse float from empty string", "a number is missing"),
+    ] {
+        error = error.replace(theirs, ours);
+    }
+    error
 }
 
 /// The command line, with the status that all commands have in the help of each that lists its statuses.
@@ -280,9 +297,9 @@ fn unknown(what: &str, name: &str, known: &[impl AsRef<str>]) -> String {
     format!("error: {what} \"{name}\"{list}{}", near.unwrap_or_default())
 }
 
-/// Prints an error or, unless only errors are wanted, a note.
+/// Prints an error or, unless only errors are wanted, a note. Commands in backticks name the program as it was called.
 fn complain(text: &impl std::fmt::Display) {
-    let text = text.to_string();
+    let text = called::text(&text.to_string());
     if talk::is_quiet() && text.starts_with("note:") {
         return;
     }

@@ -70,7 +70,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
             }
             let _ = writeln!(text, "  {:width$}  {}", entry.name, entry.about);
         }
-        text.push_str("\nRun one with `watershed run NAME`.\n");
+        text.push_str(&super::called::text("\nRun one with `watershed run NAME`.\n"));
         print(&text);
     }
     for error in &errors {

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use super::complain;
+use super::{called, complain};
 use watershed_scenario::result::{Check, Document};
 use watershed_scenario::{Loaded, build};
+use watershed_study::sweep::store::shell_word;
 
 /// What leads to a waveform in which the lines that follow show something.
 const HOW: &str = "  run it again with `--wave failed.fst`; what each failed check speaks of is then shown by";
@@ -47,7 +48,8 @@ pub(super) fn line(file: &Path, places: &[&str], from: u64, to: u64) -> String {
 fn command(file: &Path, globs: &[String], from: u64, to: u64) -> String {
     let signals: Vec<String> = globs.iter().map(|glob| format!("--signals '{glob}' ")).collect();
     let (from, to) = (from.saturating_sub(AROUND / 2), to + AROUND / 2);
-    format!("watershed wave show {} {}--window {from}..{to}", file.display(), signals.concat())
+    let file = shell_word(&file.display().to_string());
+    called::line(&format!("watershed wave show {file} {}--window {from}..{to}", signals.concat()))
 }
 
 /// Says what shows the failed checks of a run.
@@ -94,13 +96,18 @@ mod tests {
         let shown = |place: &str| line(Path::new("w.fst"), &[place], 20, 22);
         assert_eq!(
             shown("core4.P7"),
-            "watershed wave show w.fst --signals '**.core4.switch.{in7,out7}.**' --window 15..27"
+            called::line("watershed wave show w.fst --signals '**.core4.switch.{in7,out7}.**' --window 15..27")
         );
         assert_eq!(
             shown("leaf6 -> s1.P4.engine"),
-            "watershed wave show w.fst --signals '**.leaf6.{memory,leaf*,root*,node*,part*,client*,soft*,host*,thread*}.**' \
-             --signals '**.leaf6.switch.ceng.*' --signals '**.s1.P4.**' --window 15..27"
+            called::line(
+                "watershed wave show w.fst --signals '**.leaf6.{memory,leaf*,root*,node*,part*,client*,soft*,host*,thread*}.**' \
+                 --signals '**.leaf6.switch.ceng.*' --signals '**.s1.P4.**' --window 15..27"
+            )
         );
-        assert_eq!(shown("sw4.ceng"), "watershed wave show w.fst --signals '**.sw4.switch.ceng.*' --window 15..27");
+        let engine = "watershed wave show w.fst --signals '**.sw4.switch.ceng.*' --window 15..27";
+        assert_eq!(shown("sw4.ceng"), called::line(engine));
+        let spaced = line(Path::new("my runs/w.fst"), &["sw4.ceng"], 20, 22);
+        assert!(spaced.contains("wave show 'my runs/w.fst' --signals"), "{spaced}");
     }
 }

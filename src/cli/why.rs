@@ -8,13 +8,14 @@ use clap::Args;
 use super::progress::Meter;
 use super::replay::Recorded;
 use super::run::{Window, window};
-use super::{Exit, complain, output, print, shown};
+use super::{Exit, called, complain, output, print, shown};
 use watershed_scenario::Scenario;
 use watershed_scenario::config::Family;
 use watershed_scenario::programs::result::call_name;
 use watershed_scenario::run::{self, RunOptions, WaveOptions};
 use watershed_scenario::segments;
 use watershed_scenario::why::{Ask, Why};
+use watershed_study::sweep::store::shell_word;
 
 /// Say where the cycles of a collective's latency went.
 #[derive(Debug, Args)]
@@ -231,11 +232,11 @@ fn to_see(whys: &[Why], arguments: &Arguments) -> String {
             let _ = write!(ask, " {flag} {value}");
         }
     }
+    let word = |path: &Path| shell_word(&path.display().to_string());
+    let command = format!("watershed why {}{ask} --wave {}", word(&arguments.file), word(&wave));
     format!(
-        "\nthe longest step in a waveform (`--wave` prints such a line for each step):\n  \
-         watershed why {}{ask} --wave {}\n  {}\n",
-        arguments.file.display(),
-        wave.display(),
+        "\nthe longest step in a waveform (`--wave` prints such a line for each step):\n  {}\n  {}\n",
+        called::line(&command),
         shown::line(&wave, &[&longest.place], longest.from, longest.to)
     )
 }

@@ -2,6 +2,7 @@
 
 mod bad_scenarios_are_explained;
 mod command_line_serves_people_and_scripts;
+mod commands_name_the_program;
 mod costs_come_from_synthesis;
 mod curves_are_drawn;
 mod data_comes_from_every_source;
@@ -13,6 +14,7 @@ mod failures_are_cut_down;
 mod files_have_one_writer;
 #[cfg(unix)]
 mod full_disks_lose_no_results;
+mod help_fits_the_terminal;
 mod input_never_panics;
 mod inputs_are_not_written_over;
 mod jobs_are_compared;
@@ -37,6 +39,7 @@ mod results_are_stamped;
 mod scenarios_are_held_against_goldens;
 mod schema_describes_scenarios;
 mod shipped_scenarios_are_sound;
+mod signals_are_named;
 mod studies_compare_at_many_lengths;
 mod support;
 mod sweeps_are_checked_first;

@@ -9,6 +9,14 @@ pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
+/// A `PATH` on which the program is: it then prints itself by its name.
+pub fn path() -> std::ffi::OsString {
+    let own = Path::new(env!("CARGO_BIN_EXE_watershed")).parent().expect("a program is in a folder").to_owned();
+    let others = std::env::var_os("PATH").unwrap_or_default();
+    std::env::join_paths(std::iter::once(own).chain(std::env::split_paths(&others)))
+        .expect("folders without separators")
+}
+
 /// What a run of the program left.
 #[derive(Debug)]
 pub struct Output {
@@ -23,6 +31,7 @@ pub fn watershed<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = 
     let output = Command::new(env!("CARGO_BIN_EXE_watershed"))
         .current_dir(root())
         .env_remove("CI")
+        .env("PATH", path())
         .args(arguments)
         .output()
         .expect("the program starts");

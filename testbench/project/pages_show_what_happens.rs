@@ -8,8 +8,6 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use assert_cmd::Command;
-
 use crate::makefile_says_what_it_has::targets;
 use crate::{read, root};
 
@@ -105,12 +103,12 @@ fn execute(line: &str, folder: &Path) -> String {
         expected = 1;
     }
     let program = env!("CARGO_BIN_EXE_watershed");
-    let output = Command::new(program)
-        .current_dir(folder)
-        .args(&command[1..])
-        .env_remove("CI")
-        .output()
-        .expect("the program starts");
+    let mut started = std::process::Command::new(program);
+    started.current_dir(folder).args(&command[1..]).env_remove("CI");
+    // It prints commands as it was called by a reader of the page.
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::arg0(&mut started, &command[0]);
+    let output = started.output().expect("the program starts");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     assert_eq!(output.status.code(), Some(expected), "a page: `{line}`:\n{}", text(&output.stderr));
     text(&output.stdout)

@@ -19,8 +19,7 @@ list or `arrival` takes them one after another. With --family piuma the collecti
 all operands there at once, `arrival` brings them one a cycle, and a list says which operand takes which port.
 
 The input may also be whole contributions of four words, with an opcode's number or name:
-  {\"op\": 40, \"contributions\": [{\"lanes\": [\"3ff0000000000000\", \"0\", \"0\", \"0\"], \"count\": 1, \"rc\": 0, \"m\": 0,
-  \"oflow_id\": 0}, …]}
+  {\"op\": 40, \"contributions\": [{\"lanes\": [\"3ff0000000000000\", \"0\", \"0\", \"0\"], \"count\": 1, \"rc\": 0, \"m\": 0, \"oflow_id\": 0}, …]}
 They say what is to be done, so --op and --type are left out; what is printed is {\"lanes\": […], \"rc\": …, \"count\": …,
 \"m\": …, \"oflow_id\": …}. --family piuma takes the four words as four elements of one stream through the collective
 engine, back to back, and the flags of the result make the result code.

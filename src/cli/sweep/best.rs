@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::{Map, Value as Json, json};
 
-use super::super::{complain, print};
+use super::super::{called, complain, print};
 use super::columns;
 use watershed_scenario::expr::{Expr, Value};
 use watershed_study::sweep::best::{Ask, Found, Group};
@@ -35,13 +35,13 @@ pub(super) struct Arguments {
     #[arg(value_name = "DIR")]
     folder: PathBuf,
     /// Less of this is better; several objectives give a front
-    #[arg(long, value_name = "EXPR", value_parser = parse)]
+    #[arg(long, value_name = "EXPR", value_parser = Expr::told)]
     min: Vec<Expr>,
     /// More of this is better
-    #[arg(long, value_name = "EXPR", value_parser = parse)]
+    #[arg(long, value_name = "EXPR", value_parser = Expr::told)]
     max: Vec<Expr>,
     /// Only points for which this holds; can be given several times
-    #[arg(long = "where", value_name = "EXPR", value_parser = parse)]
+    #[arg(long = "where", value_name = "EXPR", value_parser = Expr::told)]
     constraints: Vec<Expr>,
     /// Number of points to name, the best first
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
@@ -49,14 +49,6 @@ pub(super) struct Arguments {
     /// Print the points as JSON
     #[arg(long)]
     json: bool,
-}
-
-/// Reads an expression.
-fn parse(text: &str) -> Result<Expr, String> {
-    Expr::parse(text).map_err(|wrong| {
-        let shown = text.get(wrong.at.clone()).filter(|piece| !piece.is_empty()).unwrap_or("the end");
-        format!("at `{shown}`: {wrong}")
-    })
 }
 
 /// Points of a front that are printed after a sweep.
@@ -108,7 +100,7 @@ pub(super) fn main(arguments: &Arguments) -> Result<bool, SweepError> {
         let what = if ask.objectives.len() > 1 { "Pareto front" } else { "best" };
         table_of(&sweep, &ask, &shown, what, &found, &mut out);
         for group in &shown {
-            let _ = writeln!(out, "point {:<8} {}", group.first().number, group.first().command());
+            let _ = writeln!(out, "point {:<8} {}", group.first().number, called::line(&group.first().command()));
         }
         print(&out);
     }
@@ -231,6 +223,6 @@ fn json(sweep: &Sweep, ask: &Ask, group: &Group<'_>) -> Json {
         "axes": axes.collect::<Map<String, Json>>(),
         "values": values,
         "key": row.key,
-        "command": row.command(),
+        "command": called::line(&row.command()),
     })
 }
