@@ -78,7 +78,7 @@ mod tests {
                 told("die.tile0.core0"),
                 told("state_of_what"),
                 told("x"),
-                instead("x", || std::iter::empty()),
+                instead("x", std::iter::empty),
             ]
             .join("\n"),
             @r"
