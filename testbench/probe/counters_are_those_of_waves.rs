@@ -112,7 +112,9 @@ fn counted(path: &Path) -> Counted {
     let mut cycle = 0;
     loop {
         let more = player.go_to(cycle);
-        engines.iter_mut().for_each(|engine| engine.cycle(&player, cycle, &mut all));
+        for engine in &mut engines {
+            engine.cycle(&player, cycle, &mut all);
+        }
         if !more {
             return all;
         }
