@@ -7,7 +7,7 @@
 //! | `"first N"` | the first N elements | yes |
 //! | `"hash"` | no element | yes |
 //!
-//! The hash is SHA-256 over the bytes that [`save_npy`](super::data::save_npy) writes behind the header: row by row, each
+//! The hash is SHA-256 over the bytes that `data::save_npy` of `watershed_scenario` writes behind the header: row by row, each
 //! element little-endian and as wide as its type. So another program computes it from the array:
 //!
 //! ```python

@@ -518,7 +518,7 @@ mod tests {
     fn mistakes_have_their_place() {
         for (text, message, at) in [
             ("1 +", "a value is missing here", 3..3),
-            ("1 = 2", "the expression should end here", 2..3),
+            ("1 = 2", "a single `=` means nothing here", 2..3),
             ("(1", "a `)` is missing here", 2..2),
             ("foo(1)", "there is no function `foo`", 0..3),
             ("sqrt(1, 2)", "another number of values", 9..10),
@@ -526,7 +526,7 @@ mod tests {
             ("'x", "no closing quote", 0..2),
             ("1 2", "should end here", 2..3),
             ("a_ns<1us", "numbers have no units here", 6..8),
-            ("a_ns<1 us", "should end here", 7..9),
+            ("a_ns<1 us", "numbers have no units here", 7..9),
         ] {
             let wrong = Expr::parse(text).unwrap_err();
             assert!(wrong.message.contains(message) && wrong.at == at, "{text}: {wrong:?}");

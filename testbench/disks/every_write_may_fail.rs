@@ -69,6 +69,7 @@ const SILENT: &[&str] = &[
     "sweep status",
     "testfloat",
     "wave diff",
+    "wave list",
     "wave open",
     "wave show",
     "why",

@@ -1,4 +1,4 @@
-//! The `[[job]]` table: one for all engines. How it is translated is the page of [`jobs`](crate::jobs).
+//! The `[[job]]` table: one for all engines. How it is translated is the page of `jobs` of `watershed_scenario`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
