@@ -617,6 +617,7 @@ mod tests {
         let [.., ideal, network] = &report.rows[..] else { panic!("two rows of the fabric") };
         assert!(ideal.basis == Basis::Predicted && network.basis == Basis::Chosen);
         trained(&mut report, Some(16_384), &|_| {}).unwrap();
+        what_plain_nodes_would_need(&report.notes);
         elements(&mut report).unwrap();
         for row in &report.rows {
             assert!(row.holds(), "{row:?}");
@@ -627,6 +628,41 @@ mod tests {
         assert!(page.contains("<summary>32 MB on 2 nodes: hosts over network (fit)</summary>"));
         assert!(page.contains("exchange = &quot;get&quot;"), "the scenarios are there");
         assert_eq!(page.matches("http").count(), page.matches("xmlns=\"http://www.w3.org/2000/svg\"").count());
+    }
+
+    /// P-FIG-7: the note on plain nodes, from the layers of VGG-16 as its authors print them: channels in and out and the side of
+    /// 3 x 3 convolutions, inputs and outputs of full connections.
+    fn what_plain_nodes_would_need(notes: &[String]) {
+        const CONVOLUTIONS: [[f64; 3]; 13] = [
+            [3.0, 64.0, 224.0],
+            [64.0, 64.0, 224.0],
+            [64.0, 128.0, 112.0],
+            [128.0, 128.0, 112.0],
+            [128.0, 256.0, 56.0],
+            [256.0, 256.0, 56.0],
+            [256.0, 256.0, 56.0],
+            [256.0, 512.0, 28.0],
+            [512.0, 512.0, 28.0],
+            [512.0, 512.0, 28.0],
+            [512.0, 512.0, 14.0],
+            [512.0, 512.0, 14.0],
+            [512.0, 512.0, 14.0],
+        ];
+        const FULL: [[f64; 2]; 3] = [[25_088.0, 4096.0], [4096.0, 4096.0], [4096.0, 1000.0]];
+        let of = |each: &dyn Fn(f64, f64, f64) -> f64| {
+            let convolved = CONVOLUTIONS.map(|[from, to, side]| each(9.0 * from, to, side * side)).iter().sum::<f64>();
+            convolved + FULL.map(|[from, to]| each(from, to, 1.0)).iter().sum::<f64>()
+        };
+        // Forwards, and backwards for weights and inputs; an image needs no gradient. A multiplication and an addition each.
+        let forwards = of(&|from, to, places| from * to * places);
+        let operations = 2.0 * (3.0 * forwards - 27.0 * 64.0 * 224.0 * 224.0) * BATCH as f64;
+        let gradients = of(&|from, to, _| (from + 1.0) * to);
+        // The memory of a plain node gives a gradient of 4 bytes each 1.25 ns (P-FIG-6).
+        let reduce_ms = gradients * 1.25e-6;
+        let need = operations / (reduce_ms * 1e-3 * 93.0 / 7.0) / 1e12;
+        let note = notes.iter().find(|note| note.contains("plain PIUMA nodes")).expect("a note on plain nodes");
+        assert!(note.contains(&format!("our {reduce_ms:.0} ms")), "{reduce_ms} ms: {note}");
+        assert!(note.contains(&format!("would be {need:.1} TFLOPS a node")), "{need} TFLOPS: {note}");
     }
 
     #[test]
