@@ -34,6 +34,8 @@ fn globs(place: &str) -> Vec<String> {
             _ => format!("**.{place}.**"),
         }
     };
+    // What stands behind a comma says more of it, as the round of a message.
+    let place = place.split_once(", ").map_or(place, |(place, _)| place);
     let engine = |place: &str| (!place.contains('.')).then(|| format!("**.{place}.switch.ceng.*"));
     place.split(" -> ").flat_map(|place| std::iter::once(of_one(place)).chain(engine(place))).collect()
 }
@@ -107,6 +109,8 @@ mod tests {
         );
         let engine = "watershed wave show w.fst --signals '**.sw4.switch.ceng.*' --window 15..27";
         assert_eq!(shown("sw4.ceng"), called::line(engine));
+        let message = "watershed wave show w.fst --signals '**.leaf0.node3.**' --window 15..27";
+        assert_eq!(shown("leaf0.node3, round 1"), called::line(message));
         let spaced = line(Path::new("my runs/w.fst"), &["sw4.ceng"], 20, 22);
         assert!(spaced.contains("wave show 'my runs/w.fst' --signals"), "{spaced}");
     }
