@@ -117,7 +117,7 @@ fn a_wrong_override_is_shown_as_it_was_typed() {
       |
       | swich.ceng.stages=4
       | ^^^^^
-      = expected: `extends`, `name`, `about`, `seed`, `results`, `clock`, `technology`, `routing`, `switch`, `memory`, `limits`, `checks`, `job`, `core`, `multicast`, `program`, `host`, `workload`, `traffic`, `measure`, `wave`, `golden`, `armed` or `pbv`, beside `family`, `topology`, `link`, `collective`, given here
+      = expected: `extends`, `name`, `about`, `family`, `seed`, `results`, `clock`, `technology`, `topology`, `routing`, `switch`, `link`, `memory`, `limits`, `checks`, `job`, `collective`, `core`, `multicast`, `program`, `host`, `workload`, `traffic`, `measure`, `wave`, `golden`, `armed` or `pbv`
       = help: did you mean `switch`?
 
     error: there is no element 2 in this array
