@@ -87,7 +87,7 @@ use super::job::Job;
 use super::leaf::Leaf;
 use super::manage::{self, Place};
 use super::manager::Manager;
-use super::root::{Outbox, Root};
+use super::root::{Outbox, Root, tree_names};
 use super::soft::{Message, Soft};
 use super::station::{Happening, Log, Merges, NO_TOKEN, Tokens};
 use super::stranger::{Forged, Other, Stranger, Wrong};
@@ -560,11 +560,9 @@ impl End {
             at_root.chain(at_leaf)
         };
         let id = other.id.or_else(|| trees(other.job).find_map(|trees| trees.first().copied()))?;
-        let of_root = self.roots.iter().find(|root| root.job().number == job.number).map(Root::trees);
-        let own = of_root.or_else(|| trees(job.number).max_by_key(|trees| trees.len())).unwrap_or(&job.trees);
-        // A root has all of its trees at once; a leaf learns them one by one.
-        let all = if of_root.is_some() { 1 } else { job.most_trees() };
-        (own.len() >= all && !own.contains(&id)).then_some(id)
+        // Roots and leaves learn all trees of their job at once.
+        let own = trees(job.number).max_by_key(|trees| trees.len()).unwrap_or(&job.trees);
+        (!own.is_empty() && !own.contains(&id)).then_some(id)
     }
 
     fn act(&mut self, now: Cycle, tables: &Tables) {
@@ -631,8 +629,9 @@ impl End {
                 self.strangers[at].sent_one(now);
                 continue;
             }
-            let name = root.map_or(0, |root| root.name_of(0));
-            let words = stranger.words(self.source, armed, (tree, name), self.ethernet && vc < CHANNELS);
+            let known = root.map(Root::trees).or(leaf.map(Leaf::trees)).unwrap_or_default();
+            let names = tree_names(&stranger.job, known).unwrap_or(0);
+            let words = stranger.words(self.source, armed, (tree, names), self.ethernet && vc < CHANNELS);
             let to = stranger.job.members[stranger.to() as usize];
             let header = (vc == MESSAGE).then(|| Flit::header(to, now));
             self.queues[1].push_back(Packet { due: now, vc, token: NO_TOKEN, id: 0, words: words.into(), header });

@@ -17,8 +17,8 @@
 //! | 10-11 | frame length in bytes, 84 | *chosen* |
 //! | 12-19 | zero | *chosen* |
 //! | 20 | Portals command: [`COMMAND`] | *chosen* |
-//! | 21-22 | process index at the target; of a job whose trees are made at run time: see [`TreeName`] | *chosen* |
-//! | 23-26 | request number of the sender | *chosen* |
+//! | 21-22 | process index at the target | *chosen* |
+//! | 23-26 | request number of the sender; of a frame that descends a tree made at run time: see [`TreeNames`] | *chosen* |
 //! | 27-28 | process index at the sender | *chosen* |
 //! | 29-30 | payload length in bytes, 49 | *chosen* |
 //! | 31 | pad, zero | cxi |
@@ -61,58 +61,57 @@ pub const COMMAND: u8 = 0x52;
 /// Payload bytes that the Portals header announces.
 const PAYLOAD_BYTES: u16 = 49;
 
-/// What frames that descend a tree made at run time say of their job's trees, as the process index at the target *chosen*. Leaves
-/// learn their trees from it: the keys of a job alone do not make another job's tree its own.
+/// The trees of a job whose trees are made at run time, as its root names them in all frames that descend: in the place of the
+/// request number *chosen*. A leaf learns its trees from them, because the keys of a job alone do not make another job's tree
+/// its own: a frame that descends a tree that it does not name is none of the job's.
 ///
 /// | bits | field |
 /// |---|---|
-/// | 15 | set |
-/// | 14 | the frame descends the second tree |
-/// | 13 | the job has two trees |
+/// | 31 | set |
+/// | 30 | the job has two trees |
+/// | 25:13 | multicast id of the second tree, or zero |
 /// | 12:0 | multicast id of the first tree |
 ///
 /// ```
-/// use watershed_armed::frame::TreeName;
+/// use watershed_armed::frame::TreeNames;
 ///
-/// let name = TreeName::of(&[7, 9], 1);
-/// assert_eq!(TreeName::decode(name.encode()), Some(name));
-/// assert!(name.is_of(9) && !name.is_of(7)); // the second tree is not the first
-/// assert!(!TreeName::of(&[7], 0).is_of(9));
+/// let names = TreeNames::of(&[7, 9]);
+/// assert_eq!(TreeNames::decode(names.encode()), Some(names));
+/// assert_eq!(names.ids(), [7, 9]);
+/// assert_eq!(TreeNames::decode(7), None);
+/// assert_eq!(TreeNames::decode(1 << 31 | 9 << 13 | 7), None); // a second one, and only one
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TreeName {
-    /// Multicast id of the first tree.
-    pub first: u16,
-    /// Trees of the job: 1 or 2.
-    pub trees: usize,
-    /// Whether it is the second one.
-    pub is_second: bool,
+pub struct TreeNames {
+    ids: [u16; 2],
+    trees: usize,
 }
 
-impl TreeName {
-    /// That of a job's tree.
+impl TreeNames {
+    /// Those of these multicast ids of 13 bits: one, or two.
     ///
     /// # Panics
-    /// If the job has no tree.
-    pub fn of(trees: &[u16], tree: usize) -> TreeName {
-        TreeName { first: trees[0], trees: trees.len(), is_second: tree == 1 }
+    /// If there is none.
+    pub fn of(ids: &[u16]) -> TreeNames {
+        TreeNames { ids: [ids[0], ids.get(1).copied().unwrap_or(0)], trees: ids.len() }
     }
 
-    /// Its 16 bits.
-    pub fn encode(self) -> u16 {
-        1 << 15 | u16::from(self.is_second) << 14 | u16::from(self.trees == 2) << 13 | self.first
+    /// The multicast ids.
+    pub fn ids(&self) -> &[u16] {
+        &self.ids[..self.trees]
     }
 
-    /// The name of 16 bits, if they are one.
-    pub fn decode(bits: u16) -> Option<TreeName> {
-        let (is_second, two) = (bits >> 14 & 1 == 1, bits >> 13 & 1 == 1);
-        let name = TreeName { first: bits & 0x1fff, trees: 1 + usize::from(two), is_second };
-        (bits >> 15 == 1 && (two || !is_second)).then_some(name)
+    /// Their 32 bits.
+    pub fn encode(self) -> u32 {
+        let [first, second] = self.ids.map(u32::from);
+        1 << 31 | u32::from(self.trees == 2) << 30 | second << 13 | first
     }
 
-    /// Whether it can be the name of the tree with this multicast id.
-    pub fn is_of(self, id: u16) -> bool {
-        self.is_second != (id == self.first)
+    /// The names in 32 bits, if these are some.
+    pub fn decode(bits: u32) -> Option<TreeNames> {
+        let [first, second] = [bits, bits >> 13].map(|bits| (bits & 0x1fff) as u16);
+        let names = if bits >> 30 & 1 == 1 { TreeNames::of(&[first, second]) } else { TreeNames::of(&[first]) };
+        (names.encode() == bits).then_some(names)
     }
 }
 

@@ -47,7 +47,7 @@
 //! ```
 
 use super::admission::{Refusals, Refused, descends};
-use super::frame::{Frame, Portals, TreeName};
+use super::frame::{Frame, Portals, TreeNames};
 use super::header::{Address, Age, Header, NO_RESULT, age};
 use super::job::{Job, Round};
 use super::root::Outbox;
@@ -231,22 +231,24 @@ impl Leaf {
         &self.trees
     }
 
-    /// Which of its trees a frame descends, if it is one of this flow. A job whose trees are made at run time learns them from
-    /// arm frames of its root. These name the job, as the initiator of their Portals header, and its trees ([`TreeName`]): another
-    /// job may have the same root and the same keys, and its trees are not this one's *chosen*.
+    /// Which of its trees a frame descends, if it is one of this flow. A job whose trees are made at run time learns all of them
+    /// from the first arm frame of its root, which names the job, as the initiator of its Portals header, and its trees
+    /// ([`TreeNames`]): another job may have the same root and the same keys, and its trees are not this one's *chosen*.
     pub fn find(&self, frame: &Frame) -> Option<usize> {
         let Address { multicast_id, reduction_id } = frame.address;
-        let known = self.trees.iter().position(|&id| id == multicast_id);
-        let learns = || {
-            let name = TreeName::decode(frame.portals.target).filter(|name| name.is_of(multicast_id))?;
-            let more = self.job.run_time.is_some() && self.trees.len() < name.trees.min(self.job.most_trees());
-            let agrees = !name.is_second || self.trees.iter().all(|&id| id == name.first);
-            let owner = self.job.owner();
-            let roots = frame.source == owner.root && owner.keys.admit(frame).is_ok();
-            let names_it = frame.portals.initiator == self.job.number;
-            (more && agrees && roots && names_it && frame.header.arm).then_some(self.trees.len())
-        };
-        known.or_else(learns).filter(|_| reduction_id == self.flow)
+        let at = |trees: &[u16]| trees.iter().position(|&id| id == multicast_id);
+        let tree = if self.trees.is_empty() { at(self.learns(frame)?.ids()) } else { at(&self.trees) };
+        tree.filter(|_| reduction_id == self.flow)
+    }
+
+    /// The trees that a frame tells a leaf of which knows none.
+    fn learns(&self, frame: &Frame) -> Option<TreeNames> {
+        let names = TreeNames::decode(frame.portals.request)?;
+        let may = self.job.run_time.is_some() && names.ids().len() <= self.job.most_trees();
+        let owner = self.job.owner();
+        let roots = frame.source == owner.root && owner.keys.admit(frame).is_ok();
+        let names_it = frame.portals.initiator == self.job.number;
+        (may && roots && names_it && frame.header.arm).then_some(names)
     }
 
     /// The last result that is no barrier's.
@@ -304,8 +306,8 @@ impl Leaf {
             self.refused.count(why);
             return;
         }
-        if tree == self.trees.len() {
-            self.trees.push(frame.address.multicast_id);
+        if self.trees.is_empty() {
+            self.trees = self.learns(frame).map_or_else(Vec::new, |names| names.ids().to_vec());
         }
         if self.state == LeafState::Waiting && header.resno != NO_RESULT && Some(header.resno) == self.awaited {
             let round = self.job.round(self.flow, self.step).expect("a round is under way");
@@ -443,13 +445,14 @@ mod tests {
         Leaf::new(Arc::new(job), 0, 1, 1)
     }
 
-    /// An arm frame of the root with these names of the job's trees.
-    fn arm(id: u16, seqno: u16, name: Option<TreeName>) -> Frame {
+    /// An arm frame of the root that names these trees of the job, and descends the one with this id.
+    fn arm(id: u16, seqno: u16, trees: &[u16]) -> Frame {
+        let request = if trees.is_empty() { 0 } else { TreeNames::of(trees).encode() };
         Frame {
             address: Address { multicast_id: id, reduction_id: 0 },
             source: 0,
             vni: KEYS.vni,
-            portals: Portals { target: name.map_or(0, TreeName::encode), request: 0, initiator: 5 },
+            portals: Portals { target: 0, request, initiator: 5 },
             rank: 0,
             header: Header { arm: true, seqno, cookie: KEYS.cookie, ..Header::default() },
             lanes: [0; 4],
@@ -458,40 +461,51 @@ mod tests {
 
     #[test]
     fn a_leaf_learns_the_trees_that_its_root_names() {
-        let (both, one) = ([7, 9], [7]);
-        let name = |tree| Some(TreeName::of(&both, tree));
+        let right = arm(9, 511, &[7, 9]);
         let mut leaf = leaf();
-        assert_eq!(leaf.find(&arm(8, 511, name(0))), None, "a frame for tree 7 that went to another one");
-        assert_eq!(leaf.find(&arm(7, 511, name(1))), None, "the first is not the second");
-        assert_eq!(leaf.find(&arm(7, 511, None)), None, "it names nothing");
-        // The second one's arm frame comes first.
-        assert_eq!(leaf.find(&arm(9, 511, name(1))), Some(0));
-        leaf.receive(10, 0, &arm(9, 511, name(1)), 0);
-        assert_eq!(leaf.find(&arm(6, 511, Some(TreeName::of(&[6, 9], 1)))), None, "it has another first tree");
-        assert_eq!(leaf.find(&arm(7, 511, name(0))), Some(1));
-        leaf.receive(11, 1, &arm(7, 511, name(0)), 0);
-        assert_eq!((leaf.find(&arm(8, 512, name(1))), leaf.trees()), (None, &[9, 7][..]), "it has all of them");
+        for (what, wrong) in [
+            ("it went to a tree that it does not name", arm(8, 511, &[7, 9])),
+            ("of one tree, too", arm(8, 511, &[7])),
+            ("it names nothing", arm(9, 511, &[])),
+            ("another sender", Frame { source: 2, ..right }),
+            ("another VNI", Frame { vni: 2, ..right }),
+            ("another cookie", Frame { header: Header { cookie: 78, ..right.header }, ..right }),
+            ("another job", Frame { portals: Portals { initiator: 4, ..right.portals }, ..right }),
+            ("no arm frame", Frame { header: Header { arm: false, ..right.header }, ..right }),
+            ("another flow", Frame { address: Address { reduction_id: 1, ..right.address }, ..right }),
+        ] {
+            assert_eq!(leaf.find(&wrong), None, "{what}");
+        }
+        // The arm frame of either tree tells of both.
+        assert_eq!(leaf.find(&right), Some(1));
+        leaf.receive(10, 1, &right, 0);
+        assert_eq!(leaf.trees(), [7, 9]);
+        assert_eq!((leaf.find(&arm(7, 511, &[7, 9])), leaf.find(&arm(9, 512, &[]))), (Some(0), Some(1)));
+        for trees in [&[7, 8][..], &[8, 9], &[8], &[7, 9]] {
+            assert_eq!(leaf.find(&arm(8, 512, trees)), None, "it has its trees, whatever {trees:?} says");
+        }
+        // It contributes to the tree that is armed, not to the other one.
+        let (mut merges, mut out) = (Merges::new(1, crate::Tokens::new(3)), Vec::new());
+        leaf.act(10_000, false, &mut merges, &mut out);
+        assert_eq!(out.iter().map(|(frame, _)| frame.address.multicast_id).collect::<Vec<_>>(), [9]);
 
-        let mut leaf = self::leaf();
-        leaf.receive(10, 0, &arm(7, 511, Some(TreeName::of(&one, 0))), 0);
-        let second = TreeName { first: 7, trees: 1, is_second: true };
-        assert_eq!(leaf.find(&arm(8, 512, Some(second))), None, "one tree has no second one");
-        assert_eq!(TreeName::decode(0), None);
+        let job = Job { run_time: None, trees: vec![7], ..(*self::leaf().job).clone() };
+        let known = Leaf::new(Arc::new(job), 0, 1, 1);
+        assert_eq!((known.find(&arm(9, 511, &[7, 9])), known.find(&arm(7, 511, &[]))), (None, Some(0)));
     }
 
     #[test]
     fn numbers_before_the_jobs_first_are_old() {
         let mut leaf = leaf();
-        let name = Some(TreeName::of(&[7], 0));
         for seqno in [510, 67, 0] {
-            leaf.receive(10, 0, &arm(7, seqno, name), 0);
+            leaf.receive(10, 0, &arm(7, seqno, &[7]), 0);
         }
-        let mut release = arm(7, 510, name);
+        let mut release = arm(7, 510, &[7]);
         release.header.arm = false;
         leaf.receive(11, 0, &release, 0);
         assert_eq!((leaf.state(), leaf.refused().stale, leaf.trees().len()), (LeafState::WaitArm, 4, 0));
         // An attempt later it is not: the first arm frame may have been lost.
-        leaf.receive(12, 0, &arm(7, 512, name), 0);
+        leaf.receive(12, 0, &arm(7, 512, &[7]), 0);
         assert_eq!((leaf.state(), leaf.seqno()), (LeafState::Computing, Some(512)));
         let mut refused = Refusals::default();
         (0..4).for_each(|_| refused.count(Refused::Stale));

@@ -57,7 +57,7 @@
 
 use super::admission::{Refusals, Refused, is_contribution};
 use super::engine::mismatch;
-use super::frame::{Frame, Portals, TreeName};
+use super::frame::{Frame, Portals, TreeNames};
 use super::header::{Address, Header, MAX_COUNT, NO_RESULT, next_seqno};
 use super::job::{Job, Round};
 use super::station::{Made, Merges};
@@ -167,6 +167,11 @@ state!(Root {
     built: job, flow, source
 });
 
+/// How frames that descend name these trees of a job, which some process of it knows; not where all know them without.
+pub(super) fn tree_names(job: &Job, trees: &[u16]) -> Option<u32> {
+    (job.run_time.is_some() && !trees.is_empty()).then(|| TreeNames::of(trees).encode())
+}
+
 /// Frames a process wants to send, each with its token.
 pub type Outbox = Vec<(Frame, u64)>;
 
@@ -248,20 +253,13 @@ impl Root {
         tree.filter(|_| address.reduction_id == self.flow)
     }
 
-    /// What its frames call one of its trees; 0 where leaves know them without.
-    pub(super) fn name_of(&self, tree: usize) -> u16 {
-        if self.job.run_time.is_none() || self.trees.is_empty() {
-            return 0;
-        }
-        TreeName::of(&self.trees, tree).encode()
-    }
-
     fn round(&self) -> Option<Round> {
         self.job.round(self.flow, self.step)
     }
 
     fn frame(&self, tree: usize, header: Header, quad: Quad) -> Frame {
-        let portals = Portals { target: self.name_of(tree), request: self.step, initiator: self.job.number };
+        let request = tree_names(&self.job, &self.trees).unwrap_or(self.step);
+        let portals = Portals { target: 0, request, initiator: self.job.number };
         let frame = Frame {
             address: Address { multicast_id: self.trees[tree], reduction_id: self.flow },
             source: self.source,

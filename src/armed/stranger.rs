@@ -119,7 +119,7 @@ impl Stranger {
         (self.sent % u64::from(self.job.flows)) as u8
     }
 
-    fn frame(&self, source: u32, armed: Option<u16>, (tree, name): (Option<u16>, u16)) -> Frame {
+    fn frame(&self, source: u32, armed: Option<u16>, (tree, names): (Option<u16>, u32)) -> Frame {
         let job = &self.job;
         let right = armed.unwrap_or(job.first_seqno);
         let flow = self.flow();
@@ -134,8 +134,8 @@ impl Stranger {
             // Those of the agent are made elsewhere.
             Forged::Release | Forged::Agent(_) => (0, Header { resno: right, count: all, ..header }),
         };
-        let target = if self.forged == Forged::Contribution { 0 } else { name };
-        let portals = frame::Portals { target, initiator: job.number, ..frame::Portals::default() };
+        let request = if self.forged == Forged::Contribution { 0 } else { names };
+        let portals = frame::Portals { request, initiator: job.number, ..frame::Portals::default() };
         let mut frame = Frame {
             address,
             source,
@@ -189,8 +189,8 @@ impl Stranger {
         }
     }
 
-    /// The words of its next frame; `tree` is the multicast id that it goes to, and what the root calls its first tree.
-    pub(super) fn words(&self, source: u32, armed: Option<u16>, tree: (Option<u16>, u16), ethernet: bool) -> Vec<u64> {
+    /// The words of its next frame; `tree` is the multicast id that it goes to, and how the root names its trees.
+    pub(super) fn words(&self, source: u32, armed: Option<u16>, tree: (Option<u16>, u32), ethernet: bool) -> Vec<u64> {
         let frame = self.frame(source, armed, tree);
         if ethernet && self.wrong != Wrong::Malformed {
             return frame.to_ethernet_words().expect("its fields fit").into();
