@@ -217,7 +217,7 @@ impl Translator {
             );
             return;
         };
-        // What only other engines have waits for them.
+        // What only other engines have waits for them, unless somebody sets it now.
         for other in Engine::ALL {
             let Some(node) = left.remove(other.name()) else { continue };
             let Value::Table(own) = node.value.clone() else {
@@ -237,6 +237,15 @@ impl Translator {
                     );
                 } else if other == engine {
                     left.insert(key, node);
+                } else if !waiting::stands_in_files(&node) {
+                    let (own, does) = (other.name(), engine.name());
+                    let problem = Problem::in_text(
+                        node.span.clone(),
+                        format!("`{own}.{key}` is for the engine \"{own}\", and job[{index}] is done by \"{does}\""),
+                    )
+                    .expected(format!("a job of the engine \"{own}\", or a file: there it waits for one"))
+                    .help(format!("`job.{index}.engine = \"{own}\"` changes the engine"));
+                    self.problems.push(problem);
                 }
             }
         }

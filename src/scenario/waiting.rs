@@ -129,7 +129,7 @@ fn take(table: &mut BTreeMap<String, Node>, path: &[&str]) -> bool {
 }
 
 /// Whether no part of a value was set by an argument.
-fn stands_in_files(node: &Node) -> bool {
+pub(super) fn stands_in_files(node: &Node) -> bool {
     let own = node.span.origin == 0 || node.span.origin >= PARENT;
     own && match &node.value {
         Value::Table(entries) => entries.values().all(stands_in_files),

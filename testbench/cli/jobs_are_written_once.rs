@@ -40,9 +40,15 @@ fn what_the_engine_has_acts_and_what_others_have_waits() {
     assert_eq!(armed["armed"]["reductions"][0]["rounds"], 16, "four operands a round");
     let piuma = config(&[]);
     assert_eq!((&piuma["collectives"][0]["segments"], &piuma["family"]), (&2.into(), &"piuma".into()));
-    // The value of another engine is not even looked at.
-    assert!(load(ANY, &["job.0.armed.reduction_ids=99"]).is_ok());
+    // The value of another engine is not even looked at in a file; one that is set would not act, and is refused.
+    assert!(load(&ANY.replace("reduction_ids = 4", "reduction_ids = 99"), &[]).is_ok());
     assert!(load(ANY, &["job.0.armed.reduction_ids=99", "job.0.engine='armed'"]).is_err());
+    let said = load(ANY, &["job.0.armed.reduction_ids=8"]).err().unwrap();
+    let message = "`armed.reduction_ids` is for the engine \"armed\", and job[0] is done by \"piuma\"";
+    assert!(said.contains(message) && said.contains("job.0.engine = \"armed\""), "{said}");
+    assert!(said.contains("| job.0.armed.reduction_ids=8"), "its place is the argument: {said}");
+    let set = ["job.0.armed.reduction_ids=8", "job.0.engine='armed'"];
+    assert_eq!(config(&set)["armed"]["reductions"][0]["reduction_ids"], 8);
 }
 
 #[test]
