@@ -275,7 +275,8 @@ impl Waits {
     }
 
     /// The outputs of the waiting flit in the pool's `entry`, before its causes are noted or counted: a table that is written
-    /// anew gives it others, and what it has waited for so far counts at each of these.
+    /// anew gives it others, and what it has waited for so far counts at each of these. Of several old outputs the causes of the
+    /// first one count *chosen*: a flit of one packet waited as long at all of them, and often for another cause.
     pub fn aim<const W: usize>(&mut self, entry: u32, outs: &PortSet<W>) {
         let at = entry as usize;
         let is_one = outs.len() == 1;
@@ -433,6 +434,25 @@ mod tests {
             waits.leave_copy((7, out), u32::from(out), Towards::Link, 51);
         }
         assert_eq!((waits.of_port(1).total(), waits.of_port(2).total(), waits.copies.len()), (1, 1, 0));
+    }
+
+    #[test]
+    fn of_several_old_outputs_the_first_ones_causes_count() {
+        let set = |outs: &[u16]| outs.iter().copied().collect::<PortSet<1>>();
+        for outs in [&[4][..], &[5, 6]] {
+            let mut waits = Waits::new(0, 8);
+            waits.note_copy((7, 1), 10, Cause::Credit);
+            waits.note_copy((7, 2), 10, Cause::Output);
+            waits.aim(7, &set(outs));
+            for &out in outs {
+                match outs.len() {
+                    1 => waits.leave(7, 4, Towards::Link, 13),
+                    _ => waits.leave_copy((7, out), u32::from(out), Towards::Link, 13),
+                }
+                let count = waits.of_port(u32::from(out));
+                assert_eq!((count.of(Cause::Credit), count.total()), (3, 3), "{outs:?}");
+            }
+        }
     }
 
     #[test]
