@@ -142,11 +142,11 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
             let options = DiffOptions { context: *context, ignore: ignore.clone() };
             match diff(a, b, &options) {
                 Ok(found) => {
-                    if let Err(error) = note_unused(a, ignore) {
+                    print(&found.to_string());
+                    if let Err(error) = note_unused(&[a, b], ignore) {
                         complain(&format_args!("error: {error}"));
                         return Exit::Bad;
                     }
-                    print(&found.to_string());
                     if found.is_equal() { Exit::Fine } else { Exit::Failed }
                 }
                 Err(error) => {
@@ -273,16 +273,21 @@ fn list_them(file: &Path) -> String {
 }
 
 /// Says of globs beside others that they choose nothing.
-fn note_unused(file: &Path, globs: &[String]) -> Result<(), String> {
-    if globs.is_empty() {
-        return Ok(());
+fn note_unused(files: &[&Path], globs: &[String]) -> Result<(), String> {
+    let mut names = Vec::new();
+    for file in files.iter().filter(|_| !globs.is_empty()) {
+        let wave = WaveFile::open(file).map_err(|error| error.to_string())?;
+        names.extend(wave.header().variables.iter().map(|variable| variable.name.clone()));
     }
-    let wave = WaveFile::open(file).map_err(|error| error.to_string())?;
-    let names: Vec<String> = wave.header().variables.iter().map(|variable| variable.name.clone()).collect();
+    note_globs(&names, globs, &files.iter().map(|file| list_them(file)).collect::<String>())
+}
+
+/// The same of the names of signals; `hint` says where there are others.
+fn note_globs(names: &[String], globs: &[String], hint: &str) -> Result<(), String> {
     for glob in globs {
         let alone = Selection::new([glob]).map_err(|error| error.to_string())?;
         if !names.iter().any(|name| alone.selects(name)) {
-            note(&format_args!("{}{}", alone.nothing(&names), list_them(file)));
+            note(&format_args!("{}{hint}", alone.nothing(names)));
         }
     }
     Ok(())
@@ -321,7 +326,12 @@ fn list(arguments: &ListArguments) -> Result<String, String> {
         }
         out.push('\n');
     }
-    if out.is_empty() { Err(format!("error: {shown}: {}", selection.nothing(&names))) } else { Ok(out) }
+    if out.is_empty() {
+        return Err(format!("error: {shown}: {}", selection.nothing(&names)));
+    }
+    let all: Vec<String> = header.variables.iter().map(|variable| variable.name.clone()).collect();
+    note_globs(&all, globs, "").map_err(|error| format!("error: {shown}: {error}"))?;
+    Ok(out)
 }
 
 /// Width and kind of a signal, or its states in the order of their values.
@@ -426,7 +436,7 @@ fn show(
         error => format!("{}: {error}", file.display()),
     })?;
     if signals.len() > 1 {
-        note_unused(file, signals)?;
+        note_unused(&[file], signals)?;
     }
     Ok(picture)
 }

@@ -179,4 +179,23 @@ fn wrong_globs_lead_to_right_ones() {
     let run =
         watershed(["run", "allreduce-die", "--wave", "x.vcd", "--out", "/nonexistent", "--signals", "**.ceng.stat"]);
     assert!(run.status == 2 && run.stderr.contains("did you mean `**.ceng.state`?"), "{}", run.stderr);
+    // The tests run where the file of the shipped scenario is.
+    assert!(run.stderr.contains("wave list testbench/piuma/allreduce-die.toml` prints"), "{}", run.stderr);
+    // What only one of two files has is no useless glob.
+    let [one, both] =
+        [("one.vcd", "**.core0.memory.**"), ("both.vcd", "**.core{0,1}.memory.**")].map(|(name, signals)| {
+            let path = folder.path().join(name).to_str().unwrap().to_owned();
+            fine(["run", "allreduce-die", "--wave", &path, "--signals", signals, "--set", "job.0.elements=4", "-q"]);
+            path
+        });
+    for [a, b] in [[&one, &both], [&both, &one]] {
+        assert_eq!(watershed(["wave", "diff", a, b]).status, 1);
+        let output = fine(["wave", "diff", a, b, "--ignore", "**.core1.**"]);
+        assert!(output.stdout.contains("equal") && output.stderr.is_empty(), "{} {}", output.stdout, output.stderr);
+    }
+    for target in [wave, "allreduce-die"] {
+        let output = watershed(["wave", "list", target, "**.ceng.state", "**.ceng.sate"]);
+        assert!(output.status == 0 && output.stdout.lines().count() > 10, "{}", output.stdout);
+        assert!(output.stderr.contains("note: no signal matches `**.ceng.sate`"), "{}", output.stderr);
+    }
 }

@@ -223,6 +223,6 @@ fn json(sweep: &Sweep, ask: &Ask, group: &Group<'_>) -> Json {
         "axes": axes.collect::<Map<String, Json>>(),
         "values": values,
         "key": row.key,
-        "command": called::line(&row.command()),
+        "command": row.command(),
     })
 }

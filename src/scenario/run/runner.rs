@@ -103,7 +103,7 @@ impl<'a> Runner<'a> {
         let system = &mut *self.system;
         system.evaluate(Evaluation { no_skip: options.no_skip, shuffle: options.order_seed });
         if let Some(wave) = options.wave {
-            system.record(open_wave(self.loaded, wave)?).map_err(|error| trace_error(wave, error))?;
+            system.record(open_wave(self.loaded, wave)?).map_err(|error| trace_error(self.loaded, wave, error))?;
         }
         if self.system.parts() == 1 && (options.threads > 1 || options.ranks.is_some_and(|ranks| ranks.ranks() > 1)) {
             self.notes.push(format!("one thread evaluates all: {}", undivided(options)));

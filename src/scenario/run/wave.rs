@@ -6,6 +6,7 @@ use std::{fs, io};
 use super::options::{RunError, TriggerOptions, WaveOptions};
 use crate::Loaded;
 use crate::expr::{self, Expr};
+use crate::shipped;
 use watershed_probe::{
     FstSink, Lookup, Period, Reading, Selection, Sink, TraceError, TraceSummary, Tracer, Trigger, TriggerSink, VcdSink,
     WriterThread,
@@ -102,9 +103,11 @@ pub fn sides_of(condition: &Expr) -> Vec<[(String, bool); 2]> {
 }
 
 /// What starting a recording can say.
-pub fn trace_error(wave: &WaveOptions, error: TraceError) -> RunError {
+pub fn trace_error(loaded: &Loaded, wave: &WaveOptions, error: TraceError) -> RunError {
+    let file = loaded.source.name();
+    let scenario = if Path::new(file).exists() { file } else { shipped::stem(file) };
     let unknown = |text: &dyn std::fmt::Display| {
-        RunError::Usage(format!("{text}\n  `watershed wave list SCENARIO` prints the names of all signals"))
+        RunError::Usage(format!("{text}\n  `watershed wave list {scenario}` prints the names of all signals"))
     };
     match error {
         TraceError::Io(error) if error.kind() == io::ErrorKind::InvalidInput => match &wave.trigger {
