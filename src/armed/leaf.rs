@@ -232,8 +232,8 @@ impl Leaf {
     }
 
     /// Which of its trees a frame descends, if it is one of this flow. A job whose trees are made at run time learns all of them
-    /// from the first arm frame of its root, which names the job, as the initiator of its Portals header, and its trees
-    /// ([`TreeNames`]): another job may have the same root and the same keys, and its trees are not this one's *chosen*.
+    /// from the first arm frame of its root. That names the job, as the initiator of its Portals header, and its trees
+    /// ([`TreeNames`]). Another job may have the same root and the same keys, and its trees are not this one's *chosen*.
     pub fn find(&self, frame: &Frame) -> Option<usize> {
         let Address { multicast_id, reduction_id } = frame.address;
         let at = |trees: &[u16]| trees.iter().position(|&id| id == multicast_id);
