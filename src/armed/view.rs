@@ -43,7 +43,7 @@ where
     E: Block<Tables = T> + Holds<End> + MayHaveTraffic + Send + State + 'static,
 {
     fn tables(&self) -> &Tables {
-        self.tables.part().expect(EVERYWHERE)
+        (*self.tables).part().expect(EVERYWHERE)
     }
 
     fn end(&self, end: usize) -> &End {

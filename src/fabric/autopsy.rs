@@ -112,7 +112,7 @@ where
                     Phase::Idle => {
                         let sides = wires.ports.stretch(info.port_base, usize::from(info.ports));
                         let at = At::new(sides, (self.plan.vcs, stride_shift(wires.flow.vc_shift)), node, port, vc);
-                        let entry = route_entry(&self.tables, &wires.flow.pool, queue.head, at.channel);
+                        let entry = route_entry(&*self.tables, &wires.flow.pool, queue.head, at.channel);
                         (vec![self.tables.unicast(&at, &wires.flow.pool[entry].flit).port], self.plan.vcs.set)
                     }
                     Phase::Routed => (vec![queue.out_port], self.plan.vcs.set),

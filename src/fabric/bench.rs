@@ -230,7 +230,7 @@ impl Pin {
     }
 }
 
-impl<T, B: Block<Tables = T>> Block for Seat<T, B> {
+impl<T: 'static, B: Block<Tables = T>> Block for Seat<T, B> {
     type Tables = T;
 
     fn tick(&mut self, io: &mut Io<'_>, tables: &T) -> Wake {

@@ -22,7 +22,7 @@ use std::sync::Arc;
 /// How a system is divided; the default is one part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parts {
-    /// At most this many parts of about equally many switches.
+    /// At most this many parts of about equally many blocks: switches, end points, engines in the wire.
     pub count: usize,
     /// Switches that stay together: every part has a multiple of this many, but for the last one.
     pub grain: u32,
@@ -69,6 +69,28 @@ pub(super) struct Place {
     pub at: u32,
 }
 
+/// Where a row is cut into stretches with about equally many blocks and at least one entry each, with the row's begin and end.
+fn cuts(blocks: &[u64], parts: u64) -> impl Iterator<Item = u32> {
+    let behind: Vec<u64> = blocks
+        .iter()
+        .scan(0, |sum, count| {
+            *sum += count;
+            Some(*sum)
+        })
+        .collect();
+    let (entries, all) = (blocks.len() as u64, behind.last().copied().unwrap_or(0));
+    (0..=parts).scan(None, move |last: &mut Option<u64>, part| {
+        // The cut that is nearest to the part's share.
+        let share = part * all / parts;
+        let at = behind.partition_point(|sum| *sum <= share);
+        let (below, above) = (at.checked_sub(1).map_or(0, |at| behind[at]), behind.get(at).copied().unwrap_or(all));
+        let nearest = at as u64 + u64::from(above - share < share - below);
+        let cut = nearest.clamp(last.map_or(0, |last| last + 1), entries - (parts - part));
+        *last = Some(cut);
+        Some(cut as u32)
+    })
+}
+
 impl Division {
     /// Engines in the wire by the parts they belong to.
     pub fn by_part<B>(&self, bumps: Vec<B>) -> Vec<Vec<B>> {
@@ -82,7 +104,7 @@ impl Division {
         parts
     }
 
-    /// At most this many parts of about equally many grains of switches. A part has the engines in the wire of its
+    /// At most this many parts of about equally many blocks; each has one grain of switches or more. A part has the engines in the wire of its
     /// switches and their end points too, as far as end points are numbered in the order of their switches.
     pub fn new(plan: &Plan, parts: Parts) -> Division {
         let Parts { count: parts, grain, .. } = parts;
@@ -103,9 +125,12 @@ impl Division {
         for end in 1..place.len() {
             place[end] = place[end].max(place[end - 1]);
         }
-        let cut = |part: u64| ((part * u64::from(grains) / parts) as u32 * grain.max(1)).min(switches);
-        let end = |part: u64| place.partition_point(|&switch| switch < cut(part)) as u32;
-        let parts = (0..parts).map(|part| (cut(part)..cut(part + 1), end(part)..end(part + 1))).collect();
+        let mut blocks = vec![0; grains as usize];
+        let of_all = (0..switches).chain(place.iter().chain(&bumps).copied());
+        of_all.for_each(|switch| blocks[(switch / grain.max(1)) as usize] += 1);
+        let cuts: Vec<u32> = cuts(&blocks, parts).map(|cut| (cut * grain.max(1)).min(switches)).collect();
+        let end = |cut: u32| place.partition_point(|&switch| switch < cut) as u32;
+        let parts = cuts.windows(2).map(|cut| (cut[0]..cut[1], end(cut[0])..end(cut[1]))).collect();
         let mut divided = Division { parts, bumps: Vec::new(), ..whole };
         let mut lists = vec![Vec::new(); divided.len()];
         let place = |(bump, switch): (usize, &u32)| {
@@ -194,5 +219,23 @@ impl Division {
     pub fn shortest_crossing(&self, plan: &Plan) -> Option<u16> {
         let crosses = |link: &&super::PlanLink| self.part_of(link.a.0) != self.part_of(link.b.0);
         plan.links.iter().filter(crosses).map(|link| link.latency).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stretches_have_equally_many_blocks() {
+        let cut = |blocks: &[u64], parts| cuts(blocks, parts).collect::<Vec<_>>();
+        assert_eq!(cut(&[1; 10], 2), [0, 5, 10]);
+        assert_eq!(cut(&[1; 10], 3), [0, 3, 6, 10]);
+        assert_eq!(cut(&[5, 5, 1, 1, 1, 1], 2), [0, 1, 6]);
+        assert_eq!(cut(&[1, 1, 1, 1, 5, 5], 2), [0, 5, 6]);
+        // Nobody is left without anything, however the blocks lie.
+        assert_eq!(cut(&[9, 1, 1, 1], 4), [0, 1, 2, 3, 4]);
+        assert_eq!(cut(&[1, 1, 1, 9], 3), [0, 2, 3, 4]);
+        assert_eq!(cut(&[1, 90], 2), [0, 1, 2]);
     }
 }

@@ -116,7 +116,7 @@ pub struct JoinOut {
 }
 
 /// An engine behind an internal crossbar port of a switch.
-pub trait Join {
+pub trait Join: 'static {
     /// The family's tables.
     type Tables;
 
@@ -187,7 +187,7 @@ pub trait Join {
 }
 
 /// A block with ports of its own: an end point (one port) or a bump in the wire (two).
-pub trait Block {
+pub trait Block: 'static {
     /// The family's tables.
     type Tables;
 
@@ -232,7 +232,7 @@ impl<T> Default for NoJoin<T> {
     }
 }
 
-impl<T> Join for NoJoin<T> {
+impl<T: 'static> Join for NoJoin<T> {
     type Tables = T;
     fn room(&self, _: u16, _: u8) -> bool {
         false
@@ -255,7 +255,7 @@ impl<T> Join for NoJoin<T> {
 #[serde(bound = "")]
 pub struct NoBump<T>(std::marker::PhantomData<T>);
 
-impl<T> Block for NoBump<T> {
+impl<T: 'static> Block for NoBump<T> {
     type Tables = T;
     fn tick(&mut self, _: &mut Io<'_>, _: &T) -> Wake {
         Wake::OnInput

@@ -29,6 +29,7 @@
 //! | `situation` | [what decides how a system goes on](Situation), for searches |
 //! | [`division`](Parts) | a system in parts: for threads, and for the cache |
 //! | [`exchange`] | what passes between processes that evaluate a system together |
+//! | [`shared`](Shared) | tables that threads read while a cycle runs |
 //! | `ranks` | steps of a system in parts, within a process and among several |
 //! | `windows` | parts that run ahead of each other within the latency of the links between them |
 //! | [`traffic`] | point-to-point sources and sinks |
@@ -65,6 +66,7 @@ mod ranks;
 pub mod replay;
 mod router;
 pub mod routing;
+mod shared;
 mod simulation;
 mod situation;
 mod span;
@@ -99,6 +101,7 @@ pub use plan::{MAX_NODES, NodeKind, Plan, PlanLink, PlanNode, Vcs};
 pub use ports::LinkCount;
 pub use portset::PortSet;
 pub use router::{RouterCfg, SwitchAllocator, VcAllocator};
+pub use shared::Shared;
 pub use simulation::Simulation;
 pub use situation::{Places, Situation};
 pub use tables::{At, Route, Shares, Tables};

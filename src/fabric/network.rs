@@ -19,6 +19,8 @@ use super::journal::Journal;
 use super::node::{Masks, NodeInfo};
 use super::pipeline::SwitchCfg;
 use super::ports::{LinkCount, Port, channel, stride_shift};
+use super::ranks::Lent;
+use super::shared::Shared;
 use super::switch_parts::{Arbiters, Cx, Forks, Scratch};
 use super::tables::Tables;
 use super::waves::Waves;
@@ -26,7 +28,7 @@ use super::wires::{Depths, FAR_AWAY, Input, Io, Wires};
 use super::{Block, Flit, Join, NodeKind, Plan, PortSet};
 use crate::topology::Shape;
 use std::borrow::Cow;
-use watershed_kernel::{Cycle, Rng, Wake};
+use watershed_kernel::{Crew, Cycle, Rng, Wake};
 use watershed_state::{State, state};
 
 /// How a run evaluates its blocks; none of it may change a result.
@@ -104,12 +106,12 @@ pub struct Network<T, J, B, E, const W: usize> {
     /// The whole system, or the first part of one that is divided; recording and the journal need it whole.
     pub(super) first: Part<J, B, E, W>,
     /// The other parts.
-    pub(super) others: Vec<Part<J, B, E, W>>,
+    pub(super) others: Vec<Box<Part<J, B, E, W>>>,
     pub(super) cfg: SwitchCfg,
     evaluation: Evaluation,
     order: Option<Rng>,
     /// The family's tables; constant while a cycle runs, see [`Tables::commit`].
-    pub tables: T,
+    pub tables: Shared<T>,
     pub(super) switches: u32,
     pub(super) all_bumps: u32,
     pub(super) waves: Option<Box<Waves>>,
@@ -126,13 +128,15 @@ pub struct Network<T, J, B, E, const W: usize> {
     pub(super) peers: Option<Box<Peers>>,
     /// How what these evaluate is brought here.
     pub(super) bring: Option<fn(&mut Self, Fresh)>,
+    /// Threads that evaluate parts of systems that go in step, once there was enough to do for them.
+    pub(super) crew: Option<Crew<Lent<T, J, B, E, W>, Box<Part<J, B, E, W>>>>,
 }
 
 state!([T: State, J: State, B: State, E: State, const W: usize] Network<T, J, B, E, W> {
     saved: first, order, tables, alive_until;
-    each: others;
+    boxed: others;
     built: waves, plan, cfg, evaluation, switches, all_bumps, vc_names, division, window, threads, shape,
-        peers, bring
+        peers, bring, crew
 });
 
 /// What one thread evaluates: wires, switches with their engines, end points.
@@ -277,11 +281,11 @@ where
         }
         let mut network = Network {
             first: parts.pop().expect("a system has at least one part"),
-            others: parts.into_iter().rev().collect(),
+            others: parts.into_iter().rev().map(Box::new).collect(),
             cfg,
             evaluation: Evaluation::default(),
             order: None,
-            tables,
+            tables: Shared::new(tables),
             switches: switches as u32,
             all_bumps,
             waves: None,
@@ -293,6 +297,7 @@ where
             shape: None,
             peers: None,
             bring: None,
+            crew: None,
             plan,
         };
         // Every block but the switches is asked once at the start; switches wait for their first flit.
@@ -311,11 +316,11 @@ where
     }
 
     pub(super) fn each_part(&self) -> impl Iterator<Item = &Part<J, B, E, W>> {
-        std::iter::once(&self.first).chain(&self.others)
+        std::iter::once(&self.first).chain(self.others.iter().map(|part| &**part))
     }
 
     pub(super) fn each_part_mut(&mut self) -> impl Iterator<Item = &mut Part<J, B, E, W>> {
-        std::iter::once(&mut self.first).chain(&mut self.others)
+        std::iter::once(&mut self.first).chain(self.others.iter_mut().map(|part| &mut **part))
     }
 
     pub(super) fn part(&self, part: usize) -> &Part<J, B, E, W> {
@@ -524,7 +529,7 @@ where
         }
         self.sample();
         let first_end = self.switches + self.all_bumps;
-        let common = Common { tables: &self.tables, cfg: self.cfg, switches: self.switches, first_end };
+        let common = Common { tables: &*self.tables, cfg: self.cfg, switches: self.switches, first_end };
         let awake = std::mem::take(&mut self.first.awake);
         self.first.clock(&common, &awake);
         self.first.awake = awake;

@@ -7,22 +7,32 @@ use super::exchange::{Exchange, Fresh, Peers, Tally};
 use super::network::{Common, Network, Part, Step};
 use super::tables::Tables;
 use super::wires::{Crossing, Flow, Wires};
-use super::{Block, Flit, Join};
+use super::{Block, Flit, Join, SwitchCfg};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::ops::Range;
 use std::sync::Arc;
-use watershed_kernel::Cycle;
+use watershed_kernel::{Crew, Cycle};
 use watershed_state::{Loader, Mismatch, Saver, State};
 
-/// Nodes awake in the other parts from which on a cycle is given to threads: below, starting them takes longer than the work.
-const WORTH_A_THREAD: usize = 256;
+/// Nodes awake in the first part, and in the others together, from which on a cycle is given to threads: below, waiting for them
+/// takes longer than the work.
+const WORTH_A_THREAD: usize = 24;
+
+/// A part, and what a thread needs to evaluate a cycle of it.
+pub(super) struct Lent<T, J, B, E, const W: usize> {
+    part: Box<Part<J, B, E, W>>,
+    tables: Arc<T>,
+    cfg: SwitchCfg,
+    switches: u32,
+    first_end: u32,
+}
 
 /// Number behind the last node of a message.
 const NO_NODE: u32 = u32::MAX;
 
 /// The first part of a system, if it is at home, and the others that are.
-type HomeParts<'a, P> = (Option<&'a mut P>, &'a mut [P]);
+type HomeParts<'a, P> = (Option<&'a mut P>, &'a mut [Box<P>]);
 
 /// What ranks send each other is made by one program, and all ranks compare their cycles.
 const ALIKE: &str = "ranks of one run send what the others expect";
@@ -48,7 +58,7 @@ where
     pub(super) fn home_parts_mut<'a>(
         home: Range<usize>,
         first: &'a mut Part<J, B, E, W>,
-        others: &'a mut [Part<J, B, E, W>],
+        others: &'a mut [Box<Part<J, B, E, W>>],
     ) -> HomeParts<'a, Part<J, B, E, W>> {
         let (has_first, from, to) = (home.start == 0 && home.end > 0, home.start.max(1) - 1, home.end.max(1) - 1);
         (has_first.then_some(first), &mut others[from.min(to)..to])
@@ -168,33 +178,53 @@ where
             return Step::End;
         }
         self.each_part_mut().for_each(|part| part.wires.flow.now = next);
+        let mut home = self.home();
+        // How much there was to do a cycle ago says how much there is now.
+        let mut awake = home.clone().map(|part| self.part(part).awake.len());
+        let (own, others) = (awake.next().unwrap_or(0), awake.sum::<usize>());
+        let lent = own.min(others) >= WORTH_A_THREAD;
+        let away = if lent { home.start + 1..home.end } else { home.end..home.end };
+        home.end = away.start;
+        self.lend(away.clone());
         let first_end = self.switches + self.all_bumps;
-        let home = self.home();
-        let common = Common { tables: &self.tables, cfg: self.cfg, switches: self.switches, first_end };
+        let common = Common { tables: &*self.tables, cfg: self.cfg, switches: self.switches, first_end };
         let (first, others) = Self::home_parts_mut(home, &mut self.first, &mut self.others);
-        let mut parts: Vec<_> = first.into_iter().chain(others).collect();
-        if let Some((own, others)) = parts.split_first_mut() {
-            // How much there was to do a cycle ago says how much there is now.
-            if others.iter().map(|part| part.awake.len()).sum::<usize>() < WORTH_A_THREAD {
-                own.cycle(&common);
-                for part in others {
-                    part.cycle(&common);
-                }
-            } else {
-                std::thread::scope(|scope| {
-                    for part in others {
-                        scope.spawn(|| part.cycle(&common));
-                    }
-                    own.cycle(&common);
-                });
-            }
-        }
+        first.into_iter().for_each(|part| part.cycle(&common));
+        others.iter_mut().for_each(|part| part.cycle(&common));
+        self.take_back(away);
         self.hand_over();
         self.tables.commit();
         self.each_part_mut().for_each(|part| part.wires.flow.now += 1);
         // A divided system is always skipped: a cycle is simulated because a node is awake or something arrives.
         self.alive_until = self.now();
         Step::Ran
+    }
+
+    /// Gives parts behind the first one to threads, which evaluate a cycle of them.
+    fn lend(&mut self, parts: Range<usize>) {
+        if parts.is_empty() {
+            return;
+        }
+        let crew = self.crew.get_or_insert_with(|| {
+            Crew::new(parts.len(), |lent: Lent<T, J, B, E, W>| {
+                let Lent { mut part, tables, cfg, switches, first_end } = lent;
+                part.cycle(&Common { tables: &tables, cfg, switches, first_end });
+                part
+            })
+        });
+        let (cfg, switches, first_end) = (self.cfg, self.switches, self.switches + self.all_bumps);
+        for (thread, part) in self.others.drain(parts.start - 1..parts.end - 1).enumerate() {
+            crew.give(thread, Lent { part, tables: self.tables.share(), cfg, switches, first_end });
+        }
+    }
+
+    /// Takes them back when their threads are done.
+    fn take_back(&mut self, parts: Range<usize>) {
+        if let Some(crew) = self.crew.as_mut().filter(|_| !parts.is_empty()) {
+            let at = parts.start - 1;
+            let done = (0..parts.len()).map(|thread| crew.take(thread));
+            self.others.splice(at..at, done);
+        }
     }
 
     /// Hands over what crosses between parts at the end of a step; among ranks this is their exchange.

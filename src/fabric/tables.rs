@@ -8,7 +8,7 @@ use super::ports::{Output, Port};
 use watershed_state::{Loader, Mismatch, Saver};
 
 /// What the switches of a family look up: configuration registers, multicast tables, routes.
-pub trait Tables<const W: usize> {
+pub trait Tables<const W: usize>: Send + Sync + 'static {
     /// The most flits of a point-to-point packet that its route is computed from: the last of them is what [`Tables::unicast`]
     /// looks at, and a packet waits at the head of its queue until it is there. More than one where the address stands behind the
     /// head flit; input buffers hold as many, and a packet is as long.

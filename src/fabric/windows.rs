@@ -60,7 +60,7 @@ where
         let until = from.saturating_add(window).min(end);
         let first_end = self.switches + self.all_bumps;
         let home = self.home();
-        let common = Common { tables: &self.tables, cfg: self.cfg, switches: self.switches, first_end };
+        let common = Common { tables: &*self.tables, cfg: self.cfg, switches: self.switches, first_end };
         let (first, others) = Self::home_parts_mut(home, &mut self.first, &mut self.others);
         if self.threads > 1 {
             // A free thread takes the next part; which thread runs a part does not change the result.
@@ -84,7 +84,7 @@ where
                 work();
             });
         } else {
-            for part in first.into_iter().chain(others) {
+            for part in first.into_iter().chain(others.iter_mut().map(|part| &mut **part)) {
                 part.run(&common, from, until);
             }
         }

@@ -24,10 +24,12 @@
 //! | [`few`](self::Few) | lists and queues whose first entries are stored in their owner |
 //! | [`rng`](self::Rng) | seeded random numbers by integer methods only (K-DET-1) |
 //! | [`digest`](self::Digest) | the state that decides what a block does next, as a hash |
+//! | [`crew`](self::Crew) | threads that stay, for the parts of a divided system |
 //! | `ahead` | prefetching of the registers that are read next |
 //! | [`waits`](self::WaitFor) | the wait-for graph of the watchdog (K-WD-1) |
 
 pub mod ahead;
+mod crew;
 mod digest;
 mod few;
 mod rng;
@@ -36,6 +38,7 @@ mod waits;
 mod wake;
 mod wheel;
 
+pub use crew::Crew;
 pub use digest::Digest;
 pub use few::{Few, FewQueue, OneOrMore, QueueHead};
 pub use rng::Rng;

@@ -40,7 +40,7 @@ where
     E: Block<Tables = T> + Holds<Node> + MayHaveTraffic + Send + State + 'static,
 {
     fn directory(&self) -> &Directory {
-        self.tables.part().expect(EVERYWHERE)
+        (*self.tables).part().expect(EVERYWHERE)
     }
 
     fn end(&self, end: usize) -> &Node {

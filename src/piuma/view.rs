@@ -56,11 +56,11 @@ where
     E: Block<Tables = T> + Holds<End> + MayHaveTraffic + Send + State + 'static,
 {
     fn registers(&self) -> &Registers {
-        self.tables.part().expect(EVERYWHERE)
+        (*self.tables).part().expect(EVERYWHERE)
     }
 
     fn registers_mut(&mut self) -> &mut Registers {
-        self.tables.part_mut().expect(EVERYWHERE)
+        (*self.tables).part_mut().expect(EVERYWHERE)
     }
 
     fn end(&self, end: usize) -> &End {

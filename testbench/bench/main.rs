@@ -12,6 +12,8 @@ mod booksim;
 mod hardware;
 #[path = "probe.rs"]
 mod probe;
+#[path = "threads.rs"]
+mod threads;
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -37,7 +39,7 @@ const ROUNDS: usize = 5;
 fn main() {
     println!("machine   {}", machine());
     println!("command   cargo bench --profile dist --bench cost    (best of {ROUNDS} rounds, one thread)\n");
-    let parts: [(&str, fn()); 10] = [
+    let parts: [(&str, fn()); 11] = [
         ("booksim", booksim::compare),
         ("traffic", traffic),
         ("allreduce", allreduce),
@@ -47,6 +49,7 @@ fn main() {
         ("armed", armed),
         ("pbv", pbv),
         ("nodes", nodes),
+        ("threads", threads::systems),
         ("size", size),
     ];
     let only: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
@@ -187,7 +190,7 @@ fn nodes() {
             Err(error) => println!("  no plot: {}: {error}", path.display()),
         }
     }
-    threads();
+    threads::nodes();
     process();
     println!();
 }
@@ -213,29 +216,6 @@ fn process() {
             (after.faults - before.faults) / 1000.0
         ),
         (status, _) => println!("  the whole process: it did not succeed: {status:?}"),
-    }
-}
-
-/// The same large system on one thread and on two: wall time, for the two threads do the same work.
-fn threads() {
-    let size = if free_mib() < 7_000.0 { 64 } else { 128 };
-    let text = format!(
-        "family = 'piuma'\ntopology = {{ kind = 'nodes', size = [{size}, {size}] }}\n[[collective]]\nkind = 'allreduce'\n"
-    );
-    for (threads, no_monitors) in [(1, false), (2, false), (1, true), (2, true)] {
-        let options = BuildOptions { threads, windows: true, no_monitors, ..BuildOptions::default() };
-        let mut system = built(&text, options);
-        let begin = Instant::now();
-        while system.step() == Step::Ran {}
-        let seconds = begin.elapsed().as_secs_f64();
-        let hops: u64 = system.link_counts().map(|(_, count, _)| count.set).sum();
-        println!(
-            "  {} nodes, {threads} thread{}, link monitors {}: {seconds:.2} s of wall time, {:.0} ns a packet-hop",
-            size * size,
-            if threads == 1 { " " } else { "s" },
-            if no_monitors { "off" } else { "on " },
-            seconds * 1e9 / hops as f64
-        );
     }
 }
 

@@ -37,7 +37,7 @@ fn registers_written_one_by_one_into_another_system_make_it_behave_the_same() {
             registers.store(address, value).unwrap();
         }
         assert_eq!(dump(&registers), image);
-        copy.system.tables = registers;
+        *copy.system.tables = registers;
         drive(&mut built, 100_000);
         drive(&mut copy, 100_000);
         for (collective, of) in built.collectives.iter().enumerate() {
@@ -53,7 +53,7 @@ fn registers_written_one_by_one_into_another_system_make_it_behave_the_same() {
 #[test]
 fn a_system_without_its_registers_does_nothing() {
     let mut empty = ready(FLAGSHIP, &sets!["collective[0].elements=1"]);
-    empty.system.tables = fresh(&empty.system.tables);
+    *empty.system.tables = fresh(&empty.system.tables);
     while empty.system.fault().is_none() && empty.system.step() != watershed::fabric::Step::Quiet {}
     let fault = empty.system.fault().expect("a packet that no register sends on is a fault");
     assert!(fault.contains("request register is empty"), "{fault}");

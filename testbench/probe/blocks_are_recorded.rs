@@ -123,7 +123,7 @@ struct Player<T> {
     family: PhantomData<T>,
 }
 
-impl<T> Block for Player<T> {
+impl<T: 'static> Block for Player<T> {
     type Tables = T;
 
     fn tick(&mut self, io: &mut Io<'_>, _: &T) -> Wake {

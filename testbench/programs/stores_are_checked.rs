@@ -129,7 +129,7 @@ fn stores(root: &str) -> (String, String) {
     };
     let registers = |root: &str| -> Registers {
         let loaded = crate::support::load(&text(root), &[]);
-        build(&loaded, BuildOptions::default()).unwrap_or_else(|e| panic!("{e}")).system.tables
+        (*build(&loaded, BuildOptions::default()).unwrap_or_else(|e| panic!("{e}")).system.tables).clone()
     };
     let (old, new) = (registers("sw4"), registers(root));
     let mut list = String::new();

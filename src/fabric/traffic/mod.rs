@@ -581,7 +581,7 @@ impl<T> TrafficEnd<T> {
     }
 }
 
-impl<T> Block for TrafficEnd<T> {
+impl<T: 'static> Block for TrafficEnd<T> {
     type Tables = T;
 
     fn tick(&mut self, io: &mut Io<'_>, _: &T) -> Wake {
