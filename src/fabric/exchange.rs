@@ -264,6 +264,20 @@ mod tests {
     }
 
     #[test]
+    fn what_crosses_counts_until_its_rank_has_it() {
+        use crate::wires::{Return, Whither};
+        let credit = |at| Crossing::Credit(at, Return { queue: 0, to: Whither::new(1, 0) });
+        let mut tally = Tally::default();
+        // A credit wakes its rank, too, but is no flit on a link.
+        tally.sends(&credit(7));
+        assert_eq!((tally.next, tally.arrivals, tally.live), (Some(7), 0, 0));
+        tally.sends(&credit(9));
+        assert_eq!(tally.next, Some(7));
+        tally.sends(&credit(5));
+        assert_eq!((tally.next, tally.arrivals, tally.live), (Some(5), 0, 0));
+    }
+
+    #[test]
     fn shares_of_a_system_add_up() {
         let one = Tally { next: Some(9), arrivals: 2, moves: 5, completed: 7, alive_until: 8, ..Tally::default() };
         let other = Tally { next: Some(4), live: 3, moves: 1, completed: 3, look: true, ..Tally::default() };

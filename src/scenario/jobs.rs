@@ -152,6 +152,7 @@ fn translate(source: &mut Source) -> Result<(), Vec<Problem>> {
         // A word that is no family is said by the schema, with the nearest one.
         return Ok(());
     }
+    translator.family_acts(list, family, given.as_ref());
     for (index, job) in list.iter().enumerate() {
         translator.job(index, job, family);
     }
@@ -203,6 +204,27 @@ impl Entries<'_> {
 impl Translator {
     fn wrong(&mut self, node: &Node, message: impl Into<String>, expected: impl Into<String>) {
         self.problems.push(Problem::in_text(node.span.clone(), message).expected(expected));
+    }
+
+    /// A family that somebody sets now is that of a job: where each names another engine, setting it would change nothing.
+    fn family_acts(&mut self, jobs: &[Node], family: Option<Engine>, given: Option<&Node>) {
+        let (Some(family), Some(node)) = (family, given) else { return };
+        let names_another = |job: &Node| {
+            let Value::Table(entries) = &job.value else { return false };
+            entries.get("engine").and_then(text).and_then(Engine::read).is_some_and(|engine| engine != family)
+        };
+        if jobs.is_empty() || waiting::stands_in_files(node) || !jobs.iter().all(names_another) {
+            return;
+        }
+        let name = family.family();
+        let change: Vec<String> = (0..jobs.len()).map(|at| format!("`job.{at}.engine={}`", family.name())).collect();
+        let problem = Problem::in_text(
+            node.span.clone(),
+            format!("`family = \"{name}\"` does no job: each names another engine"),
+        )
+        .expected("the family of a job that names no engine")
+        .help(format!("set {}", change.join(", ")));
+        self.problems.push(problem);
     }
 
     fn job(&mut self, index: usize, job: &Node, family: Option<Engine>) {

@@ -52,6 +52,28 @@ fn what_the_engine_has_acts_and_what_others_have_waits() {
 }
 
 #[test]
+fn a_family_that_is_set_is_that_of_a_job() {
+    let text = |engine: &str| {
+        format!(
+            "family = \"piuma\"\ntopology = {{ kind = \"torus\", size = [4, 4] }}\n\
+             [[job]]\nkind = \"barrier\"\nengine = \"piuma\"\n[[job]]\nkind = \"barrier\"\n{engine}"
+        )
+    };
+    let family = |text: &str, set: &str| load(text, &[set]).map(|loaded| format!("{:?}", loaded.scenario.family));
+    // The second job names none, so it is its.
+    assert_eq!(family(&text(""), "family='pbv'").as_deref(), Ok("Mixed"));
+    assert_eq!(family(&text(""), "family='piuma'").as_deref(), Ok("Piuma"));
+    assert_eq!(family(&text("engine = \"armed\""), "family='armed'").as_deref(), Ok("Mixed"));
+    // Both are others', so it would change nothing.
+    let said = family(&text("engine = \"armed\""), "family='pbv'").unwrap_err();
+    assert!(said.contains("`family = \"pbv\"` does no job: each names another engine"), "{said}");
+    assert!(said.contains("set `job.0.engine=pbv`, `job.1.engine=pbv`"), "{said}");
+    assert!(said.contains("| family='pbv'"), "its place is the argument: {said}");
+    // In a file it waits for a job without a name.
+    assert!(load(&text("engine = \"armed\"").replace("family = \"piuma\"", "family = \"pbv\""), &[]).is_ok());
+}
+
+#[test]
 fn rounds_are_what_elements_and_frames_make_them() {
     let rounds = |sets: &[&str]| {
         let scenario = load(ANY, sets).unwrap().scenario;

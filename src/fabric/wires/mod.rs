@@ -41,6 +41,8 @@ mod queue;
 pub(crate) use flow::{Flow, More};
 pub use io::{Channels, FramePart, Io};
 pub use queue::Phase;
+#[cfg(test)]
+pub(crate) use queue::Whither;
 pub(crate) use queue::{AGAIN, Arrival, Crossing, Input, Return, Slot, State};
 
 /// Cycles from granting a flit to being able to spend its credit again, when the receiver takes it at once.
