@@ -13,14 +13,14 @@
 //              Words         words of a message, at most
 //              Groups        groups of an inter-group barrier, at most
 //              Forward       1: `hazard = "forward"`; 0: `hazard = "interlock"`
-//              Stages, Units, Feeds, MemoryPorts   see ws_pbv_reduce; a scan of the watchdogs looks at MemoryPorts contexts a cycle
-// Latency:     a message that is taken in t has its verdict in t + 2, where its words may enter the reduction unit one a cycle; who is
-//              satisfied answers in the cycle in which the last word is written, without data in t + 2
-// Order:       in a cycle the message that comes, the verdict, kept words that ended, a word that was written, watchdogs; messages of
+//              Stages, Units, UnitCount, Feeds, MemoryPorts   see ws_pbv_reduce; a scan of the watchdogs looks at MemoryPorts contexts a cycle
+// Latency:     a message that is taken in t has its verdict in t + 2, where its words may enter the reduction units, a line a cycle; who is
+//              satisfied answers in the cycle in which the last line is written, without data in t + 2
+// Order:       in a cycle the message that comes, the verdict, kept words that ended, a line that was written, watchdogs; messages of
 //              send_o leave in this order
-// Limitations: messages are whole, with their words side by side; one reduction unit (`units = 1`). Copies of messages, lists of devices,
-//              the slices of initialisations, and responses that were handed to a source and are sent again are the business of who
-//              makes frames: send_o says what they are about. Numbers of generations have 16 bits
+// Limitations: messages are whole, with their words side by side. Copies of messages, lists of devices, the slices of initialisations,
+//              and responses that were handed to a source and are sent again are the business of who makes frames: send_o says what
+//              they are about. Numbers of generations have 16 bits
 module ws_pbv_ce
   import ws_pkg::*;
   import ws_pbv_pkg::*;
@@ -32,6 +32,7 @@ module ws_pbv_ce
   parameter bit          Forward = 1'b1,
   parameter int unsigned Stages = 4,
   parameter units_t      Units = '1,
+  parameter int unsigned UnitCount = 1,
   parameter int unsigned Feeds = 2,
   parameter int unsigned MemoryPorts = 2,
   localparam int unsigned TakeSends = 8 + Groups,
@@ -378,6 +379,7 @@ module ws_pbv_ce
     .Words(Words),
     .Stages(Stages),
     .Units(Units),
+    .UnitCount(UnitCount),
     .Feeds(Feeds),
     .MemoryPorts(MemoryPorts)
   ) u_reduce (

@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //
-// Accumulation in a collective engine: words of messages through a reduction unit into the accumulators of contexts, in the order
+// Accumulation in a collective engine: words of messages through reduction units into the accumulators of contexts, in the order
 // of arrival or, kept until all have answered, in that of PBV entries.
 //
-//   words of a message --+--> feeds --+--> reduction unit --> accumulators --+--> answers
-//                        |            |          ^                 |         |
-//                        +--> kept ---+          +-----------------+---------+
+//   words of a message --+--> feeds --+--> reduction units --> accumulators --+--> answers
+//                        |            |     ^  a line of words     |          |
+//                        +--> kept ---+     +----------------------+----------+
 //
-// Twin:        `Ce::reduce` of src/pbv/ce/reduction.rs with src/pbv/ce/memory.rs; the unit is ws_reduce_tree of two ports.
+// Twin:        `Ce::reduce` of src/pbv/ce/reduction.rs with src/pbv/ce/memory.rs; each unit is ws_reduce_tree of two ports.
 // Parameters:  Contexts     contexts of the store (`contexts`)
 //              Participants PBV entries whose words can be kept
 //              Words        words of a context, at most
-//              Stages       cycles of the reduction unit, 1 to 6 (`unit_stages`)
-//              Units        datapaths of the unit
+//              Stages       cycles of a reduction unit, 1 to 6 (`unit_stages`)
+//              Units        datapaths of each unit
+//              UnitCount    reduction units side by side, from 1 (`units`): words enter in lines of as many, a line a cycle, and
+//                           accumulators and kept words are stored in such lines
 //              Feeds        messages with words that wait, from which on the engine takes nothing (`feeds`)
-//              MemoryPorts  accesses to the accumulators in a cycle, 1 to 4 (`memory_ports`): a word out of the unit goes first
-// Latency:     a word that enters the unit in t is written in t + Stages; a word a cycle, but the same word of the same context only
+//              MemoryPorts  accesses to the accumulators in a cycle, 1 to 4 (`memory_ports`): a line out of the units goes first
+// Latency:     a line that enters the units in t is written in t + Stages; a line a cycle, but the same line of the same context only
 //              when the one before is written
 // Limitations: accumulators and kept words are flip-flops; a feed holds the words of a message side by side
 module ws_pbv_reduce
@@ -27,6 +29,7 @@ module ws_pbv_reduce
   parameter int unsigned Words = 4,
   parameter int unsigned Stages = 4,
   parameter units_t      Units = '1,
+  parameter int unsigned UnitCount = 1,
   parameter int unsigned Feeds = 2,
   parameter int unsigned MemoryPorts = 2,
   localparam int unsigned SlotBits = Contexts > 1 ? $clog2(Contexts) : 1,
@@ -73,7 +76,7 @@ module ws_pbv_reduce
   output logic                over_o,
   output logic [SlotBits-1:0] over_at_o,
   output logic                over_idle_o,
-  // A word is written, with flags; whether nothing of its context is under way any more.
+  // A line is written, with flags; whether nothing of its context is under way any more.
   output logic                written_o,
   output logic [SlotBits-1:0] written_at_o,
   output logic                written_idle_o,
@@ -105,6 +108,7 @@ module ws_pbv_reduce
     logic [Words-1:0][63:0] word;
   } feed_t;
 
+  // A line, by its first word.
   typedef struct packed {
     logic                valid;
     logic [SlotBits-1:0] slot;
@@ -113,7 +117,7 @@ module ws_pbv_reduce
 
   typedef struct packed {
     logic [SlotBits-1:0] slot;
-    logic [15:0]         left;
+    logic [15:0]         left;  // words
   } clear_t;
 
   // Messages whose words wait.
@@ -121,7 +125,7 @@ module ws_pbv_reduce
   feed_t                  feed_late [Places];
   feed_t                  feed_d [Places];
   logic [LenBits-1:0]     feeds_q, feeds_late, feeds_d;
-  // What is in the unit, the oldest last.
+  // What is in the units, the oldest last.
   place_t                 unit_q [Stages];
   place_t                 entering;
   // Accumulators, words that are kept, and how many words of each context are under way.
@@ -148,14 +152,16 @@ module ws_pbv_reduce
   clear_t                 clear_d [Contexts];
   logic [SlotBits:0]      clears_q, clears_late, clears_d;
 
-  // Into the unit and out of it.
-  logic                   enters, there_a;
-  logic [63:0]            operand_a, operand_b;
+  // Into the units and out of them; the first of them has a word of every line.
+  logic [UnitCount-1:0]   enters, there_a;
+  logic [63:0]            operand_a [UnitCount];
+  logic [63:0]            operand_b [UnitCount];
   select_t                select;
-  word_tag_t              tag, left_tag;
-  logic                   left_valid;
-  logic [63:0]            left_value, operand [2];
-  flags_t                 left_flags;
+  word_tag_t              tag [UnitCount];
+  word_tag_t              left_tag [UnitCount];
+  logic [UnitCount-1:0]   left_valid, writes;
+  logic [63:0]            left_value [UnitCount];
+  flags_t                 left_flags [UnitCount];
   // Words that are kept in this cycle.
   logic                   keeps;
   feed_t                  kept;
@@ -166,7 +172,8 @@ module ws_pbv_reduce
     clear_t              clearing;
     logic [LenBits-1:0]  at;
     logic [SlotBits:0]   clear_at;
-    logic [2:0]          ports, now;
+    logic [2:0]          ports;
+    logic [WordBits-1:0] word_at;
     logic                found, more, same, is_clearing, pops;
     logic [SlotBits-1:0] slot;
 
@@ -182,19 +189,21 @@ module ws_pbv_reduce
     clearing = '0;
     at = '0;
     clear_at = '0;
-    now = '0;
+    word_at = '0;
     more = 1'b0;
     same = 1'b0;
     is_clearing = 1'b0;
     pops = 1'b0;
     slot = '0;
-    enters = 1'b0;
+    enters = '0;
     entering = '0;
-    there_a = 1'b0;
-    operand_a = '0;
-    operand_b = '0;
+    there_a = '0;
     select = '0;
-    tag = '0;
+    for (int unsigned u = 0; u < UnitCount; u++) begin
+      operand_a[u] = '0;
+      operand_b[u] = '0;
+      tag[u] = '0;
+    end
     keeps = 1'b0;
     kept = '0;
     over_o = 1'b0;
@@ -267,7 +276,7 @@ module ws_pbv_reduce
       under_way[push_at_i] = under_way[push_at_i] + CountBits'(1);
     end
 
-    // What leaves the unit is written in any case.
+    // What leaves the units is written in any case.
     ports = 3'(MemoryPorts) - 3'(unit_q[Stages-1].valid);
 
     // Words whose context was begun anew while they waited are for nobody.
@@ -286,7 +295,7 @@ module ws_pbv_reduce
     it = feed_late[0];
     slot = it.slot;
     if (found && it.way == WayKeep) begin
-      it.next = it.next + 16'(MemoryPorts);
+      it.next = it.next + 16'(MemoryPorts * UnitCount);
       if (it.next >= it.count) begin
         keeps = 1'b1;
         kept = it;
@@ -322,7 +331,7 @@ module ws_pbv_reduce
         if (unit_q[k].valid && unit_q[k].slot == slot && unit_q[k].word == it.next) same = 1'b1;
       end
 `ifdef WS_FAULT_WORD
-      // That the same word is in the unit is overlooked.
+      // That the same line is in the units is overlooked.
       same = 1'b0;
 `endif
       for (int unsigned k = 0; k < Contexts; k++) begin
@@ -330,17 +339,28 @@ module ws_pbv_reduce
       end
       if (more && ports != '0 && !is_clearing && !same) begin
         ports = ports - 3'd1;
-        enters = 1'b1;
         entering = '{valid: 1'b1, slot: slot, word: it.next};
-        there_a = there[slot][it.next[WordBits-1:0]];
-        operand_a = word[slot][it.next[WordBits-1:0]];
-        operand_b = it.word[it.next[WordBits-1:0]];
         select = '{op: context_i[slot].like.op, dtype: context_i[slot].like.dtype,
                    mode: context_i[slot].like.mode};
-        tag = '{generation: it.generation, slot: 12'(slot), run: context_i[slot].like.run, cc_id: context_i[slot].cc_id,
-                word: it.next};
-        it.next = it.next + 16'd1;
-        if (it.next == it.count) begin
+        // The last line may have fewer words.
+        for (int unsigned u = 0; u < UnitCount; u++) begin
+`ifdef WS_FAULT_LINE
+          // It has as many as any other.
+          if (u < Words) begin
+`else
+          if (16'(u) < it.count - it.next) begin
+`endif
+            word_at = it.next[WordBits-1:0] + WordBits'(u);
+            enters[u] = 1'b1;
+            there_a[u] = there[slot][word_at];
+            operand_a[u] = word[slot][word_at];
+            operand_b[u] = it.word[word_at];
+            tag[u] = '{generation: it.generation, slot: 12'(slot), run: context_i[slot].like.run, cc_id: context_i[slot].cc_id,
+                       word: it.next + 16'(u)};
+          end
+        end
+        it.next = it.next + 16'(UnitCount);
+        if (it.next >= it.count) begin
           it.count = '0;
           if (it.way == WayUnit) pops = 1'b1;
         end
@@ -352,14 +372,17 @@ module ws_pbv_reduce
       feeds_late = feeds_late - LenBits'(1);
     end
 
-    // Clearing takes the ports that are left.
+    // Clearing takes the ports that are left, a line each.
     clear_at = '0;
     for (int unsigned k = 0; k < Contexts; k++) begin
       if (k < 32'(clears_late)) begin
         clearing = clear_late[k];
-        now = 16'(ports) < clearing.left ? ports : clearing.left[2:0];
-        clearing.left = clearing.left - 16'(now);
-        ports = ports - now;
+        for (int unsigned p = 0; p < MemoryPorts; p++) begin
+          if (ports != '0 && clearing.left != '0) begin
+            clearing.left = clearing.left > 16'(UnitCount) ? clearing.left - 16'(UnitCount) : '0;
+            ports = ports - 3'd1;
+          end
+        end
         if (clearing.left != '0) begin
           clear_late[clear_at[SlotBits-1:0]] = clearing;
           clear_at = clear_at + (SlotBits+1)'(1);
@@ -371,20 +394,24 @@ module ws_pbv_reduce
 
   end
 
-  // A word is written, if it is still of the present run.
+  // A line is written, if it is still of the present run.
   always_comb begin
     there_late = there;
     word_late = word;
     under_way_late = under_way;
-    written_at_o = left_tag.slot[SlotBits-1:0];
-    written_o = left_valid && left_tag.generation == context_i[written_at_o].generation &&
-                context_i[written_at_o].state != ContextAbsent && left_tag.word < context_i[written_at_o].stored.words;
-    written_flags_o = left_flags;
-    if (written_o) begin
-      there_late[written_at_o][left_tag.word[WordBits-1:0]] = 1'b1;
-      word_late[written_at_o][left_tag.word[WordBits-1:0]] = left_value;
-      under_way_late[written_at_o] = under_way_late[written_at_o] - CountBits'(1);
+    written_at_o = left_tag[0].slot[SlotBits-1:0];
+    written_flags_o = '0;
+    for (int unsigned u = 0; u < UnitCount; u++) begin
+      writes[u] = left_valid[u] && left_tag[u].generation == context_i[written_at_o].generation &&
+                  context_i[written_at_o].state != ContextAbsent && left_tag[u].word < context_i[written_at_o].stored.words;
+      if (writes[u]) begin
+        there_late[written_at_o][left_tag[u].word[WordBits-1:0]] = 1'b1;
+        word_late[written_at_o][left_tag[u].word[WordBits-1:0]] = left_value[u];
+        under_way_late[written_at_o] = under_way_late[written_at_o] - CountBits'(1);
+        written_flags_o |= left_flags[u];
+      end
     end
+    written_o = |writes;
     written_idle_o = under_way_late[written_at_o] == '0;
     for (int unsigned c = 0; c < Contexts; c++) begin
       under_way_late_o[c] = under_way_late[c] != '0;
@@ -442,30 +469,34 @@ module ws_pbv_reduce
     end
   end
 
-  assign operand[0] = operand_a;
-  assign operand[1] = operand_b;
+  for (genvar u = 0; u < UnitCount; u++) begin : gen_unit
+    logic [63:0] operand [2];
 
-  ws_reduce_tree #(
-    .Radix(2),
-    .UnitStages(Stages),
-    .Units(Units),
-    .TagWidth($bits(word_tag_t))
-  ) u_tree (
-    .clk_i,
-    .rst_ni,
-    .valid_i(enters),
-    .op_i(select.op),
-    .dtype_i(select.dtype),
-    .mode_i(select.mode),
-    .flags_i('0),
-    .tag_i(tag),
-    .present_i({1'b1, there_a}),
-    .word_i(operand),
-    .valid_o(left_valid),
-    .value_o(left_value),
-    .flags_o(left_flags),
-    .tag_o(left_tag)
-  );
+    assign operand[0] = operand_a[u];
+    assign operand[1] = operand_b[u];
+
+    ws_reduce_tree #(
+      .Radix(2),
+      .UnitStages(Stages),
+      .Units(Units),
+      .TagWidth($bits(word_tag_t))
+    ) u_tree (
+      .clk_i,
+      .rst_ni,
+      .valid_i(enters[u]),
+      .op_i(select.op),
+      .dtype_i(select.dtype),
+      .mode_i(select.mode),
+      .flags_i('0),
+      .tag_i(tag[u]),
+      .present_i({1'b1, there_a[u]}),
+      .word_i(operand),
+      .valid_o(left_valid[u]),
+      .value_o(left_value[u]),
+      .flags_o(left_flags[u]),
+      .tag_o(left_tag[u])
+    );
+  end
 
   always_comb begin
     under_way_o = '0;
@@ -527,7 +558,8 @@ module ws_pbv_reduce
   logic unused;
 
   always_comb begin
-    unused = ^{kept, left_tag};
+    unused = ^kept;
+    for (int unsigned u = 0; u < UnitCount; u++) unused ^= ^left_tag[u];
     for (int unsigned c = 0; c < Contexts; c++) unused ^= ^context_i[c];
   end
 

@@ -112,6 +112,17 @@ fn a_word_that_overtakes_the_one_before_is_found() {
     is_found("a word that overtakes the one before", both(), "in_unit");
 }
 
+#[test]
+fn a_short_line_that_is_taken_for_a_whole_one_is_found() {
+    let run = |define: Option<&'static str>| {
+        // The sound one is that of another test, built once.
+        let name = define.map_or("pbv-ce-wide", |_| "fault-line");
+        Some(pbv_ce::drive(name, pbv_ce::wide(), (define, None), 0x9b5c_0000, 2_000)?.map(drop))
+    };
+    let both = || Some([run(Some("WS_FAULT_LINE"))?, run(None)?]);
+    is_found("a short line taken for a whole one", both(), "unit1.");
+}
+
 /// One simulator has a fault for every mechanism of a collective engine, and an input that says which one acts.
 #[test]
 fn a_fault_in_each_mechanism_of_packet_engines_is_found() {

@@ -177,18 +177,17 @@ impl Shape {
 
     /// Parameters in a name.
     pub fn name(&self) -> String {
-        let CeCfg { contexts, hazard, unit_stages, feeds, memory_ports, .. } = self.cfg;
+        let CeCfg { contexts, hazard, unit_stages, units, feeds, memory_ports } = self.cfg;
         let Shape { participants, words, groups, selects, .. } = self;
-        let units = units_literal(&units_of(selects.iter().copied()));
+        let datapaths = units_literal(&units_of(selects.iter().copied()));
         format!(
-            "pbv-{contexts}-{participants}-{words}-{groups}-{hazard:?}-{unit_stages}-{feeds}-{memory_ports}-{}",
-            &units[4..]
+            "pbv-{contexts}-{participants}-{words}-{groups}-{hazard:?}-{unit_stages}-{units}-{feeds}-{memory_ports}-{}",
+            &datapaths[4..]
         )
     }
 
     /// An engine on the bench, with these signals of its waves.
     pub fn bench(&self, watched: &Watched) -> Bench {
-        assert_eq!(self.cfg.units, 1, "the twin has one reduction unit");
         let mut bench = Bench::default();
         for (name, width) in [("valid", 1), ("full", 1), ("owned", 1), ("validate", 1), ("errors", 1), ("retries", 8)] {
             bench.input(name, width);
@@ -245,13 +244,13 @@ impl Shape {
 
     fn instance(&self, bench: &mut Bench) {
         let Shape {
-            cfg: CeCfg { contexts, hazard, unit_stages, feeds, memory_ports, .. },
+            cfg: CeCfg { contexts, hazard, unit_stages, units, feeds, memory_ports },
             participants,
             words,
             groups,
             ..
         } = self;
-        let (units, sends) = (units_literal(&units_of(self.selects.iter().copied())), self.sends());
+        let (datapaths, sends) = (units_literal(&units_of(self.selects.iter().copied())), self.sends());
         bench.body(&format!(
             "  import ws_pbv_pkg::*;\n  message_t message;\n  record_t rec;\n  self_t me;\n  logic [63:0] words [{words}];\n  logic [15:0] \
              devices [{participants}];\n  logic ready;\n  logic [1:0] refused;\n  status_e status [2];\n  logic [{contexts}-1:0] \
@@ -287,7 +286,7 @@ impl Shape {
         bench.body(&format!(
             "  always_comb for (int unsigned c = 0; c < {contexts}; c++) leaving[c] = {leaving};\n  ws_pbv_ce #(.Contexts({contexts}), \
              .Participants({participants}), .Words({words}), .Groups({groups}), .Forward(1'b{forward}), .Stages({unit_stages}),\n    \
-             .Units({units}), .Feeds({feeds}), .MemoryPorts({memory_ports})) u_dut (\n    .clk_i, .rst_ni, .me_i(me), .device_i(devices), \
+             .Units({datapaths}), .UnitCount({units}), .Feeds({feeds}), .MemoryPorts({memory_ports})) u_dut (\n    .clk_i, .rst_ni, .me_i(me), .device_i(devices), \
              .engines_i(engines[{participants}-1:0]), .validate_i(validate), .errors_i(errors),\n    .retries_i(retries), .valid_i(valid), \
              .message_i(message), .record_i(rec), .owned_i(owned), .word_i(words), .ready_o(ready),\n    .full_i(full), \
              .leaving_i(leaving), .refused_o(refused), .status_o(status), .send_o(send), .send_word_o(send_word));\n"
@@ -310,9 +309,11 @@ impl Shape {
         if let Some(name) = name.strip_prefix("tracking.") {
             return Some(tracker::place("u_dut.u_tracker", name));
         }
-        if let Some(name) = name.strip_prefix("tree.") {
+        // The first unit is the tree; the others are beside it.
+        let of_unit = name.strip_prefix("unit").and_then(|name| name.split_once(".tree."));
+        if let Some((unit, name)) = of_unit.or_else(|| Some(("0", name.strip_prefix("tree.")?))) {
             let lane = name.split('.').find_map(|part| part.strip_prefix("lane")?.parse::<usize>().ok());
-            return wave_of_tree(name, "u_dut.u_reduce.u_tree", self.cfg.unit_stages)
+            return wave_of_tree(name, &format!("u_dut.u_reduce.gen_unit[{unit}].u_tree"), self.cfg.unit_stages)
                 .filter(|_| lane.is_none_or(|lane| lane < LANES));
         }
         if name == "in_unit" {

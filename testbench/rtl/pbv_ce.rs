@@ -436,6 +436,16 @@ fn narrow() -> CeCfg {
     CeCfg { hazard: Hazard::Interlock, unit_stages: 2, feeds: 1, memory_ports: 1, ..usual_engine() }
 }
 
+/// Two reduction units: lines of two words, and behind them one that has no partner.
+pub fn wide() -> CeCfg {
+    CeCfg { units: 2, unit_stages: 3, ..usual_engine() }
+}
+
+/// More units than messages have words, and one port.
+fn wider() -> CeCfg {
+    CeCfg { units: 4, ..narrow() }
+}
+
 fn engines_hold_what_the_model_holds(name: &str, cfg: CeCfg, cycles: u64) {
     let seed = seed(0x9b5c_0000);
     let Some(driven) = drive(name, cfg, (None, None), seed, cycles) else { return };
@@ -472,8 +482,15 @@ fn a_collective_engine_of_narrow_memories_holds_what_the_model_holds() {
 }
 
 #[test]
+fn a_collective_engine_of_two_units_holds_what_the_model_holds() {
+    engines_hold_what_the_model_holds("pbv-ce-wide", wide(), SAMPLE);
+}
+
+#[test]
 #[ignore = "takes minutes: make soak"]
 fn collective_engines_hold_what_the_model_holds_for_long() {
     engines_hold_what_the_model_holds("pbv-ce", usual_engine(), SOAK);
     engines_hold_what_the_model_holds("pbv-ce-narrow", narrow(), SOAK);
+    engines_hold_what_the_model_holds("pbv-ce-wide", wide(), SOAK);
+    engines_hold_what_the_model_holds("pbv-ce-wider", wider(), SOAK);
 }
