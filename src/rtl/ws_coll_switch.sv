@@ -15,14 +15,16 @@
 //              Planes        pairs of a request and a response channel; channel 2p is plane p's request, 2p + 1 its response
 //              Depth         flits of an input queue (`collective_buffer_flits`), the largest of all ports
 //              Front, Post   cycles of the pipeline before and behind switch allocation (0, 1, ...)
-//              UnitStages, Units, OperandSlots, ResultSlots   of the engine, see ws_ceng
+//              UnitStages, Units, OperandSlots, ResultSlots, ScanSlots   of the engine, see ws_ceng
 // Latency:     a flit that comes in cycle t is in its queue in t + 1, can be granted from t + 1 + Front on, and is on the link
 //              (out_valid_o) Post + 1 cycles after its grant. A credit leaves in the cycle after the grant.
 // Priority:    the highest channel first, so responses before requests; inputs of a channel in turn (round-robin)
 // Registers:   one store or load a cycle; a store acts from the next cycle on. Addresses and codes are those of
 //              src/piuma/registers.rs, without the number of the switch: id in bits 23:12, offset in bits 11:0
-// Limitations: flits of one packet each; round-robin arbiters; links that take a flit a cycle; no prefix scans (their register
-//              is refused); point-to-point channels, which come after all of these, are another module's
+// Scans:       a response of a scan goes from the engine to the port that it names, and to the engine if it comes from where the
+//              scan's totals go; ScanSlots = 0: no prefix scans, their register is refused
+// Limitations: flits of one packet each; round-robin arbiters; links that take a flit a cycle; point-to-point channels, which come
+//              after all of these, are another module's
 module ws_coll_switch
   import ws_pkg::*;
 #(
@@ -36,6 +38,7 @@ module ws_coll_switch
   parameter units_t      Units = '1,
   parameter int unsigned OperandSlots = 2,
   parameter int unsigned ResultSlots = 15,
+  parameter int unsigned ScanSlots = 0,
   localparam int unsigned Channels = 2 * Planes
 ) (
   input  logic                clk_i,
@@ -62,7 +65,10 @@ module ws_coll_switch
   localparam int unsigned All = Ports + 1;
   localparam int unsigned IdBits = Ids > 1 ? $clog2(Ids) : 1;
   localparam int unsigned PortBits = $clog2(All + 1);
-  localparam int unsigned LenBits = $clog2((Depth > ResultSlots ? Depth : ResultSlots) + 1);
+  // Results behind the engine: those of scans may be twice as many and one.
+  localparam int unsigned Results = ScanSlots > 0 ? 2 * ResultSlots + 1 : ResultSlots;
+  localparam int unsigned LenBits = $clog2((Depth > Results ? Depth : Results) + 1);
+  localparam int unsigned AboveBits = $clog2(OperandSlots + 1);
 
   /////////////////////////////
   // Configuration registers //
@@ -70,11 +76,12 @@ module ws_coll_switch
 
   logic [All-1:0]    vector_q [2][Ids][All];
   select_t           select_q [Ids];
+  logic [63:0]       order [Ids];
 
   logic [11:0]       cfg_id, cfg_offset;
   logic [6:0]        cfg_port;
   logic [IdBits-1:0] cfg_at;
-  logic              cfg_vector, cfg_select, cfg_refused;
+  logic              cfg_vector, cfg_select, cfg_order, cfg_refused, order_refused;
 
   assign cfg_id = cfg_address_i[23:12];
   assign cfg_offset = cfg_address_i[11:0];
@@ -82,10 +89,23 @@ module ws_coll_switch
   assign cfg_port = cfg_offset[9:3];
   assign cfg_vector = 32'(cfg_id) < Ids && !cfg_offset[11] && cfg_offset[2:0] == '0 && 32'(cfg_port) < All;
   assign cfg_select = 32'(cfg_id) < Ids && cfg_offset == 12'h800;
+  assign cfg_order = ScanSlots > 0 && 32'(cfg_id) < Ids && cfg_offset == 12'h808;
   // A port that the switch does not have; an operation or a type that is none.
   assign cfg_refused = cfg_vector ? cfg_data_i[63:All] != '0 :
+                       cfg_order ? order_refused :
                        cfg_data_i[63:19] != '0 || cfg_data_i[7:0] > 8'(OpBarrier) || cfg_data_i[15:8] > 8'(DtE5m2);
-  assign cfg_error_o = !(cfg_vector || cfg_select) || (cfg_store_i && cfg_refused);
+  assign cfg_error_o = !(cfg_vector || cfg_select || cfg_order) || (cfg_store_i && cfg_refused);
+
+  always_comb begin
+    logic ends;
+
+    order_refused = 1'b0;
+    ends = 1'b0;
+    for (int unsigned k = 0; k < 16; k++) begin
+      if (cfg_data_i[4*k +: 4] == '0) ends = 1'b1;
+      if (!ends && 32'(cfg_data_i[4*k +: 4]) > Ports) order_refused = 1'b1;
+    end
+  end
 
   always_comb begin
     cfg_data_o = '0;
@@ -96,6 +116,8 @@ module ws_coll_switch
       cfg_data_o[15:8] = 8'(select_q[cfg_at].dtype);
       cfg_data_o[17:16] = select_q[cfg_at].mode.round;
       cfg_data_o[18] = select_q[cfg_at].mode.flush_to_zero;
+    end else if (cfg_order) begin
+      cfg_data_o = order[cfg_at];
     end
   end
 
@@ -111,12 +133,30 @@ module ws_coll_switch
     end else if (cfg_store_i && !cfg_error_o) begin
       if (cfg_vector) begin
         vector_q[cfg_offset[10]][cfg_at][cfg_port[PortBits-1:0]] <= cfg_data_i[All-1:0];
-      end else begin
+      end else if (cfg_select) begin
         select_q[cfg_at].op <= op_e'(cfg_data_i[3:0]);
         select_q[cfg_at].dtype <= dtype_e'(cfg_data_i[11:8]);
         select_q[cfg_at].mode.round <= round_e'(cfg_data_i[17:16]);
         select_q[cfg_at].mode.flush_to_zero <= cfg_data_i[18];
       end
+    end
+  end
+
+  if (ScanSlots > 0) begin : gen_order
+    logic [63:0] order_q [Ids];
+
+    always_ff @(posedge clk_i or negedge rst_ni) begin
+      if (!rst_ni) begin
+        for (int unsigned id = 0; id < Ids; id++) order_q[id] <= '0;
+      end else if (cfg_store_i && !cfg_error_o && cfg_order) begin
+        order_q[cfg_at] <= cfg_data_i;
+      end
+    end
+
+    assign order = order_q;
+  end else begin : gen_no_order
+    for (genvar id = 0; id < Ids; id++) begin : gen_id
+      assign order[id] = '0;
     end
   end
 
@@ -171,7 +211,7 @@ module ws_coll_switch
   for (genvar vc = 0; vc < Channels; vc++) begin : gen_result
     localparam int unsigned ResultWait = Front > 0 ? Front - 1 : 0;
 
-    logic [$clog2(ResultSlots+1)-1:0] length;
+    logic [$clog2(Results+1)-1:0]     length;
     logic                             there, waits, comes;
     flit_t                            oldest;
 
@@ -179,7 +219,7 @@ module ws_coll_switch
 
     ws_delay_fifo #(
       .Width($bits(flit_t)),
-      .Depth(ResultSlots),
+      .Depth(Results),
       .Wait(ResultWait)
     ) u_queue (
       .clk_i,
@@ -210,11 +250,16 @@ module ws_coll_switch
   flit_t               put_flit [Ports];
   logic [Ports-1:0]    sent;
   flit_t               sent_flit [Ports];
+  // Responses of scans for the engine.
+  logic [AboveBits-1:0] above, above_room;
+  flit_t               above_flit [OperandSlots];
 
   always_comb begin
     logic [All-1:0]      taken_in, taken_out, targets;
     logic [PortBits-1:0] port;
-    logic                moves, first;
+    logic                moves, first, scans;
+    logic [11:0]         id;
+    logic [3:0]          input_port;
 
     taken_in = '0;
     taken_out = '0;
@@ -224,6 +269,11 @@ module ws_coll_switch
     targets = '0;
     moves = 1'b0;
     first = 1'b0;
+    scans = 1'b0;
+    id = '0;
+    input_port = '0;
+    above = '0;
+    for (int unsigned k = 0; k < OperandSlots; k++) above_flit[k] = '0;
     for (int unsigned n = 0; n < Ports; n++) begin
       put_flit[n] = '0;
       sent_flit[n] = '0;
@@ -238,8 +288,19 @@ module ws_coll_switch
       for (int unsigned k = 0; k < All; k++) begin
         port = PortBits'((32'(cursor_q[Channels-1-turn]) + k) % All);
         targets = '0;
-        if (32'(head[port][Channels-1-turn].tag.id) < Ids) begin
-          targets = vector_q[(Channels-1-turn) % 2][head[port][Channels-1-turn].tag.id[IdBits-1:0]][port];
+        id = head[port][Channels-1-turn].tag.id;
+        input_port = head[port][Channels-1-turn].tag.seq[33:30];
+        scans = 1'b0;
+        if (32'(id) < Ids) begin
+          targets = vector_q[(Channels-1-turn) % 2][id[IdBits-1:0]][port];
+          scans = (Channels-1-turn) % 2 == 1 && order[id[IdBits-1:0]] != '0;
+          if (scans && 32'(port) == Engine) begin
+            targets = '0;
+            for (int unsigned n = 0; n < Ports; n++) targets[n] = 32'(input_port) == n;
+          end else if (scans && vector_q[0][id[IdBits-1:0]][Engine][port]) begin
+            targets = '0;
+            targets[Engine] = 1'b1;
+          end
         end
         // All outputs can take it, or none does.
         moves = ready[port][Channels-1-turn] && !taken_in[port] && targets != '0 && (targets & taken_out) == '0;
@@ -247,8 +308,10 @@ module ws_coll_switch
           if (targets[n] && spent_q[n][Channels-1-turn] >= credits_at_reset_i[n]) moves = 1'b0;
         end
         if (targets[Engine]) begin
-          if ((Channels-1-turn) % 2 == 1 || 32'(port) == Engine) moves = 1'b0;
-          else if (!room[(Channels-1-turn) / 2][port]) moves = 1'b0;
+          if (32'(port) == Engine) moves = 1'b0;
+          else if ((Channels-1-turn) % 2 == 1) begin
+            if (!scans || above == above_room) moves = 1'b0;
+          end else if (!room[(Channels-1-turn) / 2][port]) moves = 1'b0;
         end
         if (moves) begin
           pop[port][Channels-1-turn] = 1'b1;
@@ -260,7 +323,12 @@ module ws_coll_switch
               sent_flit[n] = head[port][Channels-1-turn];
             end
           end
-          if (targets[Engine]) begin
+          if (targets[Engine] && (Channels-1-turn) % 2 == 1) begin
+            for (int unsigned n = 0; n < OperandSlots; n++) begin
+              if (32'(above) == n) above_flit[n] = head[port][Channels-1-turn];
+            end
+            above = above + AboveBits'(1);
+          end else if (targets[Engine]) begin
             put[port] = 1'b1;
             put_flit[port] = head[port][Channels-1-turn];
           end
@@ -339,16 +407,21 @@ module ws_coll_switch
     .ResultSlots(ResultSlots),
     .Ids(Ids),
     .Planes(Planes),
-    .Post(Post)
+    .Post(Post),
+    .ScanSlots(ScanSlots)
   ) u_ceng (
     .clk_i,
     .rst_ni,
     .inputs_i(engine_inputs),
     .select_i(select_q),
     .root_i(engine_root),
+    .order_i(order),
     .put_i(put),
     .put_flit_i(put_flit),
     .room_o(room),
+    .above_i(above),
+    .above_flit_i(above_flit),
+    .above_room_o(above_room),
     .queued_i(queued),
     .result_valid_o(result_valid),
     .result_o(result)

@@ -1,5 +1,5 @@
-//! The collective engine: random streams of several ids and planes, with gaps, back-pressure and resets; slots, the tree's registers,
-//! results and what the engine grants, in every cycle.
+//! The collective engine: random streams of several ids and planes, scans among them, with gaps, back-pressure and resets; slots, the
+//! registers of the tree and of the scan unit, results and what the engine grants, in every cycle.
 
 use watershed::arith::stages::units_of;
 use watershed::arith::{DType, Flags, Op, TreeCfg};
@@ -7,12 +7,13 @@ use watershed::fabric::routing::{Routes, Routing};
 use watershed::fabric::topology::Mesh;
 use watershed::fabric::{Flit, Join, JoinCx, Queued, Tag};
 use watershed::kernel::Rng;
+use watershed::piuma::scan::{element, order};
 use watershed::piuma::{Ceng, CengCfg, OpSelect, REQUEST, RESPONSE, Registers, RegistersCfg, channel, kind, plane};
 use watershed::probe::NodeHandle;
 
 use crate::bench::{Bench, Cosim, Difference};
 use crate::random::{self, seed};
-use crate::registers::{mode_bits, units_literal, wave_of_tree};
+use crate::registers::{mode_bits, units_literal, wave_of_scan, wave_of_tree};
 use crate::watched::Watched;
 
 /// An engine and what it is configured for.
@@ -54,6 +55,20 @@ impl Rig {
         Rig { cfg: CengCfg { tree, operand_slots, result_slots, scan_slots: 1 }, planes, post, registers, ids: 4 }
     }
 
+    /// Two of its ids are scans: one has its root here, the other does not.
+    fn scanning(mut self, scan_slots: u32) -> Rig {
+        let last = u16::from(self.cfg.tree.radix) - 1;
+        for (id, ports) in [(2, vec![2, 0, 1]), (3, (1..=last).rev().collect())] {
+            self.registers.store(Registers::order_address(0, id), order(&ports)).unwrap();
+        }
+        self.cfg.scan_slots = scan_slots;
+        self
+    }
+
+    fn scans(&self, id: u16) -> bool {
+        self.registers.order(0, id) != 0
+    }
+
     fn model(&self) -> Ceng {
         let mut ceng = Ceng::new(self.cfg);
         ceng.watch(true, &self.registers, 0);
@@ -72,7 +87,16 @@ impl Rig {
         for plane in 0..planes {
             bench.input(format!("queued_{plane}"), 16);
         }
+        let slots = self.cfg.operand_slots;
+        bench.input("above_count", 8);
+        for slot in 0..slots {
+            bench.input(format!("above_tag_{slot}"), 64);
+            bench.input(format!("above_word_{slot}"), 64);
+        }
         self.body(&mut bench);
+        if self.registers.scans(0) {
+            bench.look("above_room", "above_room != 0", 1);
+        }
         bench.look("result.valid", "result_valid", 1);
         bench.look("result.tag", "result.tag", 64);
         bench.look("result.word", "result.word", 64);
@@ -93,20 +117,28 @@ impl Rig {
         if let Some(name) = name.strip_prefix("tree.") {
             return wave_of_tree(name, "u_dut.u_tree", self.cfg.tree.unit_stages);
         }
+        if let Some(name) = name.strip_prefix("scan.") {
+            return wave_of_scan(name, "u_dut.gen_scan.u_scan", self.cfg.tree.unit_stages);
+        }
         place_of_slots(name, "u_dut", self.planes)
     }
 
     fn body(&self, bench: &mut Bench) {
-        let CengCfg { tree: TreeCfg { radix, unit_stages }, operand_slots, result_slots, .. } = self.cfg;
+        let CengCfg { tree: TreeCfg { radix, unit_stages }, operand_slots, result_slots, scan_slots } = self.cfg;
+        let scan_slots = if self.registers.scans(0) { scan_slots } else { 0 };
         let units = units_literal(&units_of(self.registers.engine_selects(0)));
         let (planes, ids, post) = (self.planes, self.ids, self.post);
         bench.body(&format!(
             "  localparam int unsigned Radix = {radix};\n  localparam int unsigned Planes = {planes};\n  flit_t put_flit [{radix}];\n  logic \
              [15:0] queued [{planes}];\n  logic [{radix}-1:0] inputs [{ids}];\n  select_t selects [{ids}];\n  logic root [{ids}];\n  logic \
-             result_valid;\n  flit_t result;\n  logic [{radix}-1:0] room [{planes}];\n"
+             [63:0] order [{ids}];\n  logic [$clog2({operand_slots}+1)-1:0] above, above_room;\n  flit_t above_flit [{operand_slots}];\n  \
+             assign above = above_count[$clog2({operand_slots}+1)-1:0];\n  logic result_valid;\n  flit_t result;\n  logic [{radix}-1:0] room [{planes}];\n"
         ));
         for port in 0..radix {
             bench.body(&format!("  assign put_flit[{port}] = {{put_tag_{port}, put_word_{port}}};\n"));
+        }
+        for slot in 0..operand_slots {
+            bench.body(&format!("  assign above_flit[{slot}] = {{above_tag_{slot}, above_word_{slot}}};\n"));
         }
         for plane in 0..planes {
             bench.body(&format!("  assign queued[{plane}] = queued_{plane};\n"));
@@ -114,10 +146,11 @@ impl Rig {
         for id in 0..ids {
             let OpSelect { op, dtype, mode } = self.registers.select(0, id);
             bench.body(&format!(
-                "  assign inputs[{id}] = {radix}'d{};\n  assign root[{id}] = 1'b{};\n  assign selects[{id}] = '{{op: op_e'({}), \
+                "  assign inputs[{id}] = {radix}'d{};\n  assign root[{id}] = 1'b{};\n  assign order[{id}] = 64'd{};\n  assign selects[{id}] = '{{op: op_e'({}), \
                  dtype: dtype_e'({}), mode: mode_t'(5'd{})}};\n",
                 self.registers.engine_inputs(0, id),
                 u8::from(self.registers.is_root(0, id)),
+                self.registers.order(0, id),
                 op as u8,
                 dtype as u8,
                 mode_bits(mode)
@@ -125,8 +158,9 @@ impl Rig {
         }
         bench.body(&format!(
             "  ws_ceng #(.Radix({radix}), .UnitStages({unit_stages}), .Units({units}), .OperandSlots({operand_slots}),\n    \
-             .ResultSlots({result_slots}), .Ids({ids}), .Planes({planes}), .Post({post})) u_dut (\n    .clk_i, .rst_ni, .inputs_i(inputs), \
-             .select_i(selects), .root_i(root), .put_i(put), .put_flit_i(put_flit),\n    .room_o(room), .queued_i(queued), \
+             .ResultSlots({result_slots}), .Ids({ids}), .Planes({planes}), .Post({post}), .ScanSlots({scan_slots})) u_dut (\n    .clk_i, .rst_ni, .inputs_i(inputs), \
+             .select_i(selects), .root_i(root), .order_i(order), .put_i(put), .put_flit_i(put_flit),\n    \
+             .above_i(above), .above_flit_i(above_flit), .above_room_o(above_room),\n    .room_o(room), .queued_i(queued), \
              .result_valid_o(result_valid), .result_o(result));\n"
         ));
         bench.body(&held_operands("u_dut"));
@@ -185,9 +219,11 @@ impl Rig {
 
     /// A cycle in which nothing comes, in reset.
     fn still(&self) -> (Vec<u128>, Vec<Option<u128>>) {
-        let given = vec![0; 1 + 2 * usize::from(self.cfg.tree.radix) + usize::from(self.planes)];
+        let slots = self.cfg.operand_slots as usize;
+        let given = vec![0; 2 + 2 * usize::from(self.cfg.tree.radix) + usize::from(self.planes) + 2 * slots];
         let all = (1u128 << self.cfg.tree.radix) - 1;
-        let expected = [Some(0), None, None].into_iter().chain((0..self.planes).map(|_| Some(all)));
+        let scans = self.registers.scans(0).then_some(Some(1));
+        let expected = scans.into_iter().chain([Some(0), None, None]).into_iter().chain((0..self.planes).map(|_| Some(all)));
         (given, expected.collect())
     }
 }
@@ -214,7 +250,7 @@ pub fn held_operands(path: &str) -> String {
     format!(
         "  logic [7:0] held_operands;\n  logic [1:0] engine_state;\n  always_comb begin\n    held_operands = '0;\n    for (int unsigned p = 0; \
          p < Planes; p++) for (int unsigned n = 0; n < Radix; n++) held_operands += 8'({path}.slot_len[p][n]);\n    engine_state = \
-         {path}.in_flight_q != 0 ? 2 : held_operands != 0 ? 1 : 0;\n  end\n"
+         {path}.in_flight_q != 0 ? 2 : {path}.scan_busy ? 3 : held_operands != 0 ? 1 : 0;\n  end\n"
     )
 }
 
@@ -227,6 +263,8 @@ struct Traffic {
     /// By channel: results behind the engine.
     queued: Vec<u16>,
     next: [u64; 4],
+    /// Totals that went up, and whose response has not come.
+    up: Vec<Step>,
     /// One in so many cycles is a gap, and one in so many sees a result leave.
     gaps: u64,
     leaves: u64,
@@ -240,6 +278,7 @@ impl Traffic {
             at: vec![vec![0; usize::from(rig.cfg.tree.radix)]; planes],
             queued: vec![0; 2 * planes],
             next: [0; 4],
+            up: Vec::new(),
             gaps: 2 + rng.below(8),
             leaves: 1 + rng.below(3),
         }
@@ -250,9 +289,12 @@ impl Traffic {
         loop {
             let at = self.at[plane][port];
             if at == self.steps[plane].len() {
-                let id = rng.below(u64::from(rig.ids)) as u16;
+                let mut id = rng.below(u64::from(rig.ids)) as u16;
+                if plane > 0 && rig.scans(id) {
+                    id &= 1;
+                }
                 let seq = self.next[usize::from(id)];
-                self.next[usize::from(id)] = (seq + 1) & 0xf_ffff_ffff;
+                self.next[usize::from(id)] = (seq + 1) & 0x3fff_ffff;
                 self.steps[plane].push((id, seq));
             }
             let step = self.steps[plane][at];
@@ -279,6 +321,11 @@ impl Traffic {
                 *queue -= 1;
             }
         }
+        if let Some(result) = result.filter(|flit| rig.scans(flit.tag.id()) && flit.tag.vc() == REQUEST) {
+            self.up.push((result.tag.id(), result.tag.seq()));
+        }
+        let room_above = ceng.room(0, RESPONSE);
+        let above = self.above(rig, ceng, rng, now);
         let room: Vec<u128> = (0..rig.planes)
             .map(|plane| {
                 let room = |port: &u8| ceng.room(u16::from(*port), channel(plane, REQUEST));
@@ -312,16 +359,42 @@ impl Traffic {
         debug_assert!(
             result.is_none_or(|result| plane(result.tag.vc()) < rig.planes && kind(result.tag.vc()) <= RESPONSE)
         );
-        let given = [put].into_iter().chain(flits).chain(behind).collect();
+        let given = [put].into_iter().chain(flits).chain(behind).chain(above).collect();
         let shown =
             result.map_or([Some(0), None, None], |flit| [1, u128::from(flit.tag.0), u128::from(flit.word)].map(Some));
-        (given, shown.into_iter().chain(room.into_iter().map(Some)).collect())
+        let scans = rig.registers.scans(0).then_some(Some(u128::from(room_above)));
+        (given, scans.into_iter().chain(shown).chain(room.into_iter().map(Some)).collect())
+    }
+
+    /// Responses of scans from above, of any element that went up: how many, and what.
+    fn above(&mut self, rig: &Rig, ceng: &mut Ceng, rng: &mut Rng, now: u64) -> Vec<u128> {
+        let mut given = vec![0; 1 + 2 * rig.cfg.operand_slots as usize];
+        while !self.up.is_empty() && ceng.room(0, RESPONSE) && rng.below(self.gaps) > 0 {
+            let (id, seq) = self.up.remove(rng.below(self.up.len().min(3) as u64) as usize);
+            let mut flit = Flit::collective(id, RESPONSE, seq, random::words(rng, rig.registers.select(0, id).dtype).0);
+            // As the switch above makes it: for one of its ports, and of the first rank with nothing in it.
+            let nothing = if rng.below(6) == 0 { 1 << 34 } else { 0 };
+            flit.tag.set_seq(element(seq) | rng.below(15) << 30 | nothing);
+            if rng.below(8) == 0 {
+                flit.tag.set_flags(Flags::from_bits(rng.bits() as u8).bits());
+            }
+            let at = 1 + 2 * given[0] as usize;
+            (given[at], given[at + 1]) = (u128::from(flit.tag.0), u128::from(flit.word));
+            given[0] += 1;
+            ceng.put(rng.below(u64::from(rig.cfg.tree.radix)) as u16, RESPONSE, flit, now + rig.post + 1);
+        }
+        given
     }
 }
 
 /// Slots that fill, a queue behind that fills, a tree of an odd number of ports.
 pub fn narrow() -> Rig {
     Rig::new(5, 2, (2, 6), 1, 1)
+}
+
+/// Scans beside reductions, with few places for everything.
+pub fn scanning() -> Rig {
+    Rig::new(5, 2, (2, 6), 2, 1).scanning(4)
 }
 
 fn engines_hold_what_the_model_holds(rig: &Rig, cycles: u64, name: &str) {
@@ -350,9 +423,16 @@ fn planes_of_an_engine_take_turns_as_in_the_model() {
 }
 
 #[test]
+fn an_engine_that_scans_holds_what_the_model_holds() {
+    engines_hold_what_the_model_holds(&scanning(), SAMPLE, "ceng-scan");
+}
+
+#[test]
 #[ignore = "takes minutes: make soak"]
 fn engines_hold_what_the_model_holds_for_long() {
     engines_hold_what_the_model_holds(&narrow(), SOAK, "ceng-5");
     engines_hold_what_the_model_holds(&Rig::new(4, 1, (1, 4), 3, 0), SOAK, "ceng-planes");
     engines_hold_what_the_model_holds(&Rig::new(10, 3, (2, 15), 1, 1), SOAK, "ceng-10");
+    engines_hold_what_the_model_holds(&scanning(), SOAK, "ceng-scan");
+    engines_hold_what_the_model_holds(&Rig::new(7, 1, (1, 4), 1, 0).scanning(9), SOAK, "ceng-scan-7");
 }

@@ -67,6 +67,17 @@ fn an_overwritten_slot_is_found() {
 }
 
 #[test]
+fn a_prefix_that_has_its_own_input_is_found() {
+    let run = |define: Option<&'static str>| {
+        // The sound one is that of another test, built once.
+        let name = define.map_or("ceng-scan", |_| "fault-prefix");
+        Some(ceng::scanning().drive(name, define, &mut Rng::new(4, 0), 4_000)?.map(drop))
+    };
+    let both = || Some([run(Some("WS_FAULT_PREFIX"))?, run(None)?]);
+    is_found("a prefix with its own input", both(), "combine.");
+}
+
+#[test]
 fn a_credit_returned_twice_is_found() {
     let run = |define: Option<&'static str>| {
         let name = define.map_or("switch-crowded", |_| "fault-credit");

@@ -217,9 +217,23 @@ pub fn wave_of_tree(name: &str, path: &str, unit_stages: u8) -> Option<String> {
         return Some(format!("{path}.control_q[{at}].{field}{bits}"));
     }
     let unit = index(parts[1], "unit")?;
-    let path = format!("{path}.gen_unit[{unit}].u_unit");
-    let at = index(parts[2], "stage")? - 1;
-    Some(match parts[3..] {
+    wave_of_unit(&parts[2..], &format!("{path}.gen_unit[{unit}].u_unit"), unit_stages)
+}
+
+/// The same of a scan unit, from the name below the scope `scan`.
+pub fn wave_of_scan(name: &str, path: &str, unit_stages: u8) -> Option<String> {
+    let parts: Vec<&str> = name.split('.').collect();
+    let unit = match index(parts.first()?, "chain") {
+        Some(number) => format!("{path}.gen_chain[{number}].u_unit"),
+        None => (parts[0] == "combine").then(|| format!("{path}.u_combine"))?,
+    };
+    wave_of_unit(&parts[1..], &unit, unit_stages)
+}
+
+/// The same of a two-input unit.
+fn wave_of_unit(parts: &[&str], path: &str, unit_stages: u8) -> Option<String> {
+    let at = index(parts.first()?, "stage")? - 1;
+    Some(match parts[1..] {
         [PASSED, _] => format!("{path}.passed_q[{at}]"),
         [field] => {
             let (field, bits) = tag_bits(field).map_or((field, ""), |bits| ("tag", bits));
