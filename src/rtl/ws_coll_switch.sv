@@ -24,7 +24,7 @@
 // Scans:       a response of a scan goes from the engine to the port that it names, and to the engine if it comes from where the
 //              scan's totals go; ScanSlots = 0: no prefix scans, their register is refused
 // Limitations: flits of one packet each; round-robin arbiters; links that take a flit a cycle; point-to-point channels, which come
-//              after all of these, are another module's
+//              after all of these, are ws_unicast
 module ws_coll_switch
   import ws_pkg::*;
 #(
@@ -57,7 +57,10 @@ module ws_coll_switch
   output logic [Channels-1:0] credit_o [Ports],
   output logic [Ports-1:0]    out_valid_o,
   output flit_t               out_flit_o [Ports],
-  input  logic [Channels-1:0] credit_i [Ports]
+  input  logic [Channels-1:0] credit_i [Ports],
+  // Ports that are taken in this cycle: point-to-point channels have the others.
+  output logic [Ports-1:0]    taken_in_o,
+  output logic [Ports-1:0]    taken_out_o
 );
 
   // Inputs and outputs of the crossbar: the engine is the last of both.
@@ -338,6 +341,8 @@ module ws_coll_switch
         end
       end
     end
+    taken_in_o = taken_in[Ports-1:0];
+    taken_out_o = taken_out[Ports-1:0];
   end
 
   ////////////////////////

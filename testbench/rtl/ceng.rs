@@ -223,7 +223,7 @@ impl Rig {
         let given = vec![0; 2 + 2 * usize::from(self.cfg.tree.radix) + usize::from(self.planes) + 2 * slots];
         let all = (1u128 << self.cfg.tree.radix) - 1;
         let scans = self.registers.scans(0).then_some(Some(1));
-        let expected = scans.into_iter().chain([Some(0), None, None]).into_iter().chain((0..self.planes).map(|_| Some(all)));
+        let expected = scans.into_iter().chain([Some(0), None, None]).chain((0..self.planes).map(|_| Some(all)));
         (given, expected.collect())
     }
 }

@@ -88,6 +88,17 @@ fn a_credit_returned_twice_is_found() {
 }
 
 #[test]
+fn a_channel_that_is_freed_too_early_is_found() {
+    let run = |define: Option<&'static str>| {
+        // The sound one is that of another test, built once.
+        let name = define.map_or("switch-busy", |_| "fault-channel");
+        Some(switch::beside(&switch::busy(500, 4, 0.5), 2, 600, name, define)?.map(drop))
+    };
+    let both = || Some([run(Some("WS_FAULT_CHANNEL"))?, run(None)?]);
+    is_found("a channel freed too early", both(), "held_q");
+}
+
+#[test]
 fn an_overlooked_hazard_of_the_tracker_is_found() {
     let run = |define: Option<&'static str>| {
         let name = define.map_or("tracker-forward", |_| "fault-hazard");

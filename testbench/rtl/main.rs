@@ -36,5 +36,6 @@ mod synth;
 mod timing;
 mod tracker;
 mod tree;
+mod unicast;
 mod verilator;
 mod watched;

@@ -200,7 +200,9 @@ fn engines_of_several_units_hold_what_the_model_holds() {
     let Some(equal) = beside("chain-four-deep", &wide, 3, 20_000) else { return };
     let Equal { engines, cycles, taken, sent } = equal.expect("it can be compared");
     assert!(engines == 3 && taken > 0 && sent > 0, "{engines} engines, {taken} taken, {sent} sent");
-    println!("rtl: ws_pbv_ce of two units beside {engines} engines: {cycles} cycles, {taken} messages taken, {sent} sent, 0 differences");
+    println!(
+        "rtl: ws_pbv_ce of two units beside {engines} engines: {cycles} cycles, {taken} messages taken, {sent} sent, 0 differences"
+    );
 }
 
 #[test]

@@ -22,6 +22,7 @@ use crate::ceng::{held_operands, place_of_slots};
 use crate::links::{Events, Seen, bases};
 use crate::random::seed;
 use crate::registers::{units_literal, wave_of_scan, wave_of_tree};
+use crate::unicast::{Fixed, Unicast};
 use crate::verilator::root;
 use crate::watched::Watched;
 
@@ -39,6 +40,8 @@ struct Shape {
     /// Elements of scans; 0 where none is configured.
     scan_slots: u32,
     units: String,
+    /// Point-to-point channels, where they are compared too.
+    unicast: Option<Unicast>,
 }
 
 /// A switch of the system, and the RTL's beside it.
@@ -51,6 +54,8 @@ struct Pair {
     signals: Vec<Option<usize>>,
     /// By port and channel: the signal of its credits.
     credits: Vec<Vec<Option<usize>>>,
+    /// Of its point-to-point channels.
+    fixed: Fixed,
     cosim: Cosim,
 }
 
@@ -108,7 +113,7 @@ fn scans(registers: &Registers) -> bool {
     (0..registers.switches()).any(|switch| registers.scans(switch))
 }
 
-fn shape(system: &System, switches: &[u32]) -> Shape {
+fn shape(loaded: &Loaded, system: &System, switches: &[u32]) -> Shape {
     let registers = &system.tables;
     let journal = system.journal().expect("kept");
     let ports: usize = system.plan().nodes.iter().map(|node| usize::from(node.ports)).sum();
@@ -127,13 +132,14 @@ fn shape(system: &System, switches: &[u32]) -> Shape {
         ceng,
         scan_slots: if scans(registers) { ceng.scan_slots } else { 0 },
         units: units_literal(&units_of(selects)),
+        unicast: Unicast::of(loaded, system),
     }
 }
 
 impl Shape {
     /// Inputs and the instance.
     fn bench(&self) -> Bench {
-        let Shape { ports, channels, ids, front, post, depth, ceng, scan_slots, units } = self;
+        let Shape { ports, channels, ids, front, post, depth, ceng, scan_slots, units, unicast } = self;
         let CengCfg { tree: TreeCfg { unit_stages, .. }, operand_slots, result_slots, .. } = ceng;
         let planes = channels / CHANNELS;
         let mut bench = Bench::default();
@@ -150,7 +156,8 @@ impl Shape {
         bench.body(&format!(
             "  localparam int unsigned Radix = {ports};\n  localparam int unsigned Planes = {planes};\n  logic [15:0] depths [{ports}];\n  \
              logic [63:0] cfg_read;\n  logic cfg_error;\n  flit_t in_flit [{ports}];\n  logic [{channels}-1:0] credit_in [{ports}];\n  \
-             logic [{channels}-1:0] credit_out [{ports}];\n  logic [{ports}-1:0] out_valid;\n  flit_t out_flit [{ports}];\n"
+             logic [{channels}-1:0] credit_out [{ports}];\n  logic [{ports}-1:0] out_valid, taken_in, taken_out;\n  flit_t out_flit \
+             [{ports}];\n"
         ));
         for port in 0..*ports {
             bench.body(&format!(
@@ -164,16 +171,31 @@ impl Shape {
              .ScanSlots({scan_slots})) u_dut (\n    \
              .clk_i, .rst_ni, .credits_at_reset_i(depths), .cfg_store_i(cfg_store), .cfg_address_i(cfg_address),\n    .cfg_data_i(cfg_data), \
              .cfg_data_o(cfg_read), .cfg_error_o(cfg_error), .in_valid_i(in_valid), .in_flit_i(in_flit),\n    .credit_o(credit_out), \
-             .out_valid_o(out_valid), .out_flit_o(out_flit), .credit_i(credit_in));\n"
+             .out_valid_o(out_valid), .out_flit_o(out_flit), .credit_i(credit_in),\n    .taken_in_o(taken_in), \
+             .taken_out_o(taken_out));\n"
         ));
         bench.body(&held_operands("u_dut.u_ceng"));
         bench.look("cfg.error", "cfg_error", 1);
         bench.look("cfg.data", "cfg_read", 64);
-        bench.look("out_valid_o", "out_valid", u32::from(*ports));
+        let (mut valid, mut all) = ("out_valid", u32::from(*channels));
+        if let Some(unicast) = unicast {
+            unicast.instance(&mut bench);
+            (valid, all) = ("(out_valid | uout_valid)", all + u32::from(unicast.channels));
+        }
+        bench.look("out_valid_o", valid, u32::from(*ports));
         for port in 0..*ports {
-            bench.look(format!("out{port}.tag"), format!("out_flit[{port}].tag"), 64);
-            bench.look(format!("out{port}.word"), format!("out_flit[{port}].word"), 64);
-            bench.look(format!("out{port}.credit_o"), format!("credit_out[{port}]"), u32::from(*channels));
+            let (mut flit, mut credits) = (format!("out_flit[{port}]"), format!("credit_out[{port}]"));
+            if unicast.is_some() {
+                flit = format!("both[{port}]");
+                credits = format!("{{ucredit_out[{port}], credit_out[{port}]}}");
+                bench.body(&if port == 0 { format!("  flit_t both [{ports}];\n") } else { String::new() });
+                bench.body(&format!(
+                    "  assign both[{port}] = uout_valid[{port}] ? uout_flit[{port}] : out_flit[{port}];\n"
+                ));
+            }
+            bench.look(format!("out{port}.tag"), format!("{flit}.tag"), 64);
+            bench.look(format!("out{port}.word"), format!("{flit}.word"), 64);
+            bench.look(format!("out{port}.credit_o"), credits, all);
         }
         bench
     }
@@ -199,7 +221,9 @@ impl Shape {
             ["ceng", field] => place_of_slots(field, "u_dut.u_ceng", self.channels / 2),
             [input, channel, field] if input.starts_with("in") => {
                 let (port, vc) = (registers.numbered(switch, number(input, "in")?), number(channel, "vc")?);
-                (vc < u16::from(self.channels)).then_some(())?;
+                if vc >= u16::from(self.channels) {
+                    return self.unicast.as_ref()?.place(port, vc, field);
+                }
                 match field {
                     "flits" => Some(format!("u_dut.len[{port}][{vc}]")),
                     "head_word" => Some(format!("u_dut.head[{port}][{vc}].word")),
@@ -207,13 +231,28 @@ impl Shape {
                     _ => None,
                 }
             }
-            [output, channel, "count"] => {
+            [output, channel, field @ ("count" | "held")] => {
                 let (port, vc) = (registers.numbered(switch, number(output, "out")?), number(channel, "credits")?);
-                (vc < u16::from(self.channels)).then_some(())?;
-                Some(format!("16'(depths[{port}] - u_dut.spent_q[{port}][{vc}])"))
+                if vc >= u16::from(self.channels) {
+                    return self.unicast.as_ref()?.place(port, vc, field);
+                }
+                (field == "count").then(|| self.count(port, vc))
             }
             _ => None,
         }
+    }
+
+    /// Credits of a channel.
+    fn count(&self, port: u16, vc: u16) -> String {
+        match vc.checked_sub(u16::from(self.channels)).zip(self.unicast.as_ref()) {
+            Some((channel, unicast)) => unicast.count(port, channel),
+            None => format!("16'(depths[{port}] - u_dut.spent_q[{port}][{vc}])"),
+        }
+    }
+
+    /// All channels that are compared.
+    fn all_channels(&self) -> u8 {
+        self.channels + self.unicast.as_ref().map_or(0, |unicast| unicast.channels)
     }
 
     /// So many signals are looked at beside those of waves.
@@ -232,10 +271,16 @@ struct Twins {
 }
 
 impl Twins {
-    fn new(mut system: System, more: usize, name: &str, define: Option<&'static str>, mut rng: Rng) -> Option<Twins> {
-        system.keep_journal(false);
+    fn new(
+        loaded: &Loaded,
+        mut system: System,
+        more: usize,
+        (name, define): (&str, Option<&'static str>),
+        mut rng: Rng,
+    ) -> Option<Twins> {
+        system.keep_journal(true);
         let switches = chosen(&system.tables, &mut rng, more);
-        let shape = shape(&system, &switches);
+        let shape = shape(loaded, &system, &switches);
         let paths: Vec<String> =
             switches.iter().map(|&switch| system.plan().nodes[switch as usize].path.clone()).collect();
         let globs: Vec<String> = paths.iter().map(|path| format!("{path}.**")).collect();
@@ -266,13 +311,21 @@ impl Twins {
         let bases = bases(system.plan());
         let mut pairs = Vec::new();
         for (&switch, here) in switches.iter().zip(&of_switch) {
-            let count = |port, vc| here.get(&format!("16'(depths[{port}] - u_dut.spent_q[{port}][{vc}])")).copied();
+            let count = |port, vc| here.get(&shape.count(port, u16::from(vc))).copied();
+            let (base, ports) = (bases[switch as usize], system.plan().nodes[switch as usize].ports);
+            let fixed = shape.unicast.as_ref().map(|unicast| {
+                let depths = depths(&system, &shape, (switch, base, ports), unicast.set);
+                unicast.fixed(&system.tables, switch, depths)
+            });
             pairs.push(Pair {
                 switch,
-                base: bases[switch as usize],
-                ports: system.plan().nodes[switch as usize].ports,
+                base,
+                ports,
+                fixed: fixed.unwrap_or_default(),
                 signals: places.keys().map(|place| here.get(place).copied()).collect(),
-                credits: (0..shape.ports).map(|port| (0..shape.channels).map(|vc| count(port, vc)).collect()).collect(),
+                credits: (0..shape.ports)
+                    .map(|port| (0..shape.all_channels()).map(|vc| count(port, vc)).collect())
+                    .collect(),
                 cosim: bench.clone().build(name)?,
             });
         }
@@ -291,7 +344,8 @@ impl Twins {
         while !over {
             over = self.system.step_before(cycle + 1) == Step::Quiet || cycle + 1 == cycles;
             let entries = &self.system.journal().expect("kept").entries;
-            for entry in &entries[read..] {
+            let all = self.shape.all_channels();
+            for entry in entries[read..].iter().filter(|entry| entry.tag.vc() < all) {
                 // The last port is the engine's, which is inside.
                 events.note(entry, |at, local| {
                     let Pair { switch, ports, .. } = self.pairs[at];
@@ -331,32 +385,42 @@ impl Twins {
         Ok((self.pairs.iter().map(|pair| pair.cosim.cycles).sum(), granted))
     }
 
-    /// Credits at reset by port, as registers count them.
     fn depths(&self, pair: &Pair) -> Vec<u128> {
-        let journal = self.system.journal().expect("kept");
-        let mut depths = vec![0; usize::from(self.shape.ports)];
-        for port in 0..pair.ports - 1 {
-            let number = self.system.tables.numbered(pair.switch, port);
-            depths[usize::from(number)] = u128::from(journal.initial_credits(pair.base + u32::from(port), REQUEST));
-        }
-        depths
+        depths(&self.system, &self.shape, (pair.switch, pair.base, pair.ports), REQUEST)
     }
+}
+
+/// Credits at reset of a channel by port, as registers count them.
+fn depths(system: &System, shape: &Shape, (switch, base, ports): (u32, u32, u16), vc: u8) -> Vec<u128> {
+    let journal = system.journal().expect("kept");
+    let mut depths = vec![0; usize::from(shape.ports)];
+    for port in 0..ports - 1 {
+        let number = system.tables.numbered(switch, port);
+        depths[usize::from(number)] = u128::from(journal.initial_credits(base + u32::from(port), vc));
+    }
+    depths
 }
 
 impl Pair {
     /// Reset, then a store of every register.
     fn configure(&mut self, shape: &Shape, registers: &Registers, depths: &[u128]) -> Result<(), Box<Difference>> {
         let nothing = vec![None; shape.own() + self.signals.len()];
+        let fixed = &self.fixed;
         let still = |store: Option<(u64, u64)>| {
             let (address, data) = store.unwrap_or_default();
             let mut given = vec![u128::from(store.is_some()), u128::from(address & 0xff_ffff), u128::from(data), 0];
             given.extend(depths.iter().flat_map(|&depth| [0, 0, 0, depth]));
+            let none = vec![0; depths.len()];
+            given.extend(shape.unicast.iter().flat_map(|unicast| unicast.given(fixed, &none)));
             given
         };
-        self.cosim.cycle(true, &still(None), nothing.clone())?;
+        let mut all = vec![still(None)];
         for address in addresses(registers, self.switch) {
             let value = registers.load(address).expect("a register");
-            self.cosim.cycle(false, &still(Some((address, value))), nothing.clone())?;
+            all.push(still(Some((address, value))));
+        }
+        for (at, given) in all.iter().enumerate() {
+            self.cosim.cycle(at == 0, given, nothing.clone())?;
         }
         Ok(())
     }
@@ -377,14 +441,18 @@ impl Pair {
         let address = addresses[rng.below(addresses.len() as u64) as usize];
         let mut given = vec![0, u128::from(address & 0xff_ffff), 0, 0];
         given[3] = next.entered_ports();
+        let mut others = Vec::new();
         for port in 0..shape.ports {
             let (tag, word) = next.entered_at(port);
-            let returned = (0..shape.channels).fold(0, |all, vc| {
+            let returned = (0..shape.all_channels()).fold(0, |all, vc| {
                 let credits = self.credits[usize::from(port)][usize::from(vc)];
                 all | seen.returned(credits, now, (port, vc)) << vc
             });
-            given.extend([u128::from(tag), u128::from(word), returned, depths[usize::from(port)]]);
+            let set = returned & ((1 << shape.channels) - 1);
+            given.extend([u128::from(tag), u128::from(word), set, depths[usize::from(port)]]);
+            others.push(returned >> shape.channels);
         }
+        given.extend(shape.unicast.iter().flat_map(|unicast| unicast.given(&self.fixed, &others)));
         let mut expected = vec![Some(0), Some(u128::from(registers.load(address).expect("a register")))];
         expected.push(Some(out.sent_ports()));
         for port in 0..shape.ports {
@@ -429,7 +497,7 @@ pub fn beside(
         return Some(Ok(Compared::Other(why)));
     }
     assert!(system.plan().nodes.iter().any(|node| node.kind == NodeKind::Switch));
-    let twins = Twins::new(system, more, name, define, Rng::new(seed(0x5717), 0))?;
+    let twins = Twins::new(loaded, system, more, (name, define), Rng::new(seed(0x5717), 0))?;
     let switches = twins.pairs.len();
     Some(twins.run(cycles).map(|(cycles, granted)| Compared::Equal { switches, cycles, granted }))
 }
@@ -469,7 +537,9 @@ pub fn crowded(elements: u32) -> Loaded {
 fn hold_what_the_model_holds(loaded: &Loaded, more: usize, cycles: u64, name: &str) -> Result<(), String> {
     let Some(compared) = beside(loaded, more, cycles, name, None) else { return Ok(()) };
     match compared.map_err(|difference| format!("{name}: {difference}"))? {
-        Compared::Equal { granted: 0, switches, cycles } => return Err(format!("{name}: nothing moved at {switches} switches in {cycles} cycles")),
+        Compared::Equal { granted: 0, switches, cycles } => {
+            return Err(format!("{name}: nothing moved at {switches} switches in {cycles} cycles"));
+        }
         Compared::Equal { switches, cycles, granted } => {
             println!(
                 "rtl: ws_coll_switch beside {switches} switches of {name}: {cycles} cycles, {granted} grants, 0 differences"
@@ -500,12 +570,38 @@ pub fn crowded_scan(elements: u32) -> Loaded {
          name = \"sum\"\nkind = \"allreduce\"\nid = 2\nplane = 1\nop = \"sum\"\ndtype = \"f64\"\nelements = {elements}\n\
          start_cycle = 53\ndata = {{ random = \"mixed\" }}\n"
     );
-    load_text("crowded-scan", &text, Path::new("."), "crowded-scan", &[]).unwrap_or_else(|problems| panic!("{problems}"))
+    load_text("crowded-scan", &text, Path::new("."), "crowded-scan", &[])
+        .unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+/// A reduction in the traffic of all end points with packets of several flits, short buffers, a stage for each step.
+pub fn busy(elements: u32, stages: u8, rate: f64) -> Loaded {
+    let text = format!(
+        "family = \"piuma\"\nseed = 6\n[topology]\nkind = \"die\"\n[switch]\npipeline_stages = {stages}\npoint_to_point_vcs = 3\n\
+         point_to_point_buffer_flits = 4\n[[collective]]\nname = \"sum\"\nkind = \"allreduce\"\nop = \"max\"\ndtype = \"i32\"\n\
+         elements = {elements}\nstart_cycle = 300\ndata = {{ random = \"mixed\" }}\n[[traffic]]\nname = \"others\"\n\
+         pattern = \"uniform\"\nrate = {rate}\npacket_flits = 3\nstop_cycle = {}\n",
+        4 * elements
+    );
+    load_text("busy", &text, Path::new("."), "busy", &[]).unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+#[test]
+fn switches_in_traffic_hold_what_the_model_holds() {
+    hold_what_the_model_holds(&busy(500, 4, 0.5), 2, 3_000, "switch-busy").unwrap();
 }
 
 #[test]
 fn switches_that_scan_hold_what_the_model_holds() {
     hold_what_the_model_holds(&crowded_scan(200), 4, 6_000, "switch-crowded-scan").unwrap();
+}
+
+#[test]
+#[ignore = "takes minutes: make soak"]
+fn switches_in_traffic_hold_what_the_model_holds_for_long() {
+    for (stages, rate) in [(1, 0.7), (2, 0.3), (3, 0.5), (4, 0.5)] {
+        hold_what_the_model_holds(&busy(4_000, stages, rate), 4, 20_000, &format!("switch-busy-{stages}")).unwrap();
+    }
 }
 
 #[test]

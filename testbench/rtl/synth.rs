@@ -305,6 +305,7 @@ fn yosys_reads_every_module() {
         "ws_int_unit",
         "ws_coll_switch -G Units=44'h100",
         "ws_coll_switch -G Units=44'h100 -G Ports=3 -G ScanSlots=2 -G ResultSlots=4",
+        "ws_unicast",
         "ws_quad_unit",
         "ws_pbv_tracker",
         "ws_pbv_release -G Contexts=2",

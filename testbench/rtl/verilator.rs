@@ -147,7 +147,8 @@ impl Verilator {
         command.args(["--lint-only", "-Wall", "--top-module", top, "-y"]).arg(root().join("src/rtl"));
         command.args(PACKAGES.map(|name| root().join(format!("src/rtl/{name}.sv"))));
         // What holds many units is looked at with one datapath: the units are looked at with all of theirs.
-        if ["ws_reduce_tree", "ws_ceng", "ws_scan_unit", "ws_coll_switch", "ws_pbv_reduce", "ws_pbv_ce"].contains(&top) {
+        if ["ws_reduce_tree", "ws_ceng", "ws_scan_unit", "ws_coll_switch", "ws_pbv_reduce", "ws_pbv_ce"].contains(&top)
+        {
             command.arg("-GUnits=44'h100");
         }
         command.arg(root().join(format!("src/rtl/{top}.sv")));
