@@ -331,6 +331,52 @@ fn right(job: &Job, result: &RunResult) -> Result<(), String> {
     Ok(())
 }
 
+/// The same of operations whose results are several words an element, or do not depend on any order: from the exact sum, and from
+/// who holds the extremes.
+fn right_wide(job: &Job, result: &RunResult) -> Result<(), String> {
+    let data = result.data.iter().find(|of| of.name == "it").ok_or("there is no result")?;
+    let words: Vec<u64> = data.rows.iter().flat_map(<[u64]>::to_vec).collect();
+    // Words of this test are multiples of 2^-53 below two.
+    let exact = |element: usize| -> i128 {
+        let units = |row: &Vec<u64>| (f64::from_bits(row[element]) * 2f64.powi(53)) as i128;
+        job.rows.iter().map(units).sum()
+    };
+    let elements = 0..job.rows[0].len();
+    match job.op.as_str() {
+        "sum-deterministic" => {
+            let sums: Vec<u64> = elements.map(|element| (exact(element) as f64 * 2f64.powi(-53)).to_bits()).collect();
+            let first = words.len().checked_sub(sums.len().next_multiple_of(4)).ok_or("there are too few words")?;
+            let found = &words[first..first + sums.len()];
+            if found == sums { Ok(()) } else { Err(format!("{found:x?} instead of the rounded sums {sums:x?}")) }
+        }
+        "repsum" => {
+            for (element, limbs) in elements.clone().zip(words.chunks_exact(4)) {
+                // Limb i counts 2^(40 (i - 3)).
+                let sum: i128 =
+                    limbs.iter().zip([0, 40, 80, 120]).map(|(&limb, left)| i128::from(limb as i64) << left).sum();
+                if sum != exact(element) << (120 - 53) {
+                    return Err(format!("element {element}: {limbs:x?} is not the sum {:x} / 2^53", exact(element)));
+                }
+            }
+            if words.len() >= 4 * elements.len() { Ok(()) } else { Err(format!("only {} words", words.len())) }
+        }
+        _ => {
+            for (element, found) in elements.clone().zip(words.chunks_exact(4)) {
+                let of = |op: &str| {
+                    let column = || job.rows.iter().map(|row| row[element]);
+                    let extreme = column().reduce(|a, b| apply(op, job.dtype, a, b)).expect("somebody contributes");
+                    [extreme, column().position(|word| word == extreme).expect("it is somebody's") as u64]
+                };
+                let [min, max] = [of("min"), of("max")];
+                if found != [min, max].concat() {
+                    return Err(format!("element {element}: {found:x?} instead of {min:x?} and {max:x?}"));
+                }
+            }
+            if words.len() >= 4 * elements.len() { Ok(()) } else { Err(format!("only {} words", words.len())) }
+        }
+    }
+}
+
 /// Runs a job of a network, and holds its bits and what it leaves.
 fn holds(network: (&str, &str), job: &Job) {
     let text = job.text(network, "");
@@ -355,9 +401,9 @@ fn holds(network: (&str, &str), job: &Job) {
     let name = told.name.split('.').next().unwrap();
     assert_eq!((name, told.kind.as_str()), ("it", job.kind), "{text}");
     assert!(told.latency_cycles.is_some() && told.outcomes.all_whole(), "{text}");
-    // Reproducible sums and locators have words of their own, which their family's tests recompute.
-    if !job.kind.ends_with("barrier") && !is_wide(&job.op) {
-        right(job, &result).unwrap_or_else(|wrong| panic!("{wrong}\n{text}"));
+    if !job.kind.ends_with("barrier") {
+        let holds = if is_wide(&job.op) { right_wide } else { right };
+        holds(job, &result).unwrap_or_else(|wrong| panic!("{wrong}\n{text}"));
     }
 }
 
@@ -480,6 +526,21 @@ fn matrix(one_in: usize) -> usize {
         }
     }
     runs
+}
+
+#[test]
+fn words_of_wide_results_are_looked_at() {
+    for (op, dtype) in [("minmaxloc", "i64"), ("minmaxnumloc", "f64"), ("repsum", "f64"), ("sum-deterministic", "f64")]
+    {
+        let mut job = Job::drawn("armed", "allreduce", (op, dtype), 12, &mut Draw(7));
+        let loaded = load(&job.text(NETWORKS[2], "")).unwrap();
+        let result = run(&loaded, &RunOptions::default()).unwrap();
+        assert_eq!(right_wide(&job, &result), Ok(()), "{op}");
+        // Words in which somebody else contributes the extremes and the sum is another one are told from those that were sent.
+        let last = job.rows[0].len() - 1;
+        job.rows[2][last] = if dtype == "i64" { 1 << 63 } else { (-3.0f64).to_bits() };
+        assert!(right_wide(&job, &result).is_err(), "{op}");
+    }
 }
 
 #[test]
