@@ -85,3 +85,28 @@ fn a_handler_interrupts_the_thread_of_its_pipeline_only() {
     assert_eq!(end("mtp", 2), end("mtp", 0));
     assert!(end("stp", 2) > end("stp", 0) + 400);
 }
+
+#[test]
+fn messages_that_a_core_sends_are_none_that_it_has_received() {
+    // The sender waits behind a full queue of its own, and asks its registers of the same id: they are those of its receive queue.
+    for (depth, messages) in [(2, 60), (4, 60), (1, 40)] {
+        let text = die(&format!(
+            "[core]\nmcast_queue_depth = {depth}\n[[multicast]]\nid = 0\nsource = 0\nreceivers = [1]\n\
+             [[program]]\ncores = [0]\ntext = '''\nagain: mcast.send 0, r1, 3, 8\nadd r1, r1, 1\nbne r1, {messages}, again\n\
+             report 0xd\n'''\n\
+             [[program]]\ncores = [0]\ntext = '''\n.handler h\nstore [0x3000000000000020], 1\n\
+             store [0x3000000000000018], 1\nstore [0x3000000000000010], 1\nstore [0x3000000000000000], 1\ncompute 400\n\
+             load r1, [0x3000000000000008]\nreport r1\nhalt\nh: report 0xeee\niret\n'''\n\
+             [[program]]\ncores = [1]\ntext = '''\ncompute 800\nagain: mcast.wait r1, r2, 0, 8\nadd r3, r3, 1\n\
+             bne r3, {messages}, again\n'''\n"
+        ));
+        let programs = pass(&text, &[]).programs.expect("programs");
+        let core = |of| programs.cores.iter().find(|core| core.core == of).expect("it ran");
+        let mut reports: Vec<_> = core(0).reports.iter().map(|report| (report.cycle, report.value.as_str())).collect();
+        reports.sort_unstable();
+        let values: Vec<&str> = reports.iter().map(|report| report.1).collect();
+        assert_eq!(values, ["0x0", "0xd"], "no message has come in, and the sender is still waiting then");
+        assert_eq!((core(0).events, core(0).received), (0, 0));
+        assert_eq!((core(1).received, core(1).left), (messages, 0));
+    }
+}
