@@ -101,8 +101,8 @@ program: cmake ## build the program: target/release/watershed
 dist: cmake ## build the program for long runs: target/dist/watershed, faster, and minutes longer to build
 	@$(CARGO) build --profile dist
 
-synth: cmake yosys ## synthesise the points of the twin's grid that are not recorded (ONLY=text: of these), and fit costs to all
-	@WATERSHED_SYNTH=1 WATERSHED_SYNTH_ONLY='$(ONLY)' $(CARGO) test --quiet --test rtl -- --ignored --nocapture record_the_grid
+synth: cmake yosys ## synthesise the points of the twin's grid that are not recorded (ONLY=text: of these; MINUTES=n at most for each), and fit costs to all
+	@WATERSHED_SYNTH=1 WATERSHED_SYNTH_ONLY='$(ONLY)' WATERSHED_SYNTH_MINUTES='$(MINUTES)' $(CARGO) test --quiet --test rtl -- --ignored --nocapture record_the_grid
 	@WATERSHED_SYNTH=fit $(CARGO) test --quiet --test rtl -- --nocapture costs_are_fitted_to_synthesis the_page_shows
 	@git status --short golden/synth
 

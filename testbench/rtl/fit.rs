@@ -67,8 +67,8 @@ fn format(dtype: &str) -> Format {
     })
 }
 
-/// The block that a recorded module is.
-fn block(key: &str) -> Block<'static> {
+/// The block that a recorded module is, if costs have one.
+fn block(key: &str) -> Option<Block<'static>> {
     let (module, parameters) = key.split_once(',').expect("a module");
     let parameters: BTreeMap<&str, &str> = parameters.split(' ').filter_map(|text| text.split_once('=')).collect();
     let number = |name: &str| parameters[name].parse::<u64>().unwrap_or_else(|error| panic!("{key}: {name}: {error}"));
@@ -82,7 +82,7 @@ fn block(key: &str) -> Block<'static> {
             other => panic!("{other}"),
         }
     };
-    match module {
+    Some(match module {
         "ws_fp_add" => unit(Path::Add),
         "ws_fp_mul" => unit(Path::Multiply),
         "ws_fp_minmax" => unit(Path::Compare),
@@ -93,7 +93,6 @@ fn block(key: &str) -> Block<'static> {
             stages: number("UnitStages"),
             lanes: lanes(),
             slots: number("OperandSlots"),
-            results: number("ResultSlots"),
         },
         "ws_coll_switch" => Block::Switch {
             ports: number("Ports"),
@@ -110,13 +109,17 @@ fn block(key: &str) -> Block<'static> {
         "ws_pbv_ce" => Block::PacketEngine { contexts: number("Contexts") },
         "ws_armed_exit" => Block::FrameExit { frames: number("Frames") },
         "ws_armed_entrance" => Block::FrameEntrance,
+        // Recorded, but no formula has them.
+        "ws_pbv_reduce" | "ws_pbv_take" | "ws_pbv_watch" | "ws_pbv_release" | "ws_armed_table" | "ws_unicast" => {
+            return None;
+        }
         _ => panic!("{module}"),
-    }
+    })
 }
 
 fn examples() -> Vec<Example> {
     let all = ["units", "blocks"].into_iter().flat_map(recorded);
-    all.map(|(key, taken)| Example { block: block(&key), key, taken }).collect()
+    all.filter_map(|(key, taken)| Some(Example { block: block(&key)?, key, taken })).collect()
 }
 
 /// From the inside out.
@@ -250,9 +253,12 @@ fn left_out(examples: &[Example], whole: &Fit) -> Vec<(String, &'static str, [Op
 /// The fit of everything, with the largest error on points that were left out.
 fn complete(examples: &[Example]) -> Fit {
     let mut whole = fit(examples);
-    for (_, name, off) in left_out(examples, &whole) {
+    for (key, name, off) in left_out(examples, &whole) {
         for (quantity, off) in Quantity::ALL.iter().zip(off) {
             let Some(off) = off else { continue };
+            if std::env::var_os("WATERSHED_SYNTH").is_some() && off.abs() > 0.08 {
+                println!("rtl: left out: {name}.{}: {:+.1} %: {key}", quantity.name(), off * 100.0);
+            }
             let fitted = whole.0.get_mut(name).expect("a fit").of_mut(*quantity);
             let off = (off.abs() * 1000.0).round() / 10.0;
             fitted.worst = Some(fitted.worst.map_or(off, |worst| worst.max(off)));

@@ -11,7 +11,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use crate::timing::{self, Taken};
 use crate::verilator::{root, sources};
@@ -67,7 +69,7 @@ fn units() -> Vec<Point> {
             all.push(Point::new("ws_fp_minmax", &[("Dtype", dtype), ("Stages", stages)]));
         }
     }
-    // ABC of this build has too small a stack for two 32-bit multipliers side by side, and for `ws_quad_unit`.
+    // ABC of this build has too small a stack for two 32-bit multipliers side by side, and for `ws_quad_unit` of any number of stages.
     for stages in ["1", "2", "3", "4", "5", "6"] {
         all.push(Point::new("ws_int_unit", &[("Dtype", "DtI64"), ("Stages", stages)]));
     }
@@ -146,6 +148,34 @@ fn blocks() -> Vec<Point> {
         let shape = [("Contexts", contexts), ("Participants", "4"), ("Words", words), ("Units", COMPARE)];
         all.push(Point::new("ws_pbv_ce", &shape));
     }
+    // The parts of that engine.
+    for (contexts, words, count) in
+        [("2", "2", "1"), ("4", "2", "1"), ("8", "2", "1"), ("2", "4", "1"), ("2", "4", "2"), ("4", "4", "1")]
+    {
+        let shape = [("Contexts", contexts), ("Participants", "4"), ("Words", words), ("Units", COMPARE)];
+        all.push(Point::new("ws_pbv_reduce", &[&shape[..], &[("UnitCount", count)]].concat()));
+    }
+    for contexts in ["2", "4", "8"] {
+        all.push(Point::new("ws_pbv_take", &[("Contexts", contexts), ("Participants", "4")]));
+        all.push(Point::new("ws_pbv_watch", &[("Contexts", contexts)]));
+        all.push(Point::new("ws_pbv_release", &[("Contexts", contexts)]));
+    }
+    for (descriptors, ports) in [("2", "1"), ("3", "1"), ("4", "1"), ("6", "1"), ("8", "1"), ("2", "2"), ("4", "2")] {
+        all.push(Point::new("ws_armed_table", &[("Descriptors", descriptors), ("MemoryPorts", ports)]));
+    }
+    for (ports, channels, depth) in [
+        ("3", "2", "2"),
+        ("3", "2", "8"),
+        ("5", "2", "2"),
+        ("5", "2", "4"),
+        ("5", "1", "4"),
+        ("5", "4", "4"),
+        ("8", "2", "4"),
+        ("10", "2", "8"),
+    ] {
+        let shape = [("Ports", ports), ("Channels", channels), ("Depth", depth), ("Ends", "16")];
+        all.push(Point::new("ws_unicast", &shape));
+    }
     all.push(Point::new("ws_armed_entrance", &[]));
     for frames in ["2", "4", "8"] {
         all.push(Point::new("ws_armed_exit", &[("Frames", frames)]));
@@ -174,8 +204,34 @@ fn library() -> timing::Library {
     timing::library(include_str!("nangate45.csv"))
 }
 
-/// Runs Yosys over a point.
-fn synthesise(mut yosys: Command, point: &Point) -> Taken {
+/// What a program printed, and whether it came to its end, in so many minutes at most.
+fn printed(command: &mut Command, minutes: u64) -> Result<String, String> {
+    let path = root().join("target/tmp/rtl/synth/printed");
+    let file = fs::File::create(&path).map_err(|error| error.to_string())?;
+    let other = file.try_clone().map_err(|error| error.to_string())?;
+    let mut process =
+        command.stdin(Stdio::null()).stdout(file).stderr(other).spawn().map_err(|error| error.to_string())?;
+    let end = Instant::now() + Duration::from_secs(60 * minutes);
+    let status = loop {
+        if let Some(status) = process.try_wait().map_err(|error| error.to_string())? {
+            break status;
+        }
+        if Instant::now() > end {
+            let _ = process.kill();
+            let _ = process.wait();
+            return Err(format!("stopped after {minutes} minutes"));
+        }
+        sleep(Duration::from_millis(100));
+    };
+    let text = fs::read_to_string(&path).unwrap_or_default();
+    if status.success() { Ok(text) } else { Err(text) }
+}
+
+/// Runs Yosys over a point, for so many minutes at most.
+///
+/// # Errors
+/// What it printed, or that its time was over.
+fn synthesise(mut yosys: Command, point: &Point, minutes: u64) -> Result<Taken, String> {
     let folder = PathBuf::from("target/tmp/rtl/synth");
     fs::create_dir_all(root().join(&folder)).unwrap();
     let library = library();
@@ -200,12 +256,10 @@ fn synthesise(mut yosys: Command, point: &Point) -> Taken {
         files.join(" "),
         netlist.display()
     );
-    let output = yosys.args(["-q", "-p", &script]).output().unwrap_or_else(|error| panic!("{error}"));
-    let text = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{}: {text}", point.key());
-    let blif = fs::read_to_string(root().join(&netlist))
-        .unwrap_or_else(|error| panic!("{}: {error}: {text}", netlist.display()));
-    timing::taken(&library, &blif, point.is_pipeline())
+    let text = printed(yosys.args(["-q", "-p", &script]), minutes)?;
+    let blif =
+        fs::read_to_string(root().join(&netlist)).map_err(|error| format!("{}: {error}: {text}", netlist.display()))?;
+    Ok(timing::taken(&library, &blif, point.is_pipeline()))
 }
 
 fn file(name: &str) -> PathBuf {
@@ -236,13 +290,19 @@ pub fn recorded(name: &str) -> BTreeMap<String, Taken> {
     lines.map(read).collect()
 }
 
-/// `make synth`: the points of the grid that are not recorded. Each is written as soon as it is there. `WATERSHED_SYNTH_ONLY`: those
-/// whose module and parameters hold this text.
+/// Minutes that Yosys may take for a point, if `WATERSHED_SYNTH_MINUTES` does not say.
+const MINUTES: u64 = 15;
+
+/// `make synth`: the points of the grid that are not recorded. Each is written as soon as it is there, so that a later run goes on; one
+/// that fails or takes too long is named at the end. `WATERSHED_SYNTH_ONLY`: those whose module and parameters hold this text.
 #[test]
 #[ignore = "takes many minutes: make synth"]
 fn record_the_grid() {
     let Some(how) = std::env::var_os("WATERSHED_SYNTH") else { return };
     let only = std::env::var("WATERSHED_SYNTH_ONLY").unwrap_or_default();
+    let minutes = std::env::var("WATERSHED_SYNTH_MINUTES").ok().filter(|text| !text.is_empty());
+    let minutes = minutes.map_or(MINUTES, |text| text.parse().expect("WATERSHED_SYNTH_MINUTES is a whole number"));
+    let mut failed = Vec::new();
     fs::create_dir_all(root().join("golden/synth")).unwrap();
     for (name, points) in [("units", units()), ("blocks", blocks())] {
         let mut known = if how == "again" || !file(name).exists() { BTreeMap::new() } else { recorded(name) };
@@ -250,13 +310,24 @@ fn record_the_grid() {
             if known.contains_key(&point.key()) || !point.key().contains(&only) {
                 continue;
             }
-            let taken = synthesise(yosys().expect("make synth installs Yosys"), point);
+            let taken = match synthesise(yosys().expect("make synth installs Yosys"), point, minutes) {
+                Ok(taken) => taken,
+                Err(why) => {
+                    let last = why.lines().last().unwrap_or_default();
+                    println!("rtl: not recorded: {}: {last}", point.key());
+                    failed.push(point.key());
+                    continue;
+                }
+            };
             println!("rtl: {}", row(point, &taken));
             known.insert(point.key(), taken);
             let rows = points.iter().filter_map(|point| Some(row(point, known.get(&point.key())?)));
             let text = std::iter::once(HEAD.to_owned()).chain(rows).collect::<Vec<_>>().join("\n") + "\n";
             fs::write(file(name), text).unwrap();
         }
+    }
+    if !failed.is_empty() {
+        println!("rtl: {} points are not recorded:\n{}", failed.len(), failed.join("\n"));
     }
 }
 
@@ -283,7 +354,8 @@ fn what_is_recorded_comes_out_again() {
         let small = |point: &&Point| known.get(&point.key()).is_some_and(|taken| taken.gates < 3000);
         for point in points.iter().filter(small).step_by(7) {
             let Some(yosys) = yosys() else { return };
-            let came = row(point, &synthesise(yosys, point));
+            let came = synthesise(yosys, point, MINUTES).unwrap_or_else(|why| panic!("{}: {why}", point.key()));
+            let came = row(point, &came);
             assert_eq!(came, row(point, &known[&point.key()]));
         }
     }

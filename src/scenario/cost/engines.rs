@@ -78,10 +78,8 @@ pub(super) fn piuma(scenario: &Scenario, widths: &BTreeMap<u64, u64>, front: u16
     let (lanes, basis) =
         datapaths(collectives.filter_map(|of| Some((of.op?, of.accumulate.map_or(of.dtype, Accumulate::accumulator)))));
     let lanes = &lanes[..];
-    let own = |bill: &Bill, results| bill.own(&Block::Ceng { radix, stages, lanes, slots, results });
-    // Whether it is covered does not depend on how its figures are divided into rows.
-    let covered = own(bill, results).basis;
-    let waiting = Made { basis: covered, ..own(bill, 0) }.times(planes).storing(radix * slots * planes * flit);
+    let waiting = bill.own(&Block::Ceng { radix, stages, lanes, slots });
+    let waiting = waiting.times(planes).storing(radix * slots * planes * flit);
     let detail = format!("{} a port, {radix} ports{each}", ceng.operand_slots);
     bill.add("CENG operand slots", detail, count, waiting);
     let block = Block::Tree { radix, stages, lanes };
@@ -90,15 +88,9 @@ pub(super) fn piuma(scenario: &Scenario, widths: &BTreeMap<u64, u64>, front: u16
     let made = Made { adders: units, comparators: units, basis: made.basis.max(basis), ..made };
     let detail = format!("{units} two-input units of {stages} stages: {}", told(lanes));
     bill.add("CENG tree", detail, count, made.storing(units * stages * flit));
-    let (with, without) = (own(bill, results), own(bill, 0));
-    let made = Made {
-        nand2: with.nand2 - without.nand2,
-        flip_flops: with.flip_flops - without.flip_flops,
-        basis: covered,
-        ..Made::default()
-    };
+    let made = bill.queue(flit, results).times(planes);
     let detail = format!("{results} words{each}");
-    bill.add("CENG result queue", detail, count, made.times(planes).storing(results * planes * flit));
+    bill.add("CENG result queue", detail, count, made.storing(results * planes * flit));
 }
 
 pub(super) fn armed(scenario: &Scenario, engines: u64, ports: u64, switches: u64, bill: &mut Bill) {

@@ -7,10 +7,10 @@
 //! | block | NAND2 equivalents | flip-flops | period |
 //! |---|---|---|---|
 //! | two-input unit | 1, significand p, p log2 p (a product: p^2), bits a stage | bits of the result, of each register between two segments, stages | the slowest stage: 1, log2 of all bits, and bits of the exponent, for each group of segments (integers: segments that work) |
-//! | tree | units, units a stage, nodes that pass | the same | the unit's, and 1, one over the stages |
-//! | CENG | ports, slots, results | the same | the tree's, or: 1, log2 of ports |
-//! | switch | channels, ports^2 x channels, ids x ports^2 | channels, ports x channels | the engine's, or: 1, ports x channels, log2 of ids |
-//! | queue | bits, flits x bits, bits over flits | 1, flits x bits | 1, log2 of flits |
+//! | tree | units, and a stage: units, nodes that pass, levels | the same | the unit's, and 1, one over the stages |
+//! | CENG | ports, ports^2, slots | the same | the tree's, or: 1, log2 of ports |
+//! | switch | beside its engine and queues: channels, ports^2 x channels, ids x ports^2 | channels, ports x channels | the engine's, or: 1, ports x channels, log2 of ids |
+//! | queue | bits, flits x bits, bits over flits | 1, flits x bits | 1, log2 of flits, log2 of bits |
 //! | tracking store, packet engine, frame queue | 1, contexts (or frames) | the same | 1, log2 of contexts (or frames) |
 
 use std::collections::BTreeMap;
@@ -136,8 +136,6 @@ pub enum Block<'a> {
         lanes: &'a [(Path, Format)],
         /// Operand slots a port.
         slots: u64,
-        /// Words of the result queue.
-        results: u64,
     },
     /// A collective switch with its engine.
     Switch {
@@ -199,7 +197,7 @@ fn examples() -> [Block<'static>; 13] {
         Block::FrameExit { frames: 1 },
         Block::FrameEntrance,
         Block::Tree { radix, stages, lanes },
-        Block::Ceng { radix, stages, lanes, slots, results },
+        Block::Ceng { radix, stages, lanes, slots },
         Block::Switch { ports: 2, ids: 1, channels: 2, depth: 2, stages, lanes, slots, results },
     ]
 }
@@ -291,7 +289,11 @@ pub fn stage_terms(path: Path, format: Format, stages: u64) -> Vec<Vec<f64>> {
             first = usize::from(end);
             continue;
         }
-        let of = [1.0, format.width().log2(), format.exponent as f64];
+        // A product has a tree over its significand's rows, and what its exponent takes is a chain that grows slower.
+        let of = match path {
+            Path::Multiply => [1.0, lb(format.significand), lb(format.exponent)],
+            _ => [1.0, format.width().log2(), format.exponent as f64],
+        };
         all.push(
             GROUPS
                 .iter()
@@ -326,7 +328,7 @@ impl Block<'_> {
                 vec![("significand", format.significand), ("exponent", format.exponent), ("stages", stages)]
             }
             Self::Tree { radix, stages, .. } => vec![("radix", radix), ("stages", stages)],
-            Self::Ceng { radix, slots, results, .. } => vec![("radix", radix), ("slots", slots), ("results", results)],
+            Self::Ceng { radix, slots, .. } => vec![("radix", radix), ("slots", slots)],
             Self::Switch { ports, ids, channels, .. } => vec![("ports", ports), ("ids", ids), ("channels", channels)],
             Self::Queue { width, depth } => vec![("width", width), ("depth", depth)],
             Self::Tracker { contexts } | Self::PacketEngine { contexts } => vec![("contexts", contexts)],
@@ -374,10 +376,10 @@ impl Block<'_> {
             }
             (Self::Tree { radix, stages, .. }, Nand2 | FlipFlops) => {
                 let ((units, passes), stages) = (nodes(radix), stages as f64);
-                vec![units, units * stages, passes * stages]
+                vec![units, units * stages, passes * stages, lb(radix).ceil() * stages]
             }
-            (Self::Ceng { radix, slots, results, .. }, Nand2 | FlipFlops) => {
-                vec![radix as f64, (radix * slots) as f64, results as f64]
+            (Self::Ceng { radix, slots, .. }, Nand2 | FlipFlops) => {
+                vec![radix as f64, (radix * radix) as f64, (radix * slots) as f64]
             }
             (Self::Switch { ports, ids, channels, .. }, Nand2) => {
                 let (all, channels) = ((ports + 1) as f64, channels as f64);
@@ -400,13 +402,8 @@ impl Block<'_> {
             (Self::Tree { stages, .. }, _) => vec![1.0, 1.0 / stages.max(1) as f64],
             (Self::Ceng { radix, .. }, _) => vec![1.0, lb(radix)],
             (Self::Switch { ports, ids, channels, .. }, _) => vec![1.0, ((ports + 1) * channels) as f64, lb(ids)],
-            (
-                Self::Queue { depth: n, .. }
-                | Self::Tracker { contexts: n }
-                | Self::PacketEngine { contexts: n }
-                | Self::FrameExit { frames: n },
-                _,
-            ) => {
+            (Self::Queue { width, depth }, _) => vec![1.0, lb(depth), lb(width)],
+            (Self::Tracker { contexts: n } | Self::PacketEngine { contexts: n } | Self::FrameExit { frames: n }, _) => {
                 vec![1.0, lb(n)]
             }
         }
@@ -568,10 +565,13 @@ impl Fit {
             }
             Block::Ceng { radix, stages, lanes, .. } => add(&Block::Tree { radix, stages, lanes }, 1),
             Block::Switch { ports, ids, channels, depth, stages, lanes, slots, results } => {
-                add(&Block::Ceng { radix: ports, stages, lanes, slots, results }, 1);
-                let queue = self.estimate(&Block::Queue { width: TWIN_FLIT, depth });
-                parts.nand2 += (ports * channels) as f64 * queue.nand2;
-                parts.flip_flops += (ports * channels) as f64 * queue.flip_flops;
+                add(&Block::Ceng { radix: ports, stages, lanes, slots }, 1);
+                // A queue for each port and channel, and behind the engine one for each channel.
+                for (count, depth) in [(ports * channels, depth), (channels, results)] {
+                    let queue = self.estimate(&Block::Queue { width: TWIN_FLIT, depth });
+                    parts.nand2 += count as f64 * queue.nand2;
+                    parts.flip_flops += count as f64 * queue.flip_flops;
+                }
                 // A request and a response vector for every id and input, and the id's operation, type and mode.
                 parts.flip_flops += (ids * (2 * (ports + 1) * (ports + 1) + 13)) as f64;
             }
