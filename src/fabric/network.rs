@@ -28,7 +28,7 @@ use super::wires::{Depths, FAR_AWAY, Input, Io, Wires};
 use super::{Block, Flit, Join, NodeKind, Plan, PortSet};
 use crate::topology::Shape;
 use std::borrow::Cow;
-use watershed_kernel::{Crew, Cycle, Rng, Wake};
+use watershed_kernel::{Crew, Cycle, Pace, Rng, Wake};
 use watershed_state::{State, state};
 
 /// How a run evaluates its blocks; none of it may change a result.
@@ -130,13 +130,14 @@ pub struct Network<T, J, B, E, const W: usize> {
     pub(super) bring: Option<fn(&mut Self, Fresh)>,
     /// Threads that evaluate parts of systems that go in step, once there was enough to do for them.
     pub(super) crew: Option<Crew<Lent<T, J, B, E, W>, Box<Part<J, B, E, W>>>>,
+    pub(super) pace: Pace,
 }
 
 state!([T: State, J: State, B: State, E: State, const W: usize] Network<T, J, B, E, W> {
     saved: first, order, tables, alive_until;
     boxed: others;
     built: waves, plan, cfg, evaluation, switches, all_bumps, vc_names, division, window, threads, shape,
-        peers, bring, crew
+        peers, bring, crew, pace
 });
 
 /// What one thread evaluates: wires, switches with their engines, end points.
@@ -298,6 +299,7 @@ where
             peers: None,
             bring: None,
             crew: None,
+            pace: Pace::default(),
             plan,
         };
         // Every block but the switches is asked once at the start; switches wait for their first flit.

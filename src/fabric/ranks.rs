@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Instant;
 use watershed_kernel::{Crew, Cycle};
 use watershed_state::{Loader, Mismatch, Saver, State};
 
@@ -181,17 +182,23 @@ where
         let mut home = self.home();
         // How much there was to do a cycle ago says how much there is now.
         let mut awake = home.clone().map(|part| self.part(part).awake.len());
-        let (own, others) = (awake.next().unwrap_or(0), awake.sum::<usize>());
-        let lent = own.min(others) >= WORTH_A_THREAD;
+        let (own, others_awake) = (awake.next().unwrap_or(0), awake.sum::<usize>());
+        let lent = own.min(others_awake) >= WORTH_A_THREAD && self.pace.gives();
         let away = if lent { home.start + 1..home.end } else { home.end..home.end };
         home.end = away.start;
         self.lend(away.clone());
         let first_end = self.switches + self.all_bumps;
         let common = Common { tables: &*self.tables, cfg: self.cfg, switches: self.switches, first_end };
         let (first, others) = Self::home_parts_mut(home, &mut self.first, &mut self.others);
+        let begin = lent.then(Instant::now);
         first.into_iter().for_each(|part| part.cycle(&common));
         others.iter_mut().for_each(|part| part.cycle(&common));
+        let worked = begin.map(|begin| begin.elapsed());
         self.take_back(away);
+        if let (Some(begin), Some(worked)) = (begin, worked) {
+            let saved = worked.mul_f64(others_awake as f64 / own as f64);
+            self.pace.note(saved, begin.elapsed() - worked);
+        }
         self.hand_over();
         self.tables.commit();
         self.each_part_mut().for_each(|part| part.wires.flow.now += 1);

@@ -154,6 +154,39 @@ impl<I: Send + 'static, O: Send + 'static> Crew<I, O> {
     }
 }
 
+/// Whether it pays to give work away. Where others want the processors, too, a thread that was given something may have to wait
+/// for its turn, and doing it oneself would have been faster: then nothing is given away for a while, and for longer if that
+/// happens again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pace {
+    /// Steps in which nothing is given away, from now on.
+    alone: u32,
+    /// How many it was the last time, less if it has paid since.
+    before: u32,
+}
+
+impl Pace {
+    /// At most so many steps alone.
+    const LONGEST: u32 = 4096;
+
+    /// Whether something is given away in this step.
+    pub fn gives(&mut self) -> bool {
+        let gives = self.alone == 0;
+        self.alone = self.alone.saturating_sub(1);
+        gives
+    }
+
+    /// Others had work that would have taken so long here, and were waited for so long.
+    pub fn note(&mut self, saved: Duration, waited: Duration) {
+        if waited <= saved {
+            self.before /= 2;
+        } else {
+            self.before = (2 * self.before).clamp(8, Pace::LONGEST);
+            self.alone = self.before;
+        }
+    }
+}
+
 impl<I, O> Drop for Crew<I, O> {
     fn drop(&mut self) {
         for seat in &mut self.seats {
@@ -207,6 +240,28 @@ mod tests {
         assert_eq!(panic.downcast_ref::<String>().map(String::as_str), Some("a word of at most ten"));
         crew.give(0, 4);
         assert_eq!(crew.take(0), 6);
+    }
+
+    #[test]
+    fn who_is_waited_for_too_long_is_given_less_often() {
+        let [short, long] = [10, 20].map(Duration::from_micros);
+        let alone = |pace: &mut Pace| std::iter::repeat_with(|| pace.gives()).take_while(|gives| !gives).count();
+        let mut pace = Pace::default();
+        assert!(pace.gives());
+        pace.note(long, short);
+        assert_eq!(alone(&mut pace), 0, "it pays");
+        let mut waits = |times: usize| {
+            let waits = (0..times).map(|_| {
+                pace.note(short, long);
+                alone(&mut pace)
+            });
+            waits.collect::<Vec<_>>()
+        };
+        assert_eq!(waits(4), [8, 16, 32, 64]);
+        assert_eq!(waits(9).last(), Some(&4096), "but now and then");
+        (0..20).for_each(|_| pace.note(short, short));
+        pace.note(short, long);
+        assert_eq!(alone(&mut pace), 8, "what has paid since is remembered");
     }
 
     #[test]

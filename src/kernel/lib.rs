@@ -38,7 +38,7 @@ mod waits;
 mod wake;
 mod wheel;
 
-pub use crew::Crew;
+pub use crew::{Crew, Pace};
 pub use digest::Digest;
 pub use few::{Few, FewQueue, OneOrMore, QueueHead};
 pub use rng::Rng;
