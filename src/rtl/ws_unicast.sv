@@ -88,6 +88,11 @@ module ws_unicast
   logic [PortBits:0]      crossed_q [Ports];
   logic [PortBits:0]      crossed_d [Ports];
 
+  // The k-th of so many, in turn from one of them on, or from behind the last one.
+  function automatic int unsigned in_turn(int unsigned from, int unsigned k, int unsigned all);
+    in_turn = from + k >= all ? from + k - all : from + k;
+  endfunction
+
   //////////////////
   // Input queues //
   //////////////////
@@ -140,6 +145,12 @@ module ws_unicast
   // Channel allocation //
   ////////////////////////
 
+  logic [Channels-1:0] allowed [Queues];
+
+  for (genvar q = 0; q < Queues; q++) begin : gen_allowed
+    assign allowed[q] = allowed_i[q % Channels];
+  end
+
   always_comb begin
     logic [QueueBits-1:0] q;
     logic [Channels-1:0]  usable;
@@ -154,8 +165,8 @@ module ws_unicast
     found = 1'b0;
     for (int unsigned out = 0; out < Ports; out++) begin
       for (int unsigned k = 0; k < Queues; k++) begin
-        q = QueueBits'((32'(given_q[out]) + k) % Queues);
-        usable = allowed_i[ChannelBits'(32'(q) % Channels)] & ~held_given[out];
+        q = QueueBits'(in_turn(32'(given_q[out]), k, Queues));
+        usable = allowed[q] & ~held_given[out];
         if (asks[q] && 32'(out_d[q]) == out && usable != '0) begin
           found = 1'b0;
           for (int unsigned vc = 0; vc < Channels; vc++) begin
@@ -212,7 +223,7 @@ module ws_unicast
       choice[n] = '0;
       sent_flit[n] = '0;
       for (int unsigned k = 0; k < Channels; k++) begin
-        vc = ChannelBits'((32'(picked_q[n]) + k) % Channels);
+        vc = ChannelBits'(in_turn(32'(picked_q[n]), k, Channels));
         if (!chosen[n] && can[QueueBits'(n*Channels + 32'(vc))]) begin
           chosen[n] = 1'b1;
           choice[n] = vc;
@@ -222,7 +233,7 @@ module ws_unicast
     // Each output picks one of these inputs.
     for (int unsigned n = 0; n < Ports; n++) begin
       for (int unsigned k = 0; k < Ports; k++) begin
-        port = PortBits'((32'(crossed_q[n]) + k) % Ports);
+        port = PortBits'(in_turn(32'(crossed_q[n]), k, Ports));
         q = QueueBits'(32'(port) * Channels + 32'(choice[port]));
         if (!sent[n] && chosen[port] && 32'(out_d[q]) == n) begin
           sent[n] = 1'b1;
