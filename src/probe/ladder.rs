@@ -275,12 +275,16 @@ impl Ladder {
             }
         }
         let mut labelled = 0;
-        let mut labels = Labels::default();
-        for (cycle, line) in &lines {
+        let mut labels = Labels { width, ..Labels::default() };
+        for (cycle, _) in &lines {
             if y(*cycle) >= labelled {
-                let _ = writeln!(out, "<text x=\"4\" y=\"{}\" fill=\"#555\">{cycle}</text>", y(*cycle) + 4);
+                let base = y(*cycle) + 4;
+                let _ = writeln!(out, "<text x=\"{EDGE}\" y=\"{base}\" fill=\"#555\">{cycle}</text>");
+                labels.put(EDGE, base, cycle.to_string().len() as u64 * LETTER.0);
                 labelled = y(*cycle) + 12;
             }
+        }
+        for (cycle, line) in &lines {
             match line {
                 Line::Message(message) => {
                     let (from, to) =
@@ -296,8 +300,11 @@ impl Ladder {
                         escape(&tip)
                     );
                     let length = note.label.chars().count() as u64 * LETTER.0;
-                    if labels.take(x + 6, y + 4, length) {
-                        labels.text((x + 6, y + 4), "", "#080", &note.label);
+                    let sides = [(x + 6, x + 6, ""), (x.saturating_sub(6 + length), x - 6, " text-anchor=\"end\"")];
+                    if let Some((_, at, anchor)) =
+                        sides.into_iter().find(|(left, ..)| labels.take(*left, y + 4, length))
+                    {
+                        labels.text((at, y + 4), anchor, "#080", &note.label);
                     }
                 }
             }
@@ -317,9 +324,14 @@ const LETTER: (u64, u64) = (7, 13);
 /// Where on its line a label may stand, from its beginning on in hundredths: the middle first.
 const ALONG: [u64; 9] = [50, 40, 60, 30, 70, 20, 80, 10, 90];
 
-/// Labels of a picture, of which none is printed over another.
+/// Where cycles stand, and how near to an edge a label may come.
+const EDGE: u64 = 4;
+
+/// Labels of a picture, of which none is printed over another, over the number of a cycle or beyond an edge.
 #[derive(Default)]
 struct Labels {
+    /// Width of the picture.
+    width: u64,
     /// Left and right end by the height in steps of a letter's.
     taken: BTreeMap<u64, Vec<(u64, u64)>>,
     /// All of them, to be drawn over all lines.
@@ -329,16 +341,21 @@ struct Labels {
 impl Labels {
     /// Takes the room of a text that begins here, if it is free.
     fn take(&mut self, left: u64, base: u64, length: u64) -> bool {
-        let (top, right) = (base.saturating_sub(LETTER.1), left + length);
-        let rows = [top / LETTER.1, base / LETTER.1];
+        let right = left + length;
         let meets = |&(other, end): &(u64, u64)| left < end && other < right;
-        if rows.iter().any(|row| self.taken.get(row).is_some_and(|row| row.iter().any(meets))) {
+        let outside = left < EDGE || right + EDGE > self.width;
+        if outside || rows_of(base).iter().any(|row| self.taken.get(row).is_some_and(|row| row.iter().any(meets))) {
             return false;
         }
-        for row in rows {
-            self.taken.entry(row).or_default().push((left, right));
-        }
+        self.put(left, base, length);
         true
+    }
+
+    /// Takes the room of a text that stands there anyway.
+    fn put(&mut self, left: u64, base: u64, length: u64) {
+        for row in rows_of(base) {
+            self.taken.entry(row).or_default().push((left, left + length));
+        }
     }
 
     fn text(&mut self, (x, y): (u64, u64), anchor: &str, colour: &str, label: &str) {
@@ -348,6 +365,11 @@ impl Labels {
             escape(label)
         );
     }
+}
+
+/// The rows of letters that a text touches.
+fn rows_of(base: u64) -> [u64; 2] {
+    [base.saturating_sub(LETTER.1) / LETTER.1, base / LETTER.1]
 }
 
 /// Draws a message from one place to another.
@@ -510,7 +532,11 @@ mod tests {
                 // A letter of 11 units of a monospaced type is 6.6 units wide, and 8 units high above its line.
                 let width = 6.6 * plain.chars().count() as f64;
                 let (x, y) = (number(line, "x"), number(line, "y"));
-                let left = if line.contains("middle") { x - width / 2.0 } else { x };
+                let left = match line {
+                    line if line.contains("\"middle\"") => x - width / 2.0,
+                    line if line.contains("\"end\"") => x - width,
+                    _ => x,
+                };
                 (left, left + width, y - 8.0, y, content)
             })
             .collect()
@@ -531,9 +557,14 @@ mod tests {
                 }
                 ladder.notes.push(Note { actor: 2 + leaf, cycle: 12, label: "computes something long".into() });
             }
+            // Too long to stand beside the number of its cycle.
+            let label = format!("configuration of {}", "all leaves and ".repeat(2));
+            ladder.messages.push(Message { from: 0, to: 1, sent: 40, arrived: Some(41), label });
             for ladder in [&ladder, &ladder.folded(COLUMNS), &ladder.folded(16)] {
                 let svg = ladder.svg();
+                let width: f64 = svg.split("width=\"").nth(1).unwrap().split('"').next().unwrap().parse().unwrap();
                 let mut boxes = boxes(&svg);
+                assert!(boxes.iter().all(|text| text.0 >= 0.0 && text.1 <= width), "{ends}: beyond an edge");
                 boxes.sort_by(|a, b| a.2.total_cmp(&b.2));
                 for (number, a) in boxes.iter().enumerate() {
                     let below = boxes[number + 1..].iter().take_while(|b| b.2 < a.3);

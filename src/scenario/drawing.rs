@@ -1,5 +1,6 @@
 //! A topology for people and programs: figures, switches and links as text or JSON, and a picture.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 
 use serde_json::{Value as Json, json};
@@ -66,7 +67,7 @@ pub fn text(layout: &Layout) -> String {
         return out;
     }
     let neighbours = Neighbours::new(layout);
-    let by_port: std::collections::HashMap<(u32, u16), &PlanLink> =
+    let by_port: HashMap<(u32, u16), &PlanLink> =
         layout.plan.links.iter().flat_map(|link| [(link.a, link), (link.b, link)]).collect();
     for (switch, node) in layout.plan.nodes[..survey.switches].iter().enumerate() {
         let _ = writeln!(out, "\n{}  {}", node.name, node.path);
@@ -208,9 +209,99 @@ pub struct Tree<'a> {
 
 /// Colours of the levels, in their order; they come again after the last.
 const COLOURS: [&str; 8] = ["#9aa5b1", "#2b6cb0", "#c05621", "#2f855a", "#6b46c1", "#b83280", "#975a16", "#2c7a7b"];
-/// Units of a picture between two neighbouring switches.
+/// Units of a picture between two neighbouring switches, at least.
 const PITCH: f64 = 64.0;
 const MARGIN: f64 = 48.0;
+/// Half the height of a switch.
+const HALF: f64 = 10.0;
+/// How far the shortest and the longest of the bent links of a row stand off from their switches.
+const OFF: (f64, f64) = (4.0, 18.0);
+
+/// Where the switches of a picture stand.
+struct Places {
+    at: Vec<(f64, f64)>,
+    /// Half the width of a switch: that of the longest name.
+    half: f64,
+    /// Heights of the switches of a column, and places of those of a row, by the other coordinate in tenths.
+    columns: HashMap<i64, Vec<f64>>,
+    rows: HashMap<i64, Vec<f64>>,
+    /// Width and height of what there is.
+    extent: (f64, f64),
+    /// Room at its sides.
+    margin: f64,
+}
+
+impl Places {
+    fn of(layout: &Layout) -> Self {
+        let switches = layout.switches();
+        let letters = layout.plan.nodes[..switches].iter().map(|node| node.name.len()).max().unwrap_or(0);
+        let half = (3.2 * letters as f64 + 4.0).max(14.0);
+        let margin = MARGIN.max(half + OFF.1 + 8.0);
+        let raw: Vec<(f64, f64)> = (0..switches as u32).map(|switch| layout.shape.position(switch)).collect();
+        let largest = |of: fn(&(f64, f64)) -> f64| raw.iter().map(of).fold(0.0, f64::max);
+        let (wide, high) = (largest(|at| at.0), largest(|at| at.1));
+        // The levels of a wide tree are far apart, so that its links can be told; nothing bends between its columns.
+        let (x, y) = match layout.shape {
+            Shape::Tree(_) | Shape::FatTree(_) => {
+                let x = (2.0 * half + 10.0).max(44.0);
+                (x, (wide * x / (4.0 * high.max(1.0))).max(PITCH))
+            }
+            Shape::Dragonfly(_) | Shape::Graph(_) => (PITCH, PITCH),
+            _ => ((2.0 * half + OFF.1 + 14.0).max(PITCH), PITCH),
+        };
+        let at: Vec<(f64, f64)> = raw.iter().map(|at| (margin + at.0 * x, MARGIN + at.1 * y)).collect();
+        let (mut columns, mut rows): (HashMap<i64, Vec<f64>>, HashMap<i64, Vec<f64>>) = Default::default();
+        for at in &at {
+            columns.entry(tenths(at.0)).or_default().push(at.1);
+            rows.entry(tenths(at.1)).or_default().push(at.0);
+        }
+        Self { at, half, columns, rows, extent: (wide * x, high * y), margin }
+    }
+
+    /// How a link is drawn that is the `copies`-th further one of its pair: straight, or around the switches between its ends. All
+    /// bent links of a row stay beside it, the longer ones outside.
+    fn path(&self, (a, b): (u32, u32), copies: u32) -> String {
+        let (a, b) = (self.at[a as usize], self.at[b as usize]);
+        let (dx, dy) = (b.0 - a.0, b.1 - a.1);
+        let length = dx.hypot(dy);
+        let between = |line: Option<&Vec<f64>>, one: f64, other: f64| {
+            let (low, high) = (one.min(other) + 1.0, one.max(other) - 1.0);
+            line.is_some_and(|places| places.iter().any(|place| (low..high).contains(place)))
+        };
+        let off = |part: f64| OFF.0 + (OFF.1 - OFF.0) * part;
+        let around = if dy.abs() < 0.05 && between(self.rows.get(&tenths(a.1)), a.0, b.0) {
+            HALF + off(length / self.extent.0)
+        } else if dx.abs() < 0.05 && between(self.columns.get(&tenths(a.0)), a.1, b.1) {
+            self.half + off(length / self.extent.1)
+        } else {
+            0.0
+        };
+        let bend = around + 5.0 * f64::from(copies);
+        if bend == 0.0 || length == 0.0 {
+            return format!("M{:.1} {:.1} L{:.1} {:.1}", a.0, a.1, b.0, b.1);
+        }
+        // Above rows and left of columns. A curve of this degree comes up to three quarters of its handles.
+        let (nx, ny) = (-dy / length, dx / length);
+        let side = if ny > 0.01 || ny.abs() <= 0.01 && nx > 0.0 { -1.0 } else { 1.0 };
+        let (nx, ny) = (side * nx * bend * 4.0 / 3.0, side * ny * bend * 4.0 / 3.0);
+        let inset = (PITCH / 2.0).min(length / 4.0) / length;
+        format!(
+            "M{:.1} {:.1} C{:.1} {:.1} {:.1} {:.1} {:.1} {:.1}",
+            a.0,
+            a.1,
+            a.0 + inset * dx + nx,
+            a.1 + inset * dy + ny,
+            b.0 - inset * dx + nx,
+            b.1 - inset * dy + ny,
+            b.0,
+            b.1
+        )
+    }
+}
+
+fn tenths(place: f64) -> i64 {
+    (place * 10.0).round() as i64
+}
 
 /// A picture: switches where the shape places them, links coloured by level, end points as dots beside their switch.
 /// `None` if there are too many switches to see anything.
@@ -224,16 +315,12 @@ pub fn svg_of(layout: &Layout, title: &str, tree: Option<Tree<'_>>) -> Option<St
     if switches > DRAWN {
         return None;
     }
-    let at: Vec<(f64, f64)> = (0..switches as u32)
-        .map(|switch| {
-            let (x, y) = layout.shape.position(switch);
-            (MARGIN + x * PITCH, MARGIN + y * PITCH)
-        })
-        .collect();
-    let width = at.iter().map(|at| at.0).fold(0.0, f64::max) + MARGIN;
+    let places = Places::of(layout);
+    let width = places.extent.0 + 2.0 * places.margin;
     let named = levels(layout);
     let legend = 20.0 * named.len() as f64;
-    let height = at.iter().map(|at| at.1).fold(0.0, f64::max) + MARGIN;
+    // Dots of end points stand below the lowest switches, in rows of six.
+    let height = places.extent.1 + 2.0 * MARGIN;
     let mut out = String::new();
     let _ = writeln!(
         out,
@@ -248,40 +335,27 @@ pub fn svg_of(layout: &Layout, title: &str, tree: Option<Tree<'_>>) -> Option<St
         let has = |end| tree.is_some_and(|tree| tree.links.binary_search(&end).is_ok());
         has(link.a) || has(link.b)
     };
-    let mut parallel: std::collections::HashMap<(u32, u32), u32> = std::collections::HashMap::new();
+    let mut parallel: HashMap<(u32, u32), u32> = HashMap::new();
     for link in layout.plan.links.iter().filter(|link| link.a.0.max(link.b.0) < switches as u32) {
-        let (a, b) = (at[link.a.0 as usize], at[link.b.0 as usize]);
-        let (dx, dy) = (b.0 - a.0, b.1 - a.1);
-        let length = dx.hypot(dy);
         let copies = parallel.entry((link.a.0.min(link.b.0), link.a.0.max(link.b.0))).or_insert(0);
-        // Links that would run through other switches of their row, and further ones of a pair, are bent.
-        let straight = *copies == 0 && (length < 1.6 * PITCH || dx.abs() > 1.0 && dy.abs() > 1.0);
-        let bend = if straight { 0.0 } else { 6.0 + 0.12 * length + 5.0 * f64::from(*copies) };
+        let path = places.path((link.a.0, link.b.0), *copies);
         *copies += 1;
-        let (nx, ny) = if length > 0.0 { (-dy / length, dx / length) } else { (0.0, 0.0) };
-        let middle = (f64::midpoint(a.0, b.0) + 2.0 * bend * nx, f64::midpoint(a.1, b.1) + 2.0 * bend * ny);
         let _ = writeln!(
             out,
-            "<path d=\"M{:.1} {:.1} Q{:.1} {:.1} {:.1} {:.1}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\"/>",
-            a.0,
-            a.1,
-            middle.0,
-            middle.1,
-            b.0,
-            b.1,
+            "<path d=\"{path}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\"/>",
             if tree.is_some() && !used(link) { "#e2e8f0" } else { colour(link.level) },
             if tree.is_some() && used(link) { "2.4" } else { "1.2" }
         );
     }
     let mut hosts = vec![0u32; switches];
     for place in &layout.ends {
-        let (x, y) = at[place.switch as usize];
+        let (x, y) = places.at[place.switch as usize];
         let number = hosts[place.switch as usize];
         hosts[place.switch as usize] += 1;
         let (x, y) = (x - 14.0 + 6.0 * f64::from(number % 6), y + 15.0 + 6.0 * f64::from(number / 6));
         let _ = writeln!(out, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"2.2\" fill=\"{}\"/>", COLOURS[0]);
     }
-    for (switch, &(x, y)) in at.iter().enumerate() {
+    for (switch, &(x, y)) in places.at.iter().enumerate() {
         let name = &layout.plan.nodes[switch].name;
         let half = (3.2 * name.len() as f64 + 4.0).max(14.0);
         let _ = writeln!(
@@ -289,7 +363,7 @@ pub fn svg_of(layout: &Layout, title: &str, tree: Option<Tree<'_>>) -> Option<St
             "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"20\" rx=\"3\" fill=\"{}\" stroke=\"#2d3748\"/>\
              <text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
             x - half,
-            y - 10.0,
+            y - HALF,
             2.0 * half,
             if tree.is_some_and(|tree| tree.root == Some(switch as u32)) { "#f6ad55" } else { "#edf2f7" },
             y + 3.5,

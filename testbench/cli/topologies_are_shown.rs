@@ -108,6 +108,57 @@ fn a_picture_has_every_switch() {
 }
 
 #[test]
+fn links_of_large_pictures_stay_inside_and_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("net.svg");
+    for (name, set) in [
+        ("torus-uniform", "topology.size=[16, 16]"),
+        ("torus-uniform", "topology.size=[4, 4, 4]"),
+        ("hyperx-uniform", "topology.size=[8, 8]"),
+        ("fat-tree-uniform", "topology.levels=4"),
+        ("dragonfly-uniform", "seed=1"),
+    ] {
+        let more = ["--set", set, "--set", "topology.latencies_cycles=[1, 1, 1]"];
+        let more = if set.contains("levels") { &more[..] } else { &more[..2] };
+        let output = watershed([&["topology", name, "--svg", file.to_str().unwrap()], more].concat());
+        assert_eq!(output.status, 0, "{}", output.stderr);
+        let picture = std::fs::read_to_string(&file).unwrap();
+        let numbers = |text: &str| -> Vec<f64> {
+            text.split(|letter: char| !matches!(letter, '0'..='9' | '.' | '-'))
+                .filter_map(|word| word.parse().ok())
+                .collect()
+        };
+        let attribute = |line: &str, name: &str| {
+            line.split_once(&format!("{name}=\"")).unwrap().1.split('"').next().unwrap().to_owned()
+        };
+        let room = numbers(&attribute(&picture, "viewBox"));
+        let mut straight = 0;
+        for line in picture.lines().filter(|line| line.starts_with("<path")) {
+            let path = attribute(line, " d");
+            let at = numbers(&path);
+            let (from, to) = ((at[0], at[1]), (at[at.len() - 2], at[at.len() - 1]));
+            straight += usize::from(path.contains('L'));
+            // The ends, and where a curve is farthest from them.
+            let mut points = vec![from, to];
+            if let [x1, y1, x2, y2, x3, y3, x4, y4] = at[..] {
+                points.push(((x1 + 3.0 * x2 + 3.0 * x3 + x4) / 8.0, (y1 + 3.0 * y2 + 3.0 * y3 + y4) / 8.0));
+            }
+            for (x, y) in points {
+                let inside = (0.0..=room[2]).contains(&x) && (0.0..=room[3]).contains(&y);
+                assert!(inside, "{name} {set}: {path} is not inside {room:?}");
+                // A bent link stays in the gap beside its row: rows are 64 apart, and switches reach 10 from theirs.
+                assert!(from.1 != to.1 || (y - from.1).abs() < 40.0, "{name} {set}: {path}");
+            }
+        }
+        assert!(straight > 0, "{name} {set}");
+        if name.starts_with("fat") {
+            assert!(room[3] * 5.0 > room[2], "a wide tree has room between its levels: {room:?}");
+            assert_eq!(straight, picture.matches("<path").count(), "nothing stands between two levels");
+        }
+    }
+}
+
+#[test]
 fn a_system_too_big_is_proved_on_a_smaller_one() {
     for (name, overrides, on) in [
         ("mesh-uniform", &["topology.size=[64, 64]", "routing.algorithm=adaptive"][..], "mesh of"),
