@@ -102,7 +102,7 @@ Examples:
         /// Show only signals whose hierarchical name matches; can be given several times
         #[arg(long, value_name = "GLOB")]
         signals: Vec<String>,
-        /// Show only cycles A to B, both included; either may be left out
+        /// Show only cycles A to B, both included; either may be left out. With both, cycles are as wide as their values need, if there is room
         #[arg(long, value_name = "A..B", value_parser = super::run::window)]
         window: Option<Window>,
         /// Show the cycles from shortly before the first one in which this holds, for example "die.tile2.sw4.switch.ceng.state == REDUCE"
@@ -430,7 +430,8 @@ fn show(
         selection = selection.with_window(window.from.unwrap_or(0), window.to).map_err(|error| error.to_string())?;
     }
     let defaults = Options::default();
-    let options = Options { selection, period, max_columns: width.unwrap_or(defaults.max_columns), ..defaults };
+    let options =
+        Options { selection, period, max_columns: width.unwrap_or(defaults.max_columns), for_reader: true, ..defaults };
     let picture = draw(file, &options).map_err(|error| match error {
         DrawError::NothingSelected(nothing) => format!("{}: {nothing}{}", file.display(), list_them(file)),
         error => format!("{}: {error}", file.display()),

@@ -18,12 +18,16 @@
 //! comes from the file if it is one of this program's, else from the options.
 //!
 //! **Limits.** Waves with their names are at most [`max_columns`] columns wide; cycles that have no room are left out, and
-//! a last line says so. (That line and the names of scopes are not cut.) The last line also says where a file was cut off.
+//! a last line says so. (That line and the names of scopes are not cut.) Nothing is drawn beyond the end of the waveform: lines
+//! below say where it ends, if more was asked for, and where a file was cut off. With [`for_reader`] a cycle of a closed window is
+//! as wide as its values need, if there is room, and a line below says that numbers are hexadecimal.
 //!
 //! [`columns_per_cycle`]: Options::columns_per_cycle
 //! [`max_columns`]: Options::max_columns
+//! [`for_reader`]: Options::for_reader
 
 use std::fmt::Write as _;
+use std::ops::Range;
 use std::path::Path;
 
 use super::wave_in::{self, FS_PER_PS, ReadError, WaveFile, display_value};
@@ -52,6 +56,8 @@ pub struct Options {
     pub max_columns: usize,
     /// How single bits are drawn.
     pub style: Style,
+    /// Widen the cycles of a closed window where values would be cut, and say below what is hexadecimal or cut.
+    pub for_reader: bool,
 }
 
 impl Default for Options {
@@ -62,6 +68,7 @@ impl Default for Options {
             columns_per_cycle: 4,
             max_columns: 120,
             style: Style::Lines,
+            for_reader: false,
         }
     }
 }
@@ -78,6 +85,14 @@ pub enum DrawError {
     /// No signal of the file is selected.
     #[error(transparent)]
     NothingSelected(#[from] NothingSelected),
+    /// The first cycle that was asked for is beyond the last one.
+    #[error("cycle {first} is beyond the end of the waveform, whose last cycle is {last}")]
+    Beyond {
+        /// Asked for.
+        first: u64,
+        /// Last of the file.
+        last: u64,
+    },
     /// The names leave no room.
     #[error("{given} columns are too few, the names alone need {needed}")]
     TooNarrow {
@@ -151,26 +166,89 @@ fn render(mut wave: WaveFile, options: &Options) -> Result<String, DrawError> {
     if room == 0 {
         return Err(DrawError::TooNarrow { given: options.max_columns, needed: margin + per_cycle as usize });
     }
+    // Which cycles.
     let first = selection.from_cycle();
-    let wanted = selection.to_cycle().map(|to| (to - first).saturating_add(1));
+    let wanted = selection.to_cycle().map_or(u64::MAX, |to| to.saturating_add(1));
     let end_of_room = first.saturating_add(room as u64);
-
-    // Column by column.
     let signals = wave.load(rows.iter().map(|row| row.signal))?;
-    let mut changes: Vec<_> = rows.iter().map(|row| wave.changes(&signals, row.signal)).collect();
-    let end_of_file = wave.end_fs();
-    let last_time = end_of_file.unwrap_or(0);
-    let mut cycle = first;
-    let mut drawn = 0;
-    while cycle < end_of_room && wanted.is_none_or(|wanted| cycle - first < wanted) {
-        // Where no end is asked for, the picture ends with the file.
-        if wanted.is_none() && cycle > first && drawn > last_time && fs(period, cycle, 0, 1) >= last_time {
-            break;
+    let whole = whole_cycles(&rows, &wave, &signals, period).unwrap_or(first.saturating_add(1));
+    if first >= whole {
+        return Err(DrawError::Beyond { first, last: whole - 1 });
+    }
+    let end = end_of_room.min(wanted).min(whole);
+
+    let mut width = per_cycle;
+    sample(&mut rows, &wave, &signals, period, (first..end, width));
+    let asked = wanted.min(whole).saturating_sub(first).max(1);
+    if options.for_reader && wanted < u64::MAX && asked <= room as u64 {
+        let needed = rows.iter().map(|row| needed(row, width, &header.tables)).max().unwrap_or(0);
+        let widest = (options.max_columns - margin) as u64 / asked;
+        let wider = needed.min(u32::try_from(widest).unwrap_or(u32::MAX));
+        if wider > width {
+            width = wider;
+            sample(&mut rows, &wave, &signals, period, (first..end, width));
         }
-        for column in 0..per_cycle {
-            drawn = fs(period, cycle, column + 1, per_cycle);
-            for (row, changes) in rows.iter_mut().zip(&mut changes) {
-                changes.go_to(drawn, false);
+    }
+    let shown = (first, end, width as usize);
+    let (mut picture, seen) = rows_of_text(&rows, &header.tables, shown, (names, margin), options.style);
+    let cut_off = wave.cut_off_fs();
+    let left_out = wanted.min(whole).saturating_sub(end);
+    if wanted == u64::MAX && end < whole {
+        picture.push_str("(the waveform goes on)\n");
+    } else if wanted < u64::MAX && left_out > 0 {
+        let _ = writeln!(picture, "({left_out} more cycles have no room)");
+    } else if wanted < u64::MAX && wanted > end && cut_off.is_none() {
+        let _ = writeln!(picture, "(the waveform ends with cycle {})", end - 1);
+    }
+    if options.for_reader {
+        picture.push_str(seen.words());
+    }
+    if let Some(moment) = cut_off {
+        let _ = writeln!(
+            picture,
+            "(the file was cut off at {} ps, in cycle {})",
+            moment / FS_PER_PS,
+            cycle_of(period, moment)
+        );
+    }
+    Ok(picture)
+}
+
+/// How many cycles a file has, if it has any: the stamp that ends it opens a cycle of its own, which counts if something changes in it.
+fn whole_cycles(rows: &[Row], wave: &WaveFile, signals: &wave_in::Signals, period: Period) -> Option<u64> {
+    let end = wave.end_fs()?;
+    let stamp = cycle_of(period, end);
+    let changes_there = |row: &Row| {
+        let mut changes = wave.changes(signals, row.signal);
+        changes.go_to(end, false);
+        let before = changes.value().to_vec();
+        changes.go_to(end, true);
+        changes.value() != before
+    };
+    let counts = stamp == 0 || fs(period, stamp, 0, 1) < end || rows.iter().any(changes_there);
+    Some(stamp.saturating_add(u64::from(counts)))
+}
+
+/// The cycle in which a moment lies.
+fn cycle_of(period: Period, fs: u128) -> u64 {
+    u64::try_from(fs / FS_PER_PS).map_or(u64::MAX, |ps| period.cycle_at(ps))
+}
+
+/// Fills the columns of all rows: this many a cycle.
+fn sample(
+    rows: &mut [Row],
+    wave: &WaveFile,
+    signals: &wave_in::Signals,
+    period: Period,
+    (cycles, per_cycle): (Range<u64>, u32),
+) {
+    for row in rows {
+        row.columns.clear();
+        row.values.clear();
+        let mut changes = wave.changes(signals, row.signal);
+        for cycle in cycles.clone() {
+            for column in 0..per_cycle {
+                changes.go_to(fs(period, cycle, column + 1, per_cycle), false);
                 let value = changes.value();
                 if row.values.last().is_none_or(|last| last != value) {
                     row.values.push(value.to_vec());
@@ -178,39 +256,51 @@ fn render(mut wave: WaveFile, options: &Options) -> Result<String, DrawError> {
                 row.columns.push(row.values.len() - 1);
             }
         }
-        cycle += 1;
     }
-    let at_end = end_of_file.is_none() || drawn > last_time;
+}
 
-    // The stamp that ends a file opens a cycle of its own: not drawn, unless something changed in it.
-    let width = per_cycle as usize;
-    while wanted.is_none() && cycle > first + 1 && at_end && fs(period, cycle - 1, 0, 1) >= last_time {
-        let kept = (cycle - 1 - first) as usize * width;
-        if rows.iter().any(|row| row.columns[kept..].iter().any(|column| *column != row.columns[kept - 1])) {
-            break;
+/// Columns that a cycle needs so that no value of a row is cut.
+fn needed(row: &Row, per_cycle: u32, tables: &[wave_in::Table]) -> u32 {
+    let table = row.table.and_then(|table| tables.get(table));
+    if row.width == 1 && table.is_none() {
+        return 0;
+    }
+    let mut begins = 0;
+    let groups = row.columns.chunk_by(|a, b| a == b).map(|group| {
+        let letters = display_value(&row.values[group[0]], row.width, table).chars().count() + begins;
+        begins = 1;
+        letters.div_ceil((group.len() / per_cycle as usize).max(1))
+    });
+    u32::try_from(groups.max().unwrap_or(0)).unwrap_or(u32::MAX)
+}
+
+/// What stands in a picture and may need a word.
+#[derive(Debug, Clone, Copy, Default)]
+struct Seen {
+    /// A number that would be another one in decimal digits.
+    hexadecimal: bool,
+    /// A value that is cut short.
+    cut: bool,
+}
+
+impl Seen {
+    fn words(self) -> &'static str {
+        match (self.hexadecimal, self.cut) {
+            (false, false) => "",
+            (true, false) => "(numbers are hexadecimal)\n",
+            (false, true) => "(what ends in ~ is cut short: fewer cycles or more columns show it whole)\n",
+            (true, true) => {
+                "(numbers are hexadecimal; what ends in ~ is cut short: fewer cycles or more columns show it whole)\n"
+            }
         }
-        for row in &mut rows {
-            row.columns.truncate(kept);
-        }
-        cycle -= 1;
     }
 
-    let mut picture = rows_of_text(&rows, &header.tables, (first, cycle, width), (names, margin), options.style);
-    let left_out = match wanted {
-        Some(wanted) => wanted.saturating_sub(cycle - first),
-        None if !at_end => u64::MAX,
-        None => 0,
-    };
-    match left_out {
-        0 => {}
-        u64::MAX => picture.push_str("(the waveform goes on)\n"),
-        cycles => picture.push_str(&["(", &cycles.to_string(), " more cycles have no room)\n"].concat()),
+    /// Takes note of a value as it is displayed.
+    fn see(&mut self, value: &[u8], shown: &str, named: bool) {
+        let number = value.first() == Some(&b'b') && !named && shown.chars().all(|letter| letter.is_ascii_hexdigit());
+        let digits = shown.trim_start_matches('0');
+        self.hexadecimal |= number && (digits.len() > 1 || digits.contains(|letter: char| !letter.is_ascii_digit()));
     }
-    if let Some(ps) = wave.cut_off_fs().map(|moment| moment / FS_PER_PS) {
-        let cycle = u64::try_from(ps).map_or(u64::MAX, |ps| period.cycle_at(ps));
-        let _ = writeln!(picture, "(the file was cut off at {ps} ps, in cycle {cycle})");
-    }
-    Ok(picture)
 }
 
 /// The ruler and a line a signal, below the names of their scopes.
@@ -220,7 +310,8 @@ fn rows_of_text(
     (first, cycle, width): (u64, u64, usize),
     (names, margin): (usize, usize),
     style: Style,
-) -> String {
+) -> (String, Seen) {
+    let mut seen = Seen::default();
     let mut picture = format!("{:<margin$}{}\n", "cycle", ruler(first, cycle, width));
     let mut scope = None;
     for row in rows {
@@ -232,17 +323,13 @@ fn rows_of_text(
             }
         }
         let table = row.table.and_then(|table| tables.get(table));
-        let wave = if row.width == 1 && table.is_none() {
-            line(row, style)
-        } else {
-            segments(row, |value| display_value(value, row.width, table))
-        };
+        let wave = if row.width == 1 && table.is_none() { line(row, style) } else { segments(row, table, &mut seen) };
         let name = &row.name;
         let label = format!("  {name:<names$}  {wave}");
         picture.push_str(label.trim_end());
         picture.push('\n');
     }
-    picture
+    (picture, seen)
 }
 
 fn fs(period: Period, cycle: u64, part: u32, parts: u32) -> u128 {
@@ -293,10 +380,12 @@ fn line(row: &Row, style: Style) -> String {
 }
 
 /// Values that are written out.
-fn segments(row: &Row, show: impl Fn(&[u8]) -> String) -> String {
+fn segments(row: &Row, table: Option<&wave_in::Table>, seen: &mut Seen) -> String {
     let mut text = String::new();
     for group in row.columns.chunk_by(|a, b| a == b) {
-        let value = show(&row.values[group[0]]);
+        let bits = &row.values[group[0]];
+        let value = display_value(bits, row.width, table);
+        seen.see(bits, &value, table.is_some_and(|table| table.contains_key(bits)));
         // The mark of a new value takes a column; the first value in the picture did not begin there.
         let begins = !text.is_empty();
         if begins {
@@ -310,6 +399,7 @@ fn segments(row: &Row, show: impl Fn(&[u8]) -> String) -> String {
         } else if room > 0 {
             text.extend(value.chars().take(room - 1));
             text.push('~');
+            seen.cut = true;
         }
     }
     text

@@ -23,7 +23,9 @@ pub(crate) struct Registry {
 
 impl Registry {
     fn collecting(&self) -> bool {
-        self.declarations.signals.is_empty() && self.collected.len() < MAX_COLLECTED
+        // Of several globs some may match nothing although others do.
+        let needed = self.declarations.signals.is_empty() || self.used_globs.iter().any(|used| !used);
+        needed && self.collected.len() < MAX_COLLECTED
     }
 
     pub(crate) fn child(&mut self, parent: Option<u32>, name: &str) -> u32 {

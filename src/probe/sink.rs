@@ -174,7 +174,7 @@ pub struct TraceSummary {
     /// Whether the run reached the first cycle of the window; if not, the file has no values.
     pub window_reached: bool,
     /// Globs that matched no signal (others did).
-    pub unmatched_globs: Vec<String>,
+    pub unmatched_globs: Vec<NothingSelected>,
 }
 
 /// Why recording could not start.

@@ -5,7 +5,7 @@ use std::io;
 
 use super::declare::{Declaring, Registry};
 use super::scope::{Mode, Sampling, Scope, Slot, Step};
-use super::select::{Selection, clean};
+use super::select::{NothingSelected, Selection, clean};
 use super::sink::{SignalDecl, Sink, TraceError, TraceSummary, Values};
 use super::{Period, SignalId};
 
@@ -46,7 +46,7 @@ pub struct Tracer {
     last_time: u64,
     pub(crate) changes: u64,
     pub(crate) window_reached: bool,
-    pub(crate) unmatched_globs: Vec<String>,
+    pub(crate) unmatched_globs: Vec<NothingSelected>,
     pub(crate) error: Option<io::Error>,
 }
 
@@ -179,10 +179,19 @@ impl Tracer {
             let nothing = self.selection.nothing_of(&registry.collected, registry.too_deep);
             return Err(TraceError::NothingSelected(nothing));
         }
-        self.unmatched_globs = (self.selection.globs().zip(&registry.used_globs))
+        let unused: Vec<String> = (self.selection.globs().zip(&registry.used_globs))
             .filter(|(_, used)| !**used)
             .map(|(glob, _)| glob.to_owned())
             .collect();
+        if !unused.is_empty() {
+            let declarations = &registry.declarations;
+            let traced = declarations.signals.iter().map(|of| declarations.scope_path(of.scope) + "." + &of.name);
+            registry.collected.extend(traced);
+            registry.collected.sort_unstable();
+            registry.collected.dedup();
+            let alone = unused.iter().filter_map(|glob| Selection::new([glob]).ok());
+            self.unmatched_globs = alone.map(|glob| glob.nothing(&registry.collected)).collect();
+        }
         registry.declarations.make_names_unique();
         registry.declarations.period = Some(self.period);
         self.sink.header(&registry.declarations)?;

@@ -143,6 +143,7 @@ fn wrong_names_in_conditions_lead_to_right_ones() {
     ] {
         for text in refused(condition, wave) {
             assert!(text.contains(told), "{condition}: {text}");
+            assert!(!text.contains("prints the names of all signals"), "no name is wrong: {text}");
         }
     }
     // A product is none.
@@ -181,6 +182,13 @@ fn wrong_globs_lead_to_right_ones() {
     assert!(run.status == 2 && run.stderr.contains("did you mean `**.ceng.state`?"), "{}", run.stderr);
     // The tests run where the file of the shipped scenario is.
     assert!(run.stderr.contains("wave list testbench/piuma/allreduce-die.toml` prints"), "{}", run.stderr);
+    // So it is in a run.
+    let x = folder.path().join("x.vcd");
+    let globs = ["--signals", "**.sw4.**.stat", "--signals", "**.core0.switch.ceng.*", "--wave", x.to_str().unwrap()];
+    let output = watershed([&["run", "allreduce-die", "--set", "job.0.elements=4"], &globs[..]].concat());
+    assert_eq!(output.status, 0, "{}", output.stderr);
+    let note = "note: no signal matches `**.sw4.**.stat`; did you mean `**.sw4.**.state`?";
+    assert!(output.stderr.contains(note), "{}", output.stderr);
     // What only one of two files has is no useless glob.
     let [one, both] =
         [("one.vcd", "**.core0.memory.**"), ("both.vcd", "**.core{0,1}.memory.**")].map(|(name, signals)| {

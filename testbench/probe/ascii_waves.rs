@@ -54,6 +54,45 @@ fn the_clock_shows() {
     snapshot("ascii_clock", &draw_bytes(file.bytes(), &Options::default()).unwrap());
 }
 
+/// The lines below a picture, and the width of its ruler.
+fn told(signals: &str, from: u64, to: Option<u64>) -> (String, Vec<String>) {
+    let selection = Selection::new([signals]).unwrap().with_window(from, to).unwrap();
+    let options = Options { selection, for_reader: true, ..Options::default() };
+    let picture = picture(&options);
+    let below = picture.lines().filter(|line| line.starts_with('(')).map(str::to_owned).collect();
+    (picture, below)
+}
+
+#[test]
+fn pictures_end_with_their_waveform_and_say_what_they_show() {
+    // The run has the cycles 0 to 14.
+    let (whole, below) = told("**.busy", 0, None);
+    let (ruler, bits) = (whole.lines().next().unwrap(), whole.lines().nth(2).unwrap());
+    assert!(ruler.ends_with("14") && bits.len() == 8 + 15 * 4 && below.is_empty(), "{whole}");
+    let (beyond, below) = told("**.busy", 12, Some(400));
+    assert!(
+        beyond.lines().next().unwrap().ends_with("14") && below == ["(the waveform ends with cycle 14)"],
+        "{beyond}"
+    );
+    let selection = Selection::new(["**.busy"]).unwrap().with_window(15, None).unwrap();
+    let run = small_run(mhz(850), Selection::default()).bytes();
+    let error = draw_bytes(run, &Options { selection, ..Options::default() }).unwrap_err();
+    assert_eq!(error.to_string(), "cycle 15 is beyond the end of the waveform, whose last cycle is 14");
+    // Words of 64 bits are whole where the window leaves room for them, and a line says where it does not.
+    let (narrow, below) = told("**.in1.head", 5, Some(9));
+    for word in [5, 6, 7, 8, 9u64] {
+        assert!(narrow.contains(&format!("{:x}", word << 60)), "{narrow}");
+    }
+    assert!(!narrow.contains('~') && below == ["(numbers are hexadecimal)"], "{narrow}");
+    assert!(narrow.lines().all(|line| line.len() <= Options::default().max_columns), "{narrow}");
+    let cut = "(numbers are hexadecimal; what ends in ~ is cut short: fewer cycles or more columns show it whole)";
+    assert_eq!(told("**.in1.head", 2, None).1, [cut]);
+    // Small numbers and names of states need no word.
+    assert_eq!(told("**.state", 3, Some(9)).1, [""; 0]);
+    let columns = Options { selection: Selection::new(["**.in1.head"]).unwrap(), ..Options::default() };
+    assert!(!picture(&columns).contains('('), "snapshots stay as they are");
+}
+
 #[test]
 fn foreign_waveforms_need_a_period() {
     let foreign = b"$timescale 1 ns $end $scope module top $end $var wire 1 ! clk $end $var wire 8 \" data [7:0] $end

@@ -102,7 +102,10 @@ pub fn sides_of(condition: &Expr) -> Vec<[(String, bool); 2]> {
     condition.compared().iter().map(|pair| pair.map(|(side, is_name)| (side.to_owned(), is_name))).collect()
 }
 
-/// What starting a recording can say.
+/// What is said of a signal that there is not.
+const UNTRACED: &str = "traced";
+
+/// What starting a recording can say. Names of signals are listed for who has one wrong.
 pub fn trace_error(loaded: &Loaded, wave: &WaveOptions, error: TraceError) -> RunError {
     let file = loaded.source.name();
     let scenario = if Path::new(file).exists() { file } else { shipped::stem(file) };
@@ -110,10 +113,11 @@ pub fn trace_error(loaded: &Loaded, wave: &WaveOptions, error: TraceError) -> Ru
         RunError::Usage(format!("{text}\n  `watershed wave list {scenario}` prints the names of all signals"))
     };
     match error {
-        TraceError::Io(error) if error.kind() == io::ErrorKind::InvalidInput => match &wave.trigger {
-            Some(trigger) if trigger.condition.is_some() => unknown(&error),
-            _ => RunError::Usage(error.to_string()),
-        },
+        TraceError::Io(error) if error.kind() == io::ErrorKind::InvalidInput => {
+            let text = error.to_string();
+            // The names of signals help nobody who has the state of one wrong.
+            if text.contains(UNTRACED) { unknown(&text) } else { RunError::Usage(text) }
+        }
         TraceError::Io(error) => RunError::Write { path: wave.path.clone(), error },
         nothing @ TraceError::NothingSelected(_) => unknown(&nothing),
     }
@@ -133,9 +137,7 @@ pub fn close_wave(
         Ok(summary) => summary,
         Err(error) => return (None, Some(RunError::Write { path: wave.path.clone(), error }.to_string())),
     };
-    for glob in &summary.unmatched_globs {
-        notes.push(format!("no signal matches \"{glob}\""));
-    }
+    notes.extend(summary.unmatched_globs.iter().map(ToString::to_string));
     if !summary.window_reached {
         notes.push(format!("the run ended before cycle {}: the waveform is empty", wave.from_cycle));
     }

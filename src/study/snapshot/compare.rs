@@ -134,7 +134,11 @@ impl Case<'_> {
     /// Refuses globs of the scenario that name no signal, and a window that the run does not reach.
     fn globs_name_something(&self, result: &RunResult) -> Result<(), String> {
         let (golden, Some(wave)) = (&self.loaded.scenario.golden, &result.wave) else { return Ok(()) };
-        let lost = golden.signals.iter().enumerate().filter(|(_, glob)| wave.unmatched_globs.contains(glob));
+        let lost = golden
+            .signals
+            .iter()
+            .enumerate()
+            .filter(|(_, glob)| wave.unmatched_globs.iter().any(|of| of.globs.contains(glob)));
         let mut problems: Vec<Problem> = lost
             .map(|(at, glob)| Problem::at(format!("golden.signals[{at}]"), format!("no signal matches \"{glob}\"")))
             .collect();
@@ -268,7 +272,7 @@ impl Case<'_> {
         let (mut from, mut to) = self.watched.picture_cycles;
         // A run that ends before what is looked at unless it says otherwise: its end.
         if from >= cycles && golden.picture.from_cycle.is_none() {
-            (from, to) = (cycles.saturating_sub(to - from), cycles);
+            (from, to) = (cycles.saturating_sub(to - from), cycles.saturating_sub(1));
         }
         let drawn = |globs: &[String]| -> Result<String, DrawError> {
             // Both can be read and end after they begin: the scenario is checked.
