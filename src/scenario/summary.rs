@@ -52,12 +52,16 @@ pub fn text(scenario: &Scenario, document: &Document, written: &[Written]) -> St
         line(&mut out, &label, &text);
     }
     if let Some(armed) = &document.armed {
-        for (label, text) in armed.lines(|cycles| scenario.clock.nanoseconds(cycles)) {
+        let config = |at: usize| scenario.armed.as_ref()?.reductions.get(at);
+        let at_once = |at| config(at).map_or(1, |reduction| reduction.reduction_ids);
+        let job = |at: usize| took(document, &format!("armed.reductions.{at}"), &armed.reductions[at].name);
+        for (label, text) in armed.lines(|cycles| scenario.clock.nanoseconds(cycles), at_once, job) {
             line(&mut out, &label, &text);
         }
     }
     if let Some(pbv) = &document.pbv {
-        for (label, text) in pbv.lines(|cycles| scenario.clock.nanoseconds(cycles)) {
+        let job = |at: usize| took(document, &format!("pbv.collectives.{at}"), &pbv.collectives[at].name);
+        for (label, text) in pbv.lines(|cycles| scenario.clock.nanoseconds(cycles), job) {
             line(&mut out, &label, &text);
         }
     }
@@ -176,13 +180,7 @@ fn describe_collective(out: &mut String, scenario: &Scenario, collective: &Colle
     };
     line(out, name, &what);
     match (collective.latency_cycles, collective.latency_ns) {
-        (Some(cycles), Some(ns)) => {
-            let rate = match collective.elements_per_cycle {
-                Some(rate) if *elements > 0 => format!(", {rate:.3} elements per cycle"),
-                _ => String::new(),
-            };
-            line(out, "", &format!("{cycles} cycles = {} ns{rate}", rounded(ns)));
-        }
+        (Some(cycles), Some(ns)) => line(out, "", &latency(cycles, ns, *elements, collective.elements_per_cycle)),
         _ => line(out, "", "not finished"),
     }
     if let Some(text) = segments::described(&collective.segments, collective.start_cycle) {
@@ -204,6 +202,26 @@ fn describe_collective(out: &mut String, scenario: &Scenario, collective: &Colle
         );
         line(out, "", &text);
     }
+}
+
+/// From a job's first contribution to its last result, in the same words for every family.
+fn latency(cycles: u64, ns: f64, elements: u64, elements_per_cycle: Option<f64>) -> String {
+    let rate = match elements_per_cycle {
+        // Three decimals, or two digits of what is smaller.
+        Some(rate) if elements > 0 => {
+            let decimals = if rate < 0.01 { (1.0 - rate.log10().floor()).clamp(3.0, 12.0) as usize } else { 3 };
+            format!(", {rate:.decimals$} elements per cycle")
+        }
+        _ => String::new(),
+    };
+    format!("{cycles} cycles = {} ns{rate}", rounded(ns))
+}
+
+/// What the job took that has its details there, and is the first to have them; its name if it has other parts.
+fn took(document: &Document, details: &str, part: &str) -> Option<String> {
+    let job = document.jobs.iter().find(|job| job.details == details)?;
+    let line = latency(job.latency_cycles?, job.latency_ns?, job.elements, job.elements_per_cycle);
+    Some(if job.name == part { line } else { format!("{} in all: {line}", job.name) })
 }
 
 fn describe_traffic(out: &mut String, document: &Document, traffic: &TrafficResult) {

@@ -304,94 +304,125 @@ fn said(op: &str) -> String {
     }
 }
 
+/// What is listed in lines of the summary, at most.
+const SHOWN: usize = 12;
+
+impl ReductionResult {
+    fn lines(
+        &self,
+        nanoseconds: &impl Fn(u64) -> f64,
+        at_once: u32,
+        job: Option<String>,
+        lines: &mut Vec<(String, String)>,
+    ) {
+        let ReductionResult { name, op, participants, method, outcomes, .. } = self;
+        let rounds = rounds_in_words(outcomes.rounds(), self.opening_rounds);
+        let at_once = match (outcomes.rounds().saturating_sub(self.opening_rounds), at_once) {
+            (0 | 1, _) => String::new(),
+            (_, 1) => ", one after the other".to_owned(),
+            (_, several) => format!(", up to {several} at a time"),
+        };
+        let how = match (&self.refused, method.as_str()) {
+            (Some(why), _) => format!(" in software: the tree was refused ({why})"),
+            (_, "software") => " in software".into(),
+            _ if self.multicast_ids.len() == 2 => " over two trees".into(),
+            _ => String::new(),
+        };
+        let exact = match self.bit_exact {
+            Some(true) => ", bit-exact: yes",
+            Some(false) => ", bit-exact: NO",
+            None => "",
+        };
+        let pairs = if op == DETERMINISTIC { ", two for each sum" } else { "" };
+        lines.push((
+            name.clone(),
+            format!("{} over {participants} end points, {rounds}{pairs}{at_once}{how}", said(op)),
+        ));
+        lines.extend(job.map(|line| (String::new(), line)));
+        lines.push((String::new(), format!("{}{exact}", outcomes.words())));
+        if let Some(configured) = &self.configured {
+            lines.push((String::new(), configured.words(self.refused.is_none())));
+        }
+        if let Some(why) = &self.one_tree {
+            lines.push((String::new(), format!("only one tree: {why}")));
+        }
+        if let (Some(least), Some(mean), Some(most)) =
+            (self.latency_min_cycles, self.latency_mean_cycles, self.latency_max_cycles)
+        {
+            let ns = nanoseconds(1) * mean;
+            lines.push((
+                String::new(),
+                format!(
+                    "last contribution to last result: {mean:.1} cycles on average ({least} to {most}) = {ns:.1} ns"
+                ),
+            ));
+        }
+        let shares: Vec<String> =
+            self.merged_at.iter().map(|share| format!("{:.1} % in {}", share.share * 100.0, share.place)).collect();
+        if !shares.is_empty() && method != "software" {
+            lines.push((String::new(), format!("merged first: {}", shares.join(", "))));
+        }
+        if !self.distinct.is_empty() {
+            let most = self.distinct.iter().filter_map(|distinct| distinct.ulps).max();
+            let apart =
+                most.filter(|&ulps| ulps > 0).map_or_else(String::new, |ulps| format!(", up to {ulps} ulps apart"));
+            let count = self.distinct_values;
+            let values = if count == 1 { "one value".to_owned() } else { format!("{count} values") };
+            lines.push((String::new(), format!("the same contributions gave {values}{apart}")));
+        }
+        self.rounds_in_lines(lines);
+    }
+
+    /// Rounds that did not complete at once, and who lacks the last result.
+    fn rounds_in_lines(&self, lines: &mut Vec<(String, String)>) {
+        let listed = self.rounds.iter().filter(|round| round.outcome != "complete" || round.counts.len() > 1);
+        let listed: Vec<&RoundResult> = listed.collect();
+        for round in listed.iter().take(SHOWN) {
+            let what = round.round.map_or_else(|| "opening".to_owned(), |round| format!("round {round}"));
+            let counts: Vec<String> = round.counts.iter().take(SHOWN).map(ToString::to_string).collect();
+            let more = if round.counts.len() > SHOWN { ", …" } else { "" };
+            let mut text = format!("{what}: counts {}{more}", counts.join(", "));
+            if round.attempts > 1 {
+                let _ = write!(text, ", {} attempts", round.attempts);
+            }
+            if round.code != "OK" {
+                let _ = write!(text, ", {}", round.code);
+            }
+            let _ = write!(text, ", {}", round.outcome);
+            if !round.missing.is_empty() {
+                let names: Vec<&str> = round.missing.iter().take(SHOWN).map(String::as_str).collect();
+                let more = if round.missing.len() > SHOWN { ", …" } else { "" };
+                let _ = write!(text, "; missing: {}{more}", names.join(", "));
+            }
+            if let Some(fault) = &round.fault {
+                let _ = write!(text, "; {fault}");
+            }
+            lines.push((String::new(), text));
+        }
+        if listed.len() > SHOWN {
+            lines.push((String::new(), format!("… and {} more rounds like these", listed.len() - SHOWN)));
+        }
+        if !self.untold.is_empty() {
+            let names: Vec<&str> = self.untold.iter().take(SHOWN).map(String::as_str).collect();
+            let more = if self.untold.len() > SHOWN { ", …" } else { "" };
+            lines.push((String::new(), format!("without the last result: {}{more}", names.join(", "))));
+        }
+    }
+}
+
 impl ArmedResult {
-    /// Lines of the summary: a label and a text each.
-    pub fn lines(&self, nanoseconds: impl Fn(u64) -> f64) -> Vec<(String, String)> {
-        const SHOWN: usize = 12;
+    /// Lines of the summary: a label and a text each. `at_once` tells of a reduction how many of its rounds may be under way at a
+    /// time, and `job` what it took as a whole.
+    pub fn lines(
+        &self,
+        nanoseconds: impl Fn(u64) -> f64,
+        at_once: impl Fn(usize) -> u32,
+        job: impl Fn(usize) -> Option<String>,
+    ) -> Vec<(String, String)> {
         let mut lines = Vec::new();
         let count = |key: &str| self.engines.get(key).and_then(serde_json::Value::as_u64).unwrap_or(0);
-        for reduction in &self.reductions {
-            let ReductionResult { name, op, participants, method, outcomes, .. } = reduction;
-            let rounds = rounds_in_words(outcomes.rounds(), reduction.opening_rounds);
-            let how = match (&reduction.refused, method.as_str()) {
-                (Some(why), _) => format!(" in software: the tree was refused ({why})"),
-                (_, "software") => " in software".into(),
-                _ if reduction.multicast_ids.len() == 2 => " over two trees".into(),
-                _ => String::new(),
-            };
-            let exact = match reduction.bit_exact {
-                Some(true) => ", bit-exact: yes",
-                Some(false) => ", bit-exact: NO",
-                None => "",
-            };
-            let pairs = if op == DETERMINISTIC { ", two for each sum" } else { "" };
-            lines.push((name.clone(), format!("{} over {participants} end points, {rounds}{pairs}{how}", said(op))));
-            lines.push((String::new(), format!("{}{exact}", outcomes.words())));
-            if let Some(configured) = &reduction.configured {
-                lines.push((String::new(), configured.words(reduction.refused.is_none())));
-            }
-            if let Some(why) = &reduction.one_tree {
-                lines.push((String::new(), format!("only one tree: {why}")));
-            }
-            if let (Some(least), Some(mean), Some(most)) =
-                (reduction.latency_min_cycles, reduction.latency_mean_cycles, reduction.latency_max_cycles)
-            {
-                let ns = nanoseconds(1) * mean;
-                lines.push((
-                    String::new(),
-                    format!(
-                        "last contribution to last result: {mean:.1} cycles on average ({least} to {most}) = {ns:.1} ns"
-                    ),
-                ));
-            }
-            let shares: Vec<String> = reduction
-                .merged_at
-                .iter()
-                .map(|share| format!("{:.1} % in {}", share.share * 100.0, share.place))
-                .collect();
-            if !shares.is_empty() && method != "software" {
-                lines.push((String::new(), format!("merged first: {}", shares.join(", "))));
-            }
-            if !reduction.distinct.is_empty() {
-                let most = reduction.distinct.iter().filter_map(|distinct| distinct.ulps).max();
-                let apart =
-                    most.filter(|&ulps| ulps > 0).map_or_else(String::new, |ulps| format!(", up to {ulps} ulps apart"));
-                let count = reduction.distinct_values;
-                let values = if count == 1 { "one value".to_owned() } else { format!("{count} values") };
-                lines.push((String::new(), format!("the same contributions gave {values}{apart}")));
-            }
-            let listed = reduction.rounds.iter().filter(|round| round.outcome != "complete" || round.counts.len() > 1);
-            let listed: Vec<&RoundResult> = listed.collect();
-            for round in listed.iter().take(SHOWN) {
-                let what = round.round.map_or_else(|| "opening".to_owned(), |round| format!("round {round}"));
-                let counts: Vec<String> = round.counts.iter().take(SHOWN).map(ToString::to_string).collect();
-                let more = if round.counts.len() > SHOWN { ", …" } else { "" };
-                let mut text = format!("{what}: counts {}{more}", counts.join(", "));
-                if round.attempts > 1 {
-                    let _ = write!(text, ", {} attempts", round.attempts);
-                }
-                if round.code != "OK" {
-                    let _ = write!(text, ", {}", round.code);
-                }
-                let _ = write!(text, ", {}", round.outcome);
-                if !round.missing.is_empty() {
-                    let names: Vec<&str> = round.missing.iter().take(SHOWN).map(String::as_str).collect();
-                    let more = if round.missing.len() > SHOWN { ", …" } else { "" };
-                    let _ = write!(text, "; missing: {}{more}", names.join(", "));
-                }
-                if let Some(fault) = &round.fault {
-                    let _ = write!(text, "; {fault}");
-                }
-                lines.push((String::new(), text));
-            }
-            if listed.len() > SHOWN {
-                lines.push((String::new(), format!("… and {} more rounds like these", listed.len() - SHOWN)));
-            }
-            if !reduction.untold.is_empty() {
-                let names: Vec<&str> = reduction.untold.iter().take(SHOWN).map(String::as_str).collect();
-                let more = if reduction.untold.len() > SHOWN { ", …" } else { "" };
-                lines.push((String::new(), format!("without the last result: {}{more}", names.join(", "))));
-            }
+        for (at, reduction) in self.reductions.iter().enumerate() {
+            reduction.lines(&nanoseconds, at_once(at), job(at), &mut lines);
         }
         if !self.engines.is_empty() {
             let mut text = format!("{} frames merged, {} passed", count("merged"), count("passed"));

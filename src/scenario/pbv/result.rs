@@ -144,7 +144,7 @@ fn some(names: &[String]) -> String {
 }
 
 impl CollectiveResult {
-    fn lines(&self, nanoseconds: &impl Fn(u64) -> f64, lines: &mut Vec<(String, String)>) {
+    fn lines(&self, nanoseconds: &impl Fn(u64) -> f64, job: Option<String>, lines: &mut Vec<(String, String)>) {
         let CollectiveResult { kind, op, dtype, elements, participants, engines, outcomes, .. } = self;
         let plural = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
         let data = plural(*elements, &format!("{dtype} element"));
@@ -179,6 +179,7 @@ impl CollectiveResult {
             0 | 1 => String::new(),
             count => format!(", {count} different results"),
         };
+        lines.extend(job.map(|line| (String::new(), line)));
         lines.push((String::new(), format!("{}{exact}{values}", outcomes.words())));
         if let (Some(least), Some(mean), Some(most)) =
             (self.latency_min_cycles, self.latency_mean_cycles, self.latency_max_cycles)
@@ -210,11 +211,15 @@ impl CollectiveResult {
 }
 
 impl PbvResult {
-    /// Lines of the summary: a label and a text each.
-    pub fn lines(&self, nanoseconds: impl Fn(u64) -> f64) -> Vec<(String, String)> {
+    /// Lines of the summary: a label and a text each. `job` tells what a job took as a whole, of the first of its collectives.
+    pub fn lines(
+        &self,
+        nanoseconds: impl Fn(u64) -> f64,
+        job: impl Fn(usize) -> Option<String>,
+    ) -> Vec<(String, String)> {
         let mut lines = Vec::new();
-        for collective in &self.collectives {
-            collective.lines(&nanoseconds, &mut lines);
+        for (at, collective) in self.collectives.iter().enumerate() {
+            collective.lines(&nanoseconds, job(at), &mut lines);
         }
         let engines = &self.engines;
         let refused: Vec<String> = engines.refused.iter().map(|(status, count)| format!("{count} {status}")).collect();
