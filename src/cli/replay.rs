@@ -87,8 +87,12 @@ impl Recorded {
             };
             return Err(format!("{}{made}", kind::instead(file, RESULT)));
         }
-        if matches!(Kind::of(file), Kind::Shipped | Kind::Missing) {
-            return Err(kind::instead(file, RESULT));
+        let kind = Kind::of(file);
+        if matches!(kind, Kind::Shipped | Kind::Missing) {
+            let given = file.to_string_lossy();
+            let pattern = kind == Kind::Missing && given.contains(['*', '?', '[']);
+            let pattern = if pattern { "\n  no file matched this pattern, so the shell left it as it is" } else { "" };
+            return Err(format!("{}{pattern}", kind::instead(file, RESULT)));
         }
         let text = std::fs::read_to_string(file).map_err(|error| format!("error: cannot read {name}: {error}"))?;
         let no_document = |why: &dyn std::fmt::Display| format!("error: {name} is no result document: {why}");

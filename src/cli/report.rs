@@ -9,6 +9,7 @@ use super::replay::Recorded;
 use super::{Exit, complain, output, print};
 use watershed_scenario::build;
 use watershed_scenario::hosts::file::HostMode;
+use watershed_scenario::kind::Kind;
 use watershed_scenario::run::{self, RunOptions};
 use watershed_scenario::why::Ask;
 use watershed_study::report::{RunSubject, Subject, SweepSubject, page};
@@ -76,7 +77,10 @@ fn subject(source: &Path) -> Result<Subject, String> {
         let rows = store.rows();
         return Ok(Subject::Sweep(Box::new(SweepSubject { source: name, sweep: read, rows })));
     }
-    let recorded = Recorded::read(source)?;
+    let recorded = Recorded::read(source).map_err(|error| match Kind::of(source) {
+        Kind::Result(_) | Kind::Json => error,
+        _ => format!("{error}\n  a report is made of result documents and of folders of sweeps"),
+    })?;
     let scenario = &recorded.loaded.scenario;
     let software = scenario.hosts.iter().any(|host| host.mode == HostMode::Fabric);
     let collective = !scenario.collectives.is_empty() || software || scenario.armed.is_some() || scenario.pbv.is_some();

@@ -378,10 +378,11 @@ fn summary(sweep: &Sweep, report: &Report, rows: &[Row], table: &str) -> String 
     let failed = rows.iter().filter(|row| row.status != "ok").count();
     let _ = writeln!(
         out,
-        "{} points: {} computed, {} known already{}",
+        "{} points: {} computed, {} known already{}{}",
         report.points,
         report.computed,
-        report.known,
+        report.known - report.equal,
+        if report.equal > 0 { format!(", {} the same as others", report.equal) } else { String::new() },
         if report.interrupted { "; stopped before the end" } else { "" }
     );
     if failed > 0 {

@@ -177,6 +177,35 @@ impl Expr {
 }
 
 impl Expr {
+    /// The same, with names for words where they are compared with what has such a value: `engine == pbv` means
+    /// `engine == 'pbv'`. `is_word` is asked of the name on the other side and of the one that may be a word.
+    #[must_use]
+    pub fn with_words(&self, is_word: &dyn Fn(&str, &str) -> bool) -> Self {
+        fn read(node: &Node, is_word: &dyn Fn(&str, &str) -> bool) -> Node {
+            let inner = |node: &Node| Box::new(read(node, is_word));
+            match node {
+                Node::Value(_) | Node::Name(_) => node.clone(),
+                Node::Unary(op, operand) => Node::Unary(op, inner(operand)),
+                Node::Binary(op @ ("==" | "!="), a, b) => {
+                    let word = |name: &Node, other: &Node| match (name, other) {
+                        (Node::Name(name), Node::Name(other)) => is_word(other, name),
+                        _ => false,
+                    };
+                    let side = |node: &Node, other: &Node| match node {
+                        Node::Name(name) if word(node, other) => Box::new(Node::Value(Value::Word(name.clone()))),
+                        _ => inner(node),
+                    };
+                    Node::Binary(op, side(a, b), side(b, a))
+                }
+                Node::Binary(op, a, b) => Node::Binary(op, inner(a), inner(b)),
+                Node::Call(function, operands) => {
+                    Node::Call(function, operands.iter().map(|node| read(node, is_word)).collect())
+                }
+            }
+        }
+        Self { text: self.text.clone(), node: read(&self.node, is_word) }
+    }
+
     /// What is compared with `==` or `!=`, where both sides are a name or a word: the two, and whether each is a name.
     pub fn compared(&self) -> Vec<[(&str, bool); 2]> {
         fn side(node: &Node) -> Option<(&str, bool)> {
@@ -510,6 +539,9 @@ mod tests {
         assert_eq!(value("nothing + 1"), None);
         assert_eq!(value("1 / 0"), None);
         assert_eq!(Expr::parse("max(a, b.c) + a").unwrap().names(), ["a", "b.c", "a"]);
+        let bare = Expr::parse("word == mesh and mesh != a.0.b or max(1, mesh) > 1").unwrap();
+        let bare = bare.with_words(&|name, word| (name, word) == ("word", "mesh"));
+        assert_eq!(bare.names(), ["word", "mesh", "a.0.b", "mesh"], "{bare}");
         let expr = Expr::parse("not a.s == IDLE and ('x y' != b or a < b or max(a, 1) == c)").unwrap();
         assert_eq!(expr.compared(), [[("a.s", true), ("IDLE", true)], [("x y", false), ("b", true)]]);
     }

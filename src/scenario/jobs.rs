@@ -106,6 +106,18 @@ pub fn apply(source: &mut Source, arguments: &[String]) -> Vec<Problem> {
     problems
 }
 
+/// What to do about a setting of an engine by which no job of a scenario is done; `None` if it has no jobs that name engines.
+pub(super) fn help_with_engine(source: &Source, key: &str) -> Option<String> {
+    let engine = match key {
+        "armed" | "pbv" => key,
+        "switch.ceng" => "piuma",
+        _ => return None,
+    };
+    let Value::Table(root) = &source.written().value else { return None };
+    let help = format!("no job here is done by {engine}: `job.0.engine = \"{engine}\"` changes that of the first");
+    root.contains_key("job").then_some(help)
+}
+
 /// Whether a path leads to what all engines understand of a job.
 fn is_common(path: &str) -> bool {
     let Some(rest) = path.strip_prefix("job") else { return false };

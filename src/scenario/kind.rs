@@ -127,7 +127,7 @@ impl Kind {
     pub fn taken_by(&self, path: &Path) -> Option<String> {
         let path = path.display();
         Some(match self {
-            Self::SweepFolder => format!("`watershed report {path}` and `watershed sweep export {path}` take it"),
+            Self::SweepFolder => format!("`watershed report {path}` makes a page of it"),
             Self::Result(_) => format!(
                 "`watershed why`, `replay` and `report` take it; `watershed replay {path} --scenario` prints the scenario in it"
             ),
@@ -138,7 +138,7 @@ impl Kind {
             Self::Study => format!("`watershed study {path}` runs it"),
             Self::Topology => "a scenario names it as `topology.file`, with `topology.kind = \"file\"`".into(),
             Self::Wave => format!("`watershed wave show {path}` and `watershed wave diff` take it"),
-            Self::Store => "`watershed report DIR` takes its folder".into(),
+            Self::Store => "give the folder that it is in".into(),
             Self::Array => "a scenario names it as `data.file`".into(),
             _ => return None,
         })

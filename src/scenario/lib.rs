@@ -298,6 +298,20 @@ pub fn load_text(name: &str, text: &str, base: &Path, stem: &str, overrides: &[S
     load(name, text, (base, stem), overrides, None)
 }
 
+/// What is wrong with the topology file of a scenario: with its text, or that it is something else, or not there.
+fn no_topology(source: Arc<Source>, path: &Path, cause: Result<Problems, String>) -> Problems {
+    const WHAT: &str =
+        "`topology.file` is a topology file, TOML with a [[switch]] for each switch and a [[link]] for each link";
+    let problem = match (kind::surely_other(path, &[kind::Kind::Topology]), cause) {
+        (Some(kind), _) => {
+            Problem::at("topology.file", format!("{} is {}, not a topology file", path.display(), kind.words()))
+        }
+        (None, Ok(problems)) => return problems,
+        (None, Err(message)) => Problem::at("topology.file", message),
+    };
+    Problems::new(source, vec![problem.help(WHAT)])
+}
+
 fn load(
     name: &str,
     text: &str,
@@ -338,13 +352,13 @@ fn load(
     if file.topology.kind == file::TopologyKind::File
         && let Some(name) = &file.topology.file
     {
-        match graph::load(&base.join(name), link::wire_bits(&file.link)) {
+        let path = base.join(name);
+        match graph::load(&path, link::wire_bits(&file.link)) {
             Ok((read, bytes)) => {
                 notes = read.notes;
                 graph = Some((Arc::new(read.graph), bytes));
             }
-            Err(Ok(problems)) => return Err(problems),
-            Err(Err(message)) => return Err(Problems::new(source, vec![Problem::at("topology.file", message)])),
+            Err(cause) => return Err(no_topology(source, &path, cause)),
         }
     }
     let topology = graph.as_ref().map(|(graph, _)| Arc::clone(graph));

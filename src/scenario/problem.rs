@@ -48,6 +48,7 @@ struct Detail {
     expected: Option<String>,
     help: Vec<String>,
     related: Vec<(String, String)>,
+    of_word: bool,
 }
 
 /// One thing that is wrong.
@@ -65,7 +66,8 @@ pub struct Problem(Box<Detail>);
 
 impl Problem {
     fn with(place: Place, message: impl Into<String>) -> Self {
-        Self(Box::new(Detail { message: message.into(), place, expected: None, help: Vec::new(), related: Vec::new() }))
+        let (message, help, related) = (message.into(), Vec::new(), Vec::new());
+        Self(Box::new(Detail { message, place, expected: None, help, related, of_word: false }))
     }
 
     /// A problem with the value at `path`. If the scenario has no such value (it is a default), the caret goes under
@@ -135,6 +137,18 @@ impl Problem {
     pub fn moved_to(mut self, path: String) -> Self {
         self.0.place = Place::Value(path);
         self
+    }
+
+    /// Says that the value is a word that no scenario can have there.
+    #[must_use]
+    pub(super) fn of_word(mut self) -> Self {
+        self.0.of_word = true;
+        self
+    }
+
+    /// Whether the value is a word that no scenario can have there.
+    pub fn is_of_word(&self) -> bool {
+        self.0.of_word
     }
 
     /// Whether nothing says what to do about it.

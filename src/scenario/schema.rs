@@ -274,6 +274,7 @@ impl Checker {
                 if !words.is_empty() && !words.contains(&text.as_str()) {
                     self.problems.push(
                         Problem::at(path, format!("`{path}` cannot be \"{text}\""))
+                            .of_word()
                             .expected(self.describe(schema))
                             .nearest(text, words),
                     );
@@ -343,17 +344,8 @@ impl Checker {
                 if problem.has_no_help() {
                     problem = self.elsewhere(problem, key, path);
                 }
-                // At the top level stand the tables that jobs were translated into, which nobody gave.
-                let (given, free): (Vec<&str>, Vec<&str>) =
-                    names.into_iter().partition(|name| !path.is_empty() && table.contains_key(*name));
-                let quoted = |names: Vec<&str>| names.into_iter().map(|name| format!("`{name}`")).collect::<Vec<_>>();
-                let mut expected = one_of(quoted(free));
-                if !given.is_empty() {
-                    let none = if expected.is_empty() { "no other key" } else { "" };
-                    expected = format!("{expected}{none}, beside {}, given here", quoted(given).join(", "));
-                }
-                if !expected.is_empty() {
-                    problem = problem.expected(expected);
+                if !names.is_empty() {
+                    problem = problem.expected(one_of(names.iter().map(|name| format!("`{name}`"))));
                 }
                 self.problems.push(problem);
             }
@@ -422,6 +414,10 @@ impl Checker {
             value => (path, format!("`{path}` is {}", value.kind())),
         };
         let mut problem = Problem::at(path, message).expected(self.describe(schema));
+        let is_list = schema.get("type").is_some_and(|kind| kind == "array");
+        if is_list && matches!(node.value, Value::Table(_)) && !path.contains(['.', '[']) {
+            problem = problem.help(format!("a list of tables has two brackets a side: `[[{path}]]`"));
+        }
         if let Value::String(text) = &node.value {
             let choices = schema.get("anyOf").and_then(Json::as_array);
             let words: Vec<&str> =

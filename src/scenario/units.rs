@@ -91,6 +91,32 @@ const WRITTEN: [(&str, &str, f64); 13] = [
     ("cycles", "_cycles", 1.0),
 ];
 
+/// Rates, of which the case of a letter says whether they are of bits or bytes, in Gb/s.
+const RATES: [(&str, f64); 17] = [
+    ("b/s", 1e-9),
+    ("kb/s", 1e-6),
+    ("Mb/s", 1e-3),
+    ("Gb/s", 1.0),
+    ("Tb/s", 1e3),
+    ("Mbit/s", 1e-3),
+    ("Gbit/s", 1.0),
+    ("Tbit/s", 1e3),
+    ("B/s", 8e-9),
+    ("kB/s", 8e-6),
+    ("MB/s", 8e-3),
+    ("GB/s", 8.0),
+    ("TB/s", 8e3),
+    ("MBps", 8e-3),
+    ("GBps", 8.0),
+    ("TBps", 8e3),
+    ("GiB/s", 8.589_934_592),
+];
+
+/// All units that people write, in small letters.
+pub fn written() -> impl Iterator<Item = &'static str> {
+    WRITTEN.iter().map(|(unit, ..)| *unit)
+}
+
 /// Whether a word is a unit.
 pub fn is_unit(word: &str) -> bool {
     WRITTEN.iter().any(|(unit, ..)| *unit == word.to_ascii_lowercase())
@@ -106,8 +132,12 @@ fn cut(text: &str) -> Option<(f64, &str)> {
 /// A number with a unit: the end of keys that are in a unit of the kind, and the number in that one.
 pub fn measured(text: &str) -> Option<(&'static str, f64)> {
     let (number, unit) = cut(text)?;
-    let unit = unit.to_ascii_lowercase();
-    let (_, end, factor) = WRITTEN.iter().find(|(written, ..)| *written == unit)?;
+    let folded = unit.to_ascii_lowercase();
+    let rate = RATES.iter().find(|(written, _)| *written == unit).map(|(_, factor)| ("_gbps", factor));
+    let (end, factor) = rate.or_else(|| {
+        let (_, end, factor) = WRITTEN.iter().find(|(written, ..)| *written == folded)?;
+        Some((*end, factor))
+    })?;
     // A product with a power of ten below one has a last digit too many.
     Some((end, (number * factor * 1e9).round() / 1e9))
 }
@@ -145,6 +175,10 @@ mod tests {
             ("clock.frequency_mhz", "1.5GHz", Some("1.5GHz is 1500")),
             ("link.latency_cycles", "5cycles", Some("5cycles is 5")),
             ("link.latency_cycles", "5ns", Some("`latency_cycles` does not say ns")),
+            ("memory.bandwidth_gbps", "32 GB/s", Some("32 GB/s is 256")),
+            ("memory.bandwidth_gbps", "32GBps", Some("32GBps is 256")),
+            ("memory.bandwidth_gbps", "32 Gb/s", Some("32 Gb/s is 32")),
+            ("memory.bandwidth_gbps", "0.5Tbps", Some("0.5Tbps is 500")),
             ("job.elements", "4k", Some("4k is 4000")),
             ("job.elements", "1.5 Mi", Some("1.5 Mi is 1572864")),
             ("job.elements", "1 z", None),

@@ -15,6 +15,7 @@ mod files_have_one_writer;
 #[cfg(unix)]
 mod full_disks_lose_no_results;
 mod help_fits_the_terminal;
+mod hints_lead_on;
 mod input_never_panics;
 mod inputs_are_not_written_over;
 mod jobs_are_compared;

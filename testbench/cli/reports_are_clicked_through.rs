@@ -4,9 +4,11 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use watershed::scenario::expr::Expr;
 use watershed::scenario::load_named;
 use watershed::study::report::{Subject, SweepSubject, page};
-use watershed::study::sweep::{Facts, Row, Sweep};
+use watershed::study::sweep::best::{Ask, Group};
+use watershed::study::sweep::{Facts, Row, Store, Sweep, of_store};
 
 use crate::support::watershed;
 use crate::webdriver::Browser;
@@ -57,8 +59,14 @@ fn a_sweep_is_sorted_filtered_brushed_and_run_again() {
     assert!(!latency.is_empty() && latency.len() < 16, "{latency:?}");
     assert!(latency.iter().all(|value| *value < 600.0) && stages.iter().all(|value| *value >= 2.0));
     assert_eq!(browser.text(".count"), format!("{} of 16 points", latency.len()));
+    let kept = browser.text(".count");
     browser.write(".filter", "latency < 600");
-    assert_eq!(browser.text(".wrong"), "there is no column latency");
+    assert_eq!(
+        browser.text(".wrong"),
+        "`latency` is neither an axis nor a column; did you mean `latency_ns`? \
+         (still shown: the points with latency_ns < 600 and stages >= 2)"
+    );
+    assert_eq!((browser.text(".count"), column(&browser, "latency_ns")), (kept, latency));
     browser.click(".reset");
     assert_eq!((browser.text(".count").as_str(), browser.text(".wrong").as_str()), ("16 of 16 points", ""));
 
@@ -118,6 +126,61 @@ fn a_sweep_is_sorted_filtered_brushed_and_run_again() {
     browser.drag((x - 25.0, y - 25.0), (x + 70.0, y + 60.0));
     let moved = place(0);
     assert!((moved.0 - away.0).abs() + (moved.1 - away.1).abs() > 40.0, "{away:?} {moved:?}");
+}
+
+#[test]
+fn filters_of_pages_are_the_expressions_of_sweeps() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = shipped(folder.path());
+    let Some(browser) = Browser::start() else { return };
+    browser.open(&page);
+    let store = Store::open(&folder.path().join("stages")).unwrap();
+    let (rows, sweep) = (store.rows(), of_store(&store, folder.path()).unwrap());
+    let groups = Group::all(&rows);
+    for text in [
+        "latency_ns < 600",
+        "latency_ns<600 and stages>=2 or gates > 5e6",
+        "not (stages == 2 || pipeline == 4) && gates != 0x0a",
+        "scenario == die",
+        "scenario == 'die' and status == ok",
+        "min(stages, pipeline) ^ 2 > 1 and -stages ^ 2 < 0",
+        "ceil(log2(gates)) % 2 == 1 and 1 / 0 != 2",
+        "round(latency_ns / 100) == 5",
+        "latency_ns = 600",
+        "latency_ns <",
+        "(stages",
+        "stages < 600ns",
+        "stages 2",
+        "stages == 'x",
+        "sqr(2) > 1",
+        "sqrt(1, 2)",
+        "stages § 2",
+        "1.2.3 < 2",
+        "max(1",
+        "or",
+    ] {
+        let script = format!(
+            "try {{ return document.querySelector('{TOOL}').rowsOf({text:?}) }} catch (e) {{ return e.message }}"
+        );
+        let found = browser.script(&script);
+        match Expr::told(text) {
+            Err(wrong) => assert_eq!(found, wrong, "{text}"),
+            Ok(expr) => {
+                let ask = Ask { constraints: vec![expr], ..Ask::default() }.with_words(&sweep, &rows);
+                let meets = |group: &&Group<'_>| group.meets(&sweep, &ask.constraints);
+                let expected: Vec<u64> = groups.iter().filter(meets).map(|group| group.first().number).collect();
+                assert_eq!(found, serde_json::json!(expected), "{text}");
+            }
+        }
+    }
+    let told = |text: &str| {
+        browser.write(".filter", text);
+        browser.text(".wrong")
+    };
+    let words = "the values of `scenario` are words, which stand in quotes: `scenario == 'die'`";
+    assert!(told("scenario == dye").contains(words), "{}", told("scenario == dye"));
+    browser.click(".reset");
+    assert!(told("stags > 2").contains("did you mean `stages`? (still shown: all points)"), "{}", told("stags > 2"));
 }
 
 #[test]

@@ -142,6 +142,11 @@ key = \"link.latency_cycles\"
 values = [2, 6]
 ";
 
+/// What stands below the first line, which has the text of conditions.
+fn rest(output: &Output) -> &str {
+    output.stdout.split_once('\n').unwrap().1
+}
+
 #[test]
 fn the_cheapest_point_under_a_limit_is_named_with_its_command() {
     let folder = tempfile::tempdir().unwrap();
@@ -173,6 +178,18 @@ fn the_cheapest_point_under_a_limit_is_named_with_its_command() {
         let document: Value = serde_json::from_str(&watershed(words).stdout).unwrap();
         assert_eq!(document["stamp"]["config_hash"], expected["key"].as_str());
     }
+    // A shell takes the quotes of words away, so words may stand without them.
+    let quoted = best(folder.path(), &["--min", "gates", "--where", "scenario == 'armed' and status == 'ok'"]);
+    let bare = best(folder.path(), &["--min", "gates", "--where", "scenario==armed and status == ok"]);
+    assert_eq!((bare.status, rest(&bare)), (0, rest(&quoted)), "{}", bare.stderr);
+    let wrong = best(folder.path(), &["--min", "gates", "--where", "scenario==armet"]);
+    assert_eq!(wrong.status, 2);
+    let words = "the values of `scenario` are words, which stand in quotes: `scenario == 'armed'`, `scenario == 'pbv'`";
+    assert!(wrong.stderr.contains(words), "{}", wrong.stderr);
+    let filtered = format!("filter = [\"scenario == pbv\"]\nconstraint = [\"scenario != armed\"]\n{QUICK}");
+    let other = tempfile::tempdir().unwrap();
+    let output = sweep(other.path(), &filtered, &[]);
+    assert!(output.status == 0 && output.stdout.starts_with("6 points: "), "{} {}", output.stdout, output.stderr);
     let output = best(folder.path(), &["--max", "cycles / job_cycles", "--top", "2"]);
     assert!(
         output.stdout.starts_with("best of 18 points:\n") && output.stdout.lines().count() == 6,

@@ -40,7 +40,7 @@ pub(super) struct Arguments {
     /// More of this is better
     #[arg(long, value_name = "EXPR", value_parser = Expr::told)]
     max: Vec<Expr>,
-    /// Only points for which this holds; can be given several times
+    /// Only points for which this holds, for example "latency_ns < 900 and scenario == 'die'"; can be given several times
     #[arg(long = "where", value_name = "EXPR", value_parser = Expr::told)]
     constraints: Vec<Expr>,
     /// Number of points to name, the best first
@@ -51,13 +51,16 @@ pub(super) struct Arguments {
     json: bool,
 }
 
+/// Values that a hint names, at most.
+const WORDS: usize = 4;
+
 /// Points of a front that are printed after a sweep.
 const FRONT: usize = 20;
 
 pub(super) fn main(arguments: &Arguments) -> Result<bool, SweepError> {
     let folder = &arguments.folder;
     if !Store::exists(folder) {
-        return Err(SweepError::Usage(format!("{} holds no results of a sweep", folder.display())));
+        return Err(SweepError::Usage(sweep::no_results(folder)));
     }
     let store = Store::open(folder)?;
     let sweep = sweep::of_store(&store, folder)?;
@@ -72,13 +75,21 @@ pub(super) fn main(arguments: &Arguments) -> Result<bool, SweepError> {
             "the sweep has no objective; --min EXPR or --max EXPR says what is best, for example --min latency_ns";
         return Err(SweepError::Usage(text.into()));
     }
-    let ask = Ask { objectives, constraints: arguments.constraints.clone() };
+    let ask = Ask { objectives, constraints: arguments.constraints.clone() }.with_words(&sweep, &rows);
     let unknown: Vec<String> = ask
         .unknown(&sweep, &rows)
         .into_iter()
         .map(|(name, near)| {
-            let near = near.map_or_else(String::new, |near| format!("\n  did you mean `{near}`?"));
-            format!("`{name}` is neither an axis nor a column, and no result has a value of that path{near}")
+            let mut hints = near.map_or_else(String::new, |near| format!("\n  did you mean `{near}`?"));
+            for (other, words) in ask.words_beside(&sweep, &rows, &name) {
+                let quoted: Vec<String> = words.iter().take(WORDS).map(|word| format!("{other} == '{word}'")).collect();
+                let _ = write!(
+                    hints,
+                    "\n  the values of `{other}` are words, which stand in quotes: `{}`",
+                    quoted.join("`, `")
+                );
+            }
+            format!("`{name}` is neither an axis nor a column, and no result has a value of that path{hints}")
         })
         .collect();
     if !unknown.is_empty() {

@@ -5,6 +5,7 @@ use std::ops::Deref;
 use super::claims::Claims;
 use crate::build::{BuildOptions, Ready, build};
 use crate::config::{self, Collective};
+use crate::names::nearest;
 use crate::programs::{circle, rules::Rules};
 use crate::result::{Check, Document, Outcome};
 use crate::run::family::{After, Family, Report};
@@ -19,6 +20,9 @@ use watershed_kernel::Cycle;
 use watershed_piuma::{Job, Store, Tap};
 use watershed_probe::ladder::Ladder;
 use watershed_state::{Loader, Mismatch, Saver, state};
+
+/// Switches that an error names, at most.
+const EXAMPLES: usize = 3;
 
 /// A run under way.
 pub(crate) struct Run<'a> {
@@ -274,6 +278,23 @@ impl Run<'_> {
     }
 }
 
+impl Run<'_> {
+    /// What is said of a switch that has no engine, or is not there: with names that are like it, or else some that there are.
+    fn no_engine(&self, switch: &str) -> RunError {
+        let shape = &self.loaded.scenario.topology.shape;
+        let all: Vec<String> = (0..shape.switches().unwrap_or(0) as u32).map(|at| shape.switch_name(at)).collect();
+        let (what, near) = match (all.iter().any(|name| name == switch), nearest(switch, &all)) {
+            (true, _) => (format!("switch \"{switch}\" has no engine"), String::new()),
+            (_, Some(near)) => (format!("there is no switch \"{switch}\""), format!("; did you mean `{near}`?")),
+            (_, None) => {
+                let some: Vec<String> = all.iter().take(EXAMPLES).map(|name| format!("`{name}`")).collect();
+                (format!("there is no switch \"{switch}\""), format!("; there is, for example, {}", some.join(", ")))
+            }
+        };
+        RunError::Usage(format!("{what}{near}"))
+    }
+}
+
 impl Family for Run<'_> {
     fn take_derived(&mut self) -> Vec<(String, u64)> {
         std::mem::take(&mut self.ready.derived)
@@ -283,8 +304,7 @@ impl Family for Run<'_> {
         let Flip { switch, id, word, mask } = flip;
         let named = self.loaded.scenario.topology.switch_by_name(switch);
         let engine = named.and_then(|at| system.piuma_mut().join_mut(at));
-        let engine =
-            engine.ok_or_else(|| RunError::Usage(format!("there is no switch \"{switch}\" with an engine")))?;
+        let Some(engine) = engine else { return Err(self.no_engine(switch)) };
         engine.set_tap(Tap { id, seq: word, flip: mask, seen: None });
         self.flip = Some((switch.to_owned(), id, word));
         Ok(())

@@ -21,7 +21,7 @@ use super::problem::Problem;
 use super::programs::config::{self as programs, Programs};
 use super::source::{Source, alternatives};
 use super::workload::config::Traced;
-use super::{link, names, segments, units};
+use super::{jobs, link, names, segments, units};
 use watershed_fabric::topology::Graph;
 
 mod collective;
@@ -443,12 +443,12 @@ impl Resolver<'_> {
         }
         for key in keys {
             if self.source.has(key) {
+                let help = jobs::help_with_engine(self.source, key).unwrap_or_else(|| help.to_owned());
                 self.report(Problem::at_key(*key, format!("`{key}` means nothing {place}")).help(help));
             }
         }
-        let most = watershed_pbv::metrics::MOST_CHANNELS as u32 - 1;
-        if file.family == Family::Pbv && !file.traffic.is_empty() && file.switch.point_to_point_vcs > most {
-            let channels = file.switch.point_to_point_vcs;
+        let (most, channels) = (watershed_pbv::metrics::MOST_CHANNELS as u32 - 1, file.switch.point_to_point_vcs);
+        if file.family == Family::Pbv && !file.traffic.is_empty() && channels > most {
             let message = format!("{channels} channels of traffic beside the one of frames are too many");
             self.report(Problem::at("switch.point_to_point_vcs", message).expected(format!("up to {most}")));
         }

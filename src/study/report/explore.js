@@ -35,36 +35,24 @@ const explore = (root) => {
   if (named.get("scenario")?.levels?.length > 1) find("by").value = "scenario";
 
   // ------------------------------------------------------------------------------------------------------- filter
-  const clause = (text) => {
-    const parts = text.match(/^\s*([\w.]+)\s*(<=|>=|!=|==|=|<|>)\s*(.*?)\s*$/);
-    if (!parts) {
-      const wanted = text.trim().toLowerCase();
-      return (row) => columns.some((column) => String(column.values[row] ?? "").toLowerCase().includes(wanted));
-    }
-    const [, name, operator, value] = parts;
-    const column = named.get(name);
-    if (!column) throw new Error(`there is no column ${name}`);
-    const other = column.levels ? value.replace(/^['"]|['"]$/g, "") : Number(value);
-    if (!column.levels && Number.isNaN(other)) throw new Error(`${value} is no number`);
-    const test = { "<": (a) => a < other, ">": (a) => a > other, "<=": (a) => a <= other, ">=": (a) => a >= other, "=": (a) => a === other, "==": (a) => a === other, "!=": (a) => a !== other }[operator];
-    return (row) => column.values[row] !== null && test(column.levels ? String(column.values[row]) : column.values[row]);
-  };
+  const rowTest = (text) => (text.trim() ? filterOf(text, columns, data.units) : () => true);
+  // The last filter that was right.
+  let good = { text: "", test: () => true };
   const choose = () => {
     const input = find("filter");
-    let tests = [];
     try {
-      tests = input.value.split(/\s+and\s+|&&|,/).filter((part) => part.trim()).map(clause);
+      good = { text: input.value.trim(), test: rowTest(input.value) };
       input.removeAttribute("aria-invalid");
       find("wrong").textContent = "";
     } catch (error) {
       input.setAttribute("aria-invalid", "true");
-      find("wrong").textContent = error.message;
+      find("wrong").textContent = `${error.message} (still shown: ${good.text ? `the points with ${good.text}` : "all points"})`;
     }
     const inside = ({ x, y, low, high }, row) => {
       const [a, b] = [named.get(x).place(row), named.get(y).place(row)];
       return a !== null && b !== null && a >= low[0] && a <= high[0] && b >= low[1] && b <= high[1];
     };
-    shown = rows.filter((row) => tests.every((test) => test(row)) && (!brush || inside(brush, row)));
+    shown = rows.filter((row) => good.test(row) && (!brush || inside(brush, row)));
     const column = named.get(sorted.column);
     const sign = sorted.down ? -1 : 1;
     shown.sort((a, b) => {
@@ -244,7 +232,8 @@ const explore = (root) => {
   redraw.push(draw);
   root.hidden = false;
   choose();
-  // For whoever drives the page from a script: where a point stands on the screen.
+  // For whoever drives the page from a script: the rows that a filter leaves, and where a point stands on the screen.
+  root.rowsOf = (text) => rows.filter(rowTest(text));
   root.locate = (row) => {
     const [x, y] = [named.get(find("x").value), named.get(find("y").value)];
     const box = plot.over.getBoundingClientRect();

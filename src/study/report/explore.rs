@@ -80,6 +80,7 @@ fn data(sweep: &Sweep, rows: &[Row]) -> Json {
         "objectives": sweep.objectives.iter().map(|(name, of)| json!({ "name": name, "goal": goal(of) })).collect::<Vec<_>>(),
         "status": rows.iter().map(|row| row.status.as_str()).collect::<Vec<_>>(),
         "sets": rows.iter().map(|row| &row.sets).collect::<Vec<_>>(),
+        "units": watershed_scenario::units::written().collect::<Vec<_>>(),
         "commands": rows.iter().map(Row::command).collect::<Vec<_>>(),
     })
 }
@@ -98,7 +99,7 @@ pub(super) fn tool(sweep: &Sweep, rows: &[Row], out: &mut String) {
          <div class=\"plot\"></div>\n\
          <div class=\"picked-point\" hidden><h4>The point</h4><dl class=\"facts small\"></dl><h4>Its configuration</h4><pre class=\"sets\"></pre>\
          <h4>Run it again</h4><p class=\"cmd\"><button class=\"copy\" type=\"button\" title=\"copy\">copy</button><code class=\"command\"></code></p></div>\n\
-         <div class=\"controls\"><label class=\"wide\">filter <input class=\"filter\" type=\"search\" placeholder=\"{} &lt; 1000 and status = ok\"></label>\
+         <div class=\"controls\"><label class=\"wide\">filter <input class=\"filter\" type=\"search\" placeholder=\"{} &lt; 1000 and status == 'ok'\"></label>\
          <button class=\"reset\" type=\"button\">all points</button><span class=\"count\"></span>\
          <button class=\"previous\" type=\"button\">previous</button><span class=\"page\"></span><button class=\"next\" type=\"button\">next</button>\
          <span class=\"wrong no\" role=\"alert\"></span></div>\n\

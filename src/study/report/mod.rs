@@ -66,6 +66,7 @@ pub struct SweepSubject {
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 const CHARTS: &str = include_str!("charts.js");
+const FILTER: &str = include_str!("filter.js");
 const EXPLORE: &str = include_str!("explore.js");
 const RANKS: &str = include_str!("ranks.js");
 /// The plotting library that pages carry, and its licence.
@@ -121,7 +122,7 @@ pub fn frame(title: &str, body: &str) -> String {
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\"><title>watershed: {title}</title>\n<style>\n{UPLOT_STYLE}\n{STYLE}</style></head>\n<body>\n\
          <header><h1>{title}</h1><p>watershed {} ({})</p></header>\n<main>\n{body}</main>\n\
-         <script>\n/* uPlot 1.6.32\n{UPLOT_LICENCE}*/\n{library}\n</script>\n<script>\n{SCRIPT}{CHARTS}{EXPLORE}{RANKS}</script>\n</body></html>\n",
+         <script>\n/* uPlot 1.6.32\n{UPLOT_LICENCE}*/\n{library}\n</script>\n<script>\n{SCRIPT}{CHARTS}{FILTER}{EXPLORE}{RANKS}</script>\n</body></html>\n",
         env!("CARGO_PKG_VERSION"),
         watershed_scenario::result::commit(),
         title = escape(title),

@@ -2,7 +2,7 @@
 //!
 //! Repetitions of a point count as one point: their mean counts, and a point with a failed repetition does not count.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use watershed_scenario::expr::{Expr, Value};
 use watershed_scenario::names::nearest;
@@ -37,8 +37,10 @@ impl<'a> Group<'a> {
     /// What an expression sees under a name: an axis, a column, a metric, or a value of the result by its path.
     pub fn value(&self, sweep: &Sweep, name: &str) -> Option<Value> {
         let first = self.first();
-        if name == "scenario" {
-            return Some(Value::Word(first.scenario.clone()));
+        match name {
+            "scenario" => return Some(Value::Word(first.scenario.clone())),
+            "status" => return Some(Value::Word(first.status.clone())),
+            _ => {}
         }
         if let Some(value) = axis(sweep, first, name) {
             return Some(value_of(value));
@@ -113,7 +115,8 @@ impl Ask {
     /// Names that no axis, no column and no result has, each with the nearest that is there.
     pub fn unknown(&self, sweep: &Sweep, rows: &[Row]) -> Vec<(String, Option<String>)> {
         let exprs = self.objectives.iter().map(|(expr, _)| expr).chain(&self.constraints);
-        let mut known: Vec<String> = ["scenario", "seed"].iter().chain(&BUILT_IN).map(ToString::to_string).collect();
+        let mut known: Vec<String> =
+            ["scenario", "seed", "status"].iter().chain(&BUILT_IN).map(ToString::to_string).collect();
         known.extend(sweep.axis_names());
         known.extend(sweep.metrics.iter().map(|(name, _)| name.clone()));
         let mut paths = Vec::new();
@@ -139,6 +142,37 @@ impl Ask {
             unknown.push((name.to_owned(), column.or(path)));
         }
         unknown
+    }
+
+    /// The same, with names in constraints for words that nothing else has, where they are compared with what has such a value.
+    #[must_use]
+    pub fn with_words(mut self, sweep: &Sweep, rows: &[Row]) -> Self {
+        let unknown = self.unknown(sweep, rows);
+        if unknown.is_empty() {
+            return self;
+        }
+        let groups = Group::all(rows);
+        let has = |name: &str, word: &str| {
+            groups.iter().any(|group| matches!(group.value(sweep, name), Some(Value::Word(value)) if value == word))
+        };
+        let is_word = |name: &str, word: &str| unknown.iter().any(|(other, _)| other == word) && has(name, word);
+        self.constraints = self.constraints.iter().map(|expr| expr.with_words(&is_word)).collect();
+        self
+    }
+
+    /// Names in the constraint of an unknown name that have words for values, each with its words.
+    pub fn words_beside(&self, sweep: &Sweep, rows: &[Row], unknown: &str) -> Vec<(String, Vec<String>)> {
+        let groups = Group::all(rows);
+        let words = |name: &str| -> Vec<String> {
+            let word = |group: &Group<'_>| match group.value(sweep, name) {
+                Some(Value::Word(word)) => Some(word),
+                _ => None,
+            };
+            groups.iter().filter_map(word).collect::<BTreeSet<String>>().into_iter().collect()
+        };
+        let about = self.constraints.iter().find(|expr| expr.names().contains(&unknown));
+        let names: BTreeSet<&str> = about.into_iter().flat_map(Expr::names).collect();
+        names.into_iter().map(|name| (name.to_owned(), words(name))).filter(|(_, words)| !words.is_empty()).collect()
     }
 
     /// Looks for the best points.

@@ -56,7 +56,7 @@ fn write<T: DataType>(
 /// The folder holds no sweep, or the file cannot be written.
 pub fn parquet(folder: &Path, file: &Path) -> Result<usize, SweepError> {
     if !Store::exists(folder) {
-        return Err(SweepError::Usage(format!("{} holds no results of a sweep", folder.display())));
+        return Err(SweepError::Usage(super::no_results(folder)));
     }
     let store = Store::open(folder)?;
     let sweep = of_store(&store, folder)?;

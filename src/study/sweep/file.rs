@@ -237,6 +237,28 @@ fn text_of(node: &Node) -> String {
     out
 }
 
+/// A value as people write it: words without quotes.
+pub(super) fn shown(values: &[String]) -> String {
+    let plain =
+        |text: &String| text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text).to_owned();
+    values.iter().map(plain).collect::<Vec<_>>().join(" ")
+}
+
+/// Whether an axis of this name has this value, or a scenario this name.
+fn has_value(scenarios: &[Entry], name: &str, value: &str) -> bool {
+    let of_axis = |axis: &Axis| {
+        let Levels::List(list) = &axis.levels else { return false };
+        let at = axis.columns.iter().position(|column| column == name);
+        let whole = axis.name == name;
+        list.iter().any(|row| match at {
+            Some(at) => row.get(at..=at).is_some_and(|one| shown(one) == value),
+            None => whole && shown(row) == value,
+        })
+    };
+    let of = |entry: &Entry| name == "scenario" && entry.name == value || entry.axes.iter().any(of_axis);
+    scenarios.iter().any(of)
+}
+
 impl Reader<'_> {
     fn report(&mut self, problem: Problem) {
         self.problems.push(problem);
@@ -282,10 +304,12 @@ impl Reader<'_> {
         let named = |axis: &Axis| std::iter::once(axis.name.clone()).chain(axis.columns.clone()).collect::<Vec<_>>();
         let axis_names: BTreeSet<String> =
             scenarios.iter().flat_map(|entry: &Entry| &entry.axes).flat_map(named).collect();
+        let is_word = |name: &str, word: &str| !axis_names.contains(word) && has_value(&scenarios, name, word);
         let mut filters = Vec::new();
         for (index, text) in file.filter.iter().enumerate() {
             let path = format!("filter[{index}]");
             let Some(expr) = self.expression(text, &path) else { continue };
+            let expr = expr.with_words(&is_word);
             for name in expr.names() {
                 if name != "scenario" && !axis_names.contains(name) {
                     let problem = Problem::at(&path, format!("`{name}` is not the name of an axis"));
@@ -311,6 +335,7 @@ impl Reader<'_> {
         for (index, text) in file.constraint.iter().enumerate() {
             let path = format!("constraint[{index}]");
             let Some(expr) = self.expression(text, &path) else { continue };
+            let expr = expr.with_words(&is_word);
             let known = |name: &&str| {
                 let metric = metrics.iter().any(|(metric, _)| metric == name);
                 metric || axis_names.contains(*name) || super::table::is_known(name)

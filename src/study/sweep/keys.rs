@@ -2,8 +2,8 @@
 //!
 //! A key that a scenario does not have would make every point fail, one by one. So all keys are set at once, as `--set`
 //! would, on the text of each scenario, and errors of the schema are reported at the key's place in the sweep file. A
-//! value that is refused is no error of the sweep: its point is kept with the error. Only an axis without any value
-//! that the scenario's schema allows is refused.
+//! number that is refused is no error of the sweep: its point is kept with the error. A word that is none of those that can
+//! stand there is an error, and so is an axis without any value that the scenario's schema allows.
 
 use super::Sweep;
 use super::file::{Axis, Levels};
@@ -38,6 +38,12 @@ pub fn check(sweep: &Sweep) -> Result<(), Problems> {
             sets.push(set.clone());
         }
         for axis in &entry.axes {
+            let unknown = unknown_words(sweep, &base, axis);
+            if !unknown.is_empty() {
+                let help = format!("the scenario is {}", entry.file.display());
+                problems.extend(unknown.into_iter().map(|problem| problem.help(&help)));
+                continue;
+            }
             let (row, values) = first_that_fits(&base, axis);
             for (at, (key, value)) in axis.keys.iter().zip(&values).enumerate() {
                 let (holder, value_at) = match (axis.keys.len(), &axis.levels) {
@@ -60,6 +66,26 @@ pub fn check(sweep: &Sweep) -> Result<(), Problems> {
         }
     }
     if problems.is_empty() { Ok(()) } else { Err(sweep.problems(problems)) }
+}
+
+/// Words in the list of an axis that no scenario can have there: slips, which would make each of their points fail.
+fn unknown_words(sweep: &Sweep, base: &Source, axis: &Axis) -> Vec<Problem> {
+    let Levels::List(rows) = &axis.levels else { return Vec::new() };
+    let has_words = |row: &Vec<String>| row.iter().any(|value| value.starts_with('"'));
+    let mut found = Vec::new();
+    for (row, values) in rows.iter().enumerate().filter(|(_, row)| has_words(row)).take(TRIED) {
+        let sets: Vec<String> = axis.keys.iter().zip(values).map(|(key, value)| format!("{key}={value}")).collect();
+        for (problem, span) in wrong(base, &sets).into_iter().filter(|(problem, _)| problem.is_of_word()) {
+            let at = span.origin - 1;
+            let inner = if axis.keys.len() == 1 { String::new() } else { format!("[{at}]") };
+            let value = format!("{}.values[{row}]{inner}", axis.path);
+            found.push(match sweep.source().locate(&value) {
+                Some(place) => problem.moved(place),
+                None => problem.moved_to(value),
+            });
+        }
+    }
+    found
 }
 
 /// The first values of an axis that the schema lets through where they stand, and their number; the very first if none does.

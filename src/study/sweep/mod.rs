@@ -54,6 +54,7 @@ pub use table::Facts;
 use shared::{Claims, Counts, Heartbeat, Standing};
 use store::Done;
 use watershed_files::{self as files, Claim};
+use watershed_scenario::kind::Kind;
 use watershed_scenario::result::{Document, Outcome, fnv1a};
 use watershed_scenario::run::{self, Control, RunOptions};
 use watershed_scenario::{Loaded, Problems, Source, load_named, read_file, shipped, source_of};
@@ -80,8 +81,10 @@ pub struct Options<'a> {
 pub struct Report {
     /// Points of this part of the sweep.
     pub points: usize,
-    /// Points that were in the store already.
+    /// Points of which nothing had to be computed.
     pub known: usize,
+    /// How many of them were in no store, but have the configuration of another point of this run, and so its outcome.
+    pub equal: usize,
     /// Points that were computed now.
     pub computed: usize,
     /// Points that failed a check or were refused.
@@ -200,6 +203,7 @@ pub fn run(sweep: &Sweep, folder: &Path, options: &Options<'_>) -> Result<Report
         report.changes = Some(Changes { what: what_changed(sweep, &store, folder, &configs), ..Changes::default() });
     }
     let earlier: HashSet<String> = store.rows().into_iter().map(|row| row.key).collect();
+    let stored = store.keys();
     let version = version();
     if let Some(before) = store.note("version")
         && before != version
@@ -227,7 +231,8 @@ pub fn run(sweep: &Sweep, folder: &Path, options: &Options<'_>) -> Result<Report
             .map(|(at, point)| (first + at as u64, point))
             .filter(|(number, _)| mine(*number))
             .collect();
-        let batch_of = Batch { points: &numbered, size, seeds: &seeds, take: &|_| Ok(true), counts: &heartbeat.counts };
+        let (earlier, counts, take) = (&stored, &heartbeat.counts, &|_| Ok(true));
+        let batch_of = Batch { points: &numbered, size, seeds: &seeds, earlier, take, counts };
         evaluate(sweep, &batch_of, &mut store, options, &mut report)?;
         if report.interrupted {
             break;
@@ -250,7 +255,7 @@ pub fn run(sweep: &Sweep, folder: &Path, options: &Options<'_>) -> Result<Report
     let rows = write_table(sweep, &store, folder)?;
     if let Some(changes) = &mut report.changes {
         let now: HashSet<String> = rows.into_iter().map(|row| row.key).collect();
-        (changes.kept, changes.added) = (report.known, report.computed);
+        (changes.kept, changes.added) = (report.known - report.equal, report.computed);
         changes.dropped = earlier.difference(&now).count();
     }
     Ok(report)
@@ -294,6 +299,7 @@ fn run_shared(
     let mut store = Store::open(&part.folder)?;
     begin(&mut store, sweep, &print, &scenario_hashes(sweep, bases))?;
     let heartbeat = Heartbeat::begin(&part.folder);
+    let earlier = store.keys();
     let claims = Claims::new(folder, &part, stale);
     let seeds: Vec<u64> = bases.iter().map(|loaded| loaded.scenario.seed).collect();
     let begun: Mutex<BTreeSet<u64>> = Mutex::default();
@@ -343,9 +349,10 @@ fn run_shared(
             let take: Take<'_> = if first { &take } else { &taken };
             report.known = known;
             let size = Some(points.len());
-            let batch = Batch { points: &left, size, seeds: &seeds, take, counts: &heartbeat.counts };
+            let (earlier, counts) = (&earlier, &heartbeat.counts);
+            let batch = Batch { points: &left, size, seeds: &seeds, earlier, take, counts };
             evaluate(sweep, &batch, &mut store, options, &mut report)?;
-            (total.computed, total.failed) = (report.computed, report.failed);
+            (total.computed, total.equal, total.failed) = (report.computed, report.equal, report.failed);
         }
         first = false;
         left = missing()?;
@@ -426,6 +433,22 @@ pub fn of_store(store: &Store, folder: &Path) -> Result<Sweep, SweepError> {
     Ok(Sweep::parse(&name, text, Path::new(base))?)
 }
 
+/// What is said of something that was given as the folder of a sweep and is none.
+pub fn no_results(path: &Path) -> String {
+    let name = path.display();
+    let kind = Kind::of(path);
+    let beside = path.parent().filter(|folder| path.is_file() && Kind::of(folder) == Kind::SweepFolder);
+    let hint = match &kind {
+        Kind::Missing => return format!("{name} holds no results of a sweep: there is nothing of that name"),
+        _ if beside.is_some() => beside.map(|folder| format!("give its folder: {}", folder.display())),
+        Kind::Folder => Some(format!("`watershed sweep FILE.toml --out {name}` fills it")),
+        Kind::Sweep => Some(format!("`watershed sweep {name} --out DIR` runs it, and DIR has its results then")),
+        kind => kind.taken_by(path),
+    };
+    let hint = hint.map_or_else(String::new, |hint| format!("\n  {hint}"));
+    format!("{name} holds no results of a sweep: it is {}{hint}", kind.words())
+}
+
 /// The folders with stores in those that are given: a shared one has a store in each of its parts.
 ///
 /// # Errors
@@ -435,7 +458,7 @@ fn spread(given: &[PathBuf]) -> Result<Vec<PathBuf>, SweepError> {
     for part in given {
         let found = if part.is_dir() { folders(part)? } else { Vec::new() };
         if found.is_empty() {
-            return Err(SweepError::Usage(format!("{} holds no results of a sweep", part.display())));
+            return Err(SweepError::Usage(no_results(part)));
         }
         all.extend(found);
     }
@@ -519,6 +542,8 @@ struct Batch<'a> {
     size: Option<usize>,
     /// Seeds of the scenarios.
     seeds: &'a [u64],
+    /// Keys of the points that were there before this run.
+    earlier: &'a HashSet<String>,
     take: Take<'a>,
     counts: &'a Counts,
 }
@@ -531,7 +556,7 @@ fn evaluate(
     options: &Options<'_>,
     report: &mut Report,
 ) -> Result<(), SweepError> {
-    let Batch { points, size, seeds, take, counts } = *batch;
+    let Batch { points, size, seeds, earlier, take, counts } = *batch;
     let finished = store.finished();
     let claimed: Mutex<HashSet<String>> = Mutex::new(store.keys());
     let left: Vec<&(u64, &Point)> = points.iter().filter(|(number, _)| !finished.contains(number)).collect();
@@ -575,6 +600,8 @@ fn evaluate(
         // Whatever is ready goes into one transaction: under load a commit serves many points.
         while let Ok(first) = receiver.recv() {
             let batch: Vec<Finished> = std::iter::once(first).chain(receiver.try_iter().take(255)).collect();
+            let is_equal = |(row, done): &&Finished| done.is_none() && !earlier.contains(&row.key);
+            report.equal += batch.iter().filter(is_equal).count();
             let (rows, done): (Vec<Row>, Vec<Option<Done>>) = batch.into_iter().unzip();
             let done: Vec<Done> = done.into_iter().flatten().collect();
             store.write(&rows, &done).inspect_err(|_| lost.store(true, Ordering::Relaxed))?;

@@ -1,6 +1,6 @@
 //! Points of a sweep: values of axes, whether filters let them through, grids and samples.
 
-use super::file::{Levels, Sweep};
+use super::file::{Levels, Sweep, shown};
 use watershed_kernel::Rng;
 use watershed_scenario::expr::Value;
 
@@ -39,13 +39,6 @@ impl Point {
         });
         column.or_else(|| axes().find(|(axis, _)| axis.name == name).map(|(_, values)| shown(values)))
     }
-}
-
-/// A value as people write it: words without quotes.
-pub(super) fn shown(values: &[String]) -> String {
-    let plain =
-        |text: &String| text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text).to_owned();
-    values.iter().map(plain).collect::<Vec<_>>().join(" ")
 }
 
 /// Every point with all its repetitions.
