@@ -213,6 +213,7 @@ const MEANINGS: &[(&str, &[&str])] = &[
     ("sum", &["add", "plus", "total", "+", "addition", "summation", "accumulate"]),
     ("flt-sum-near", &["add", "plus", "sum", "total", "+", "addition", "fadd"]),
     ("prod", &["mul", "mult", "multiply", "times", "*", "product", "multiplication"]),
+    ("mean", &["avg", "average"]),
     ("min", &["minimum", "least", "smallest", "lowest"]),
     ("max", &["maximum", "most", "largest", "greatest", "highest"]),
     ("and", &["&", "band", "bitand", "land", "bitwiseand", "logicaland"]),

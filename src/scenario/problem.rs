@@ -237,6 +237,8 @@ impl Problems {
         let mut problem = Problem::general(format!("this is {}, not {wanted}", kind.words()));
         if let Some(help) = kind.taken_by(path) {
             problem = problem.help(help);
+        } else if kind == super::kind::Kind::Folder && wanted == "a scenario" {
+            problem = problem.help("a scenario is a file in it, or a name that `watershed list` prints");
         }
         Self::new(Arc::new(Source::empty(path.display().to_string())), vec![problem])
     }

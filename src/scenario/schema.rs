@@ -423,8 +423,16 @@ impl Checker {
             let words: Vec<&str> =
                 choices.into_iter().flatten().flat_map(|choice| words(self.resolve(choice))).collect();
             problem = problem.nearest(text, words);
-            if let Some(help) = self.in_other_unit(path, text).or_else(|| units::without(path, text)) {
+            let takes_list = schema.get("type").is_some_and(|kind| kind == "array");
+            let list = units::as_list(text).filter(|_| takes_list);
+            if let Some(help) = list.or_else(|| self.in_other_unit(path, text)).or_else(|| units::without(path, text)) {
                 problem = problem.help(help);
+            }
+        }
+        if let (Value::Float(text), Some("integer")) = (&node.value, schema.get("type").and_then(Json::as_str)) {
+            let number = Value::float(text);
+            if number.fract() == 0.0 && number.abs() < 1e15 {
+                problem = problem.help(format!("without point and exponent it is {number}"));
             }
         }
         self.problems.push(problem);

@@ -594,8 +594,11 @@ fn array_index(length: usize, segment: &Segment, origin: usize) -> Result<usize,
             n => format!("an index from 0 to {}", n - 1),
         })
     };
-    let index: usize =
-        segment.text.parse().map_err(|_| problem(format!("`{}` is not an index of this array", segment.text)))?;
+    let index: usize = segment.text.parse().map_err(|_| {
+        let text = &segment.text;
+        problem(format!("`{text}` is not an index of this array"))
+            .help(format!("`0.{text}` is that of its first element"))
+    })?;
     if index < length { Ok(index) } else { Err(problem(format!("there is no element {index} in this array"))) }
 }
 

@@ -158,6 +158,13 @@ pub fn without(path: &str, text: &str) -> Option<String> {
     Some(format!("a number has only digits here: {text} is {}", number * times))
 }
 
+/// What to write instead of sizes with a sign between them; `None` if the text is something else.
+pub fn as_list(text: &str) -> Option<String> {
+    let parts: Vec<&str> = text.split(['x', 'X', '*', ',', ' ']).filter(|part| !part.is_empty()).collect();
+    let numbers = parts.iter().all(|part| part.bytes().all(|byte| byte.is_ascii_digit()));
+    (numbers && parts.len() > 1).then(|| format!("{text} is [{}]", parts.join(", ")))
+}
+
 /// What people write for a thousand and so on.
 const TIMES: [(&str, f64); 7] =
     [("k", 1e3), ("K", 1e3), ("M", 1e6), ("G", 1e9), ("Ki", 1024.0), ("Mi", 1_048_576.0), ("Gi", 1_073_741_824.0)];
@@ -190,6 +197,13 @@ mod tests {
             assert_eq!(found.is_some(), said.is_some(), "{path} {text}: {found:?}");
             assert!(found.is_none_or(|found| found.contains(said.unwrap())), "{path} {text}");
         }
+    }
+
+    #[test]
+    fn sizes_are_said_as_lists() {
+        assert_eq!(as_list("8x8").as_deref(), Some("8x8 is [8, 8]"));
+        assert_eq!(as_list("4, 4 x 2").as_deref(), Some("4, 4 x 2 is [4, 4, 2]"));
+        assert_eq!((as_list("8"), as_list("8xy"), as_list("")), (None, None, None));
     }
 
     #[test]

@@ -33,6 +33,8 @@ fn slips_in_scenarios_are_told_what_was_meant() {
     let job = "engine = \"piuma\"\nop = \"sum\"\ndtype = \"f64\"\nelements = 4\n";
     let wrong = refused(&["run", &scenario(&format!("{MESH}[job]\n{job}"))]);
     assert!(wrong.contains("a list of tables has two brackets a side: `[[job]]`"), "{wrong}");
+    let wrong = refused(&["run", "testbench"]);
+    assert!(wrong.contains("a scenario is a file in it, or a name that `watershed list` prints"), "{wrong}");
     let wrong = refused(&["run", &scenario(&of_file("nowhere.toml"))]);
     let tried = folder.path().join("nowhere.toml");
     assert!(wrong.contains(&format!("cannot read {}", tried.display())), "{wrong}");
@@ -46,6 +48,10 @@ fn slips_in_scenarios_are_told_what_was_meant() {
     let keys = "= expected: `name`, `end_points`, ";
     assert!(wrong.contains("unknown key `ports`") && wrong.contains(keys) && !wrong.contains("beside"), "{wrong}");
     for (set, words) in [
+        ("topology.size=8x8", "8x8 is [8, 8]"),
+        ("job.0.elements=1e3", "without point and exponent it is 1000"),
+        ("job.0.op=avg", "did you mean `mean`?"),
+        ("job.engine=pbv", "`0.engine` is that of its first element"),
         ("memory.bandwidth_gbps=\"32 GB/s\"", "32 GB/s is 256"),
         ("memory.bandwidth_gbps=\"32 Gb/s\"", "32 Gb/s is 32"),
         ("pbv.engine.contexts=4", "no job here is done by pbv: `job.0.engine = \"pbv\"` changes that of the first"),
