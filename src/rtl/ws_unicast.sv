@@ -88,7 +88,7 @@ module ws_unicast
   logic [PortBits:0]      crossed_q [Ports];
   logic [PortBits:0]      crossed_d [Ports];
 
-  // The k-th of so many, in turn from one of them on, or from behind the last one.
+  // The k-th of `all` requesters, in turn from one of them on, or from behind the last one.
   function automatic int unsigned in_turn(int unsigned from, int unsigned k, int unsigned all);
     in_turn = from + k >= all ? from + k - all : from + k;
   endfunction

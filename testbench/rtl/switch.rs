@@ -244,8 +244,8 @@ impl Shape {
 
     /// Credits of a channel.
     fn count(&self, port: u16, vc: u16) -> String {
-        match vc.checked_sub(u16::from(self.channels)).zip(self.unicast.as_ref()) {
-            Some((channel, unicast)) => unicast.count(port, channel),
+        match vc.checked_sub(u16::from(self.channels)) {
+            Some(channel) => Unicast::count(port, channel),
             None => format!("16'(depths[{port}] - u_dut.spent_q[{port}][{vc}])"),
         }
     }
@@ -411,7 +411,7 @@ impl Pair {
             let mut given = vec![u128::from(store.is_some()), u128::from(address & 0xff_ffff), u128::from(data), 0];
             given.extend(depths.iter().flat_map(|&depth| [0, 0, 0, depth]));
             let none = vec![0; depths.len()];
-            given.extend(shape.unicast.iter().flat_map(|unicast| unicast.given(fixed, &none)));
+            given.extend(shape.unicast.iter().flat_map(|_| Unicast::given(fixed, &none)));
             given
         };
         let mut all = vec![still(None)];
@@ -452,7 +452,7 @@ impl Pair {
             given.extend([u128::from(tag), u128::from(word), set, depths[usize::from(port)]]);
             others.push(returned >> shape.channels);
         }
-        given.extend(shape.unicast.iter().flat_map(|unicast| unicast.given(&self.fixed, &others)));
+        given.extend(shape.unicast.iter().flat_map(|_| Unicast::given(&self.fixed, &others)));
         let mut expected = vec![Some(0), Some(u128::from(registers.load(address).expect("a register")))];
         expected.push(Some(out.sent_ports()));
         for port in 0..shape.ports {

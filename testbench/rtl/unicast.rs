@@ -130,18 +130,18 @@ impl Unicast {
             "head_word" => Some(format!("u_uni.head[{queue}].word")),
             "head_id" | "head_seq" => Some(format!("u_uni.head[{queue}].tag.{}", &field[5..])),
             "held" => Some(format!("u_uni.held_q[{port}][{channel}]")),
-            "count" => Some(self.count(port, channel)),
+            "count" => Some(Unicast::count(port, channel)),
             _ => None,
         }
     }
 
     /// Credits of a channel, counted from the first one.
-    pub fn count(&self, port: u16, channel: u16) -> String {
+    pub fn count(port: u16, channel: u16) -> String {
         format!("16'(udepths[{port}] - u_uni.spent_q[{port}][{channel}])")
     }
 
     /// The values of its inputs; `returned` has the credits that come back, by port.
-    pub fn given(&self, fixed: &Fixed, returned: &[u128]) -> Vec<u128> {
+    pub fn given(fixed: &Fixed, returned: &[u128]) -> Vec<u128> {
         let ports = returned.iter().zip(&fixed.depths).flat_map(|(&returned, &depth)| [returned, depth]);
         ports.chain(fixed.routes.iter().copied()).chain(fixed.allowed.iter().copied()).collect()
     }
