@@ -19,7 +19,6 @@ use super::journal::Journal;
 use super::node::{Masks, NodeInfo};
 use super::pipeline::SwitchCfg;
 use super::ports::{LinkCount, Port, channel, stride_shift};
-use super::ranks::Lent;
 use super::shared::Shared;
 use super::switch_parts::{Arbiters, Cx, Forks, Scratch};
 use super::tables::Tables;
@@ -28,6 +27,7 @@ use super::wires::{Depths, FAR_AWAY, Input, Io, Wires};
 use super::{Block, Flit, Join, NodeKind, Plan, PortSet};
 use crate::topology::Shape;
 use std::borrow::Cow;
+use std::sync::Arc;
 use watershed_kernel::{Crew, Cycle, Pace, Rng, Wake};
 use watershed_state::{State, state};
 
@@ -129,7 +129,7 @@ pub struct Network<T, J, B, E, const W: usize> {
     /// How what these evaluate is brought here.
     pub(super) bring: Option<fn(&mut Self, Fresh)>,
     /// Threads that evaluate parts of systems that go in step, once there was enough to do for them.
-    pub(super) crew: Option<Crew<Lent<T, J, B, E, W>, Box<Part<J, B, E, W>>>>,
+    pub(super) crew: Option<PartCrew<T, J, B, E, W>>,
     pub(super) pace: Pace,
 }
 
@@ -175,6 +175,18 @@ pub(super) struct Common<'a, T> {
     /// The first end point.
     pub first_end: u32,
 }
+
+/// A part, and what a thread needs to evaluate a cycle of it.
+pub(super) struct Lent<T, J, B, E, const W: usize> {
+    pub part: Box<Part<J, B, E, W>>,
+    pub tables: Arc<T>,
+    pub cfg: SwitchCfg,
+    pub switches: u32,
+    pub first_end: u32,
+}
+
+/// The threads that do.
+pub(super) type PartCrew<T, J, B, E, const W: usize> = Crew<Lent<T, J, B, E, W>, Box<Part<J, B, E, W>>>;
 
 /// As many items as are left behind the first `at`.
 fn tail<X>(items: &mut Vec<X>, at: usize) -> Vec<X> {

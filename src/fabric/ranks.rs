@@ -4,10 +4,10 @@
 //! [`Exchange`]. A process alone has no others, and nothing more to do.
 
 use super::exchange::{Exchange, Fresh, Peers, Tally};
-use super::network::{Common, Network, Part, Step};
+use super::network::{Common, Lent, Network, Part, Step};
 use super::tables::Tables;
 use super::wires::{Crossing, Flow, Wires};
-use super::{Block, Flit, Join, SwitchCfg};
+use super::{Block, Flit, Join};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::ops::Range;
@@ -19,15 +19,6 @@ use watershed_state::{Loader, Mismatch, Saver, State};
 /// Nodes awake in the first part, and in the others together, from which on a cycle is given to threads: below, waiting for them
 /// takes longer than the work.
 const WORTH_A_THREAD: usize = 24;
-
-/// A part, and what a thread needs to evaluate a cycle of it.
-pub(super) struct Lent<T, J, B, E, const W: usize> {
-    part: Box<Part<J, B, E, W>>,
-    tables: Arc<T>,
-    cfg: SwitchCfg,
-    switches: u32,
-    first_end: u32,
-}
 
 /// Number behind the last node of a message.
 const NO_NODE: u32 = u32::MAX;
@@ -191,13 +182,14 @@ where
         let common = Common { tables: &*self.tables, cfg: self.cfg, switches: self.switches, first_end };
         let (first, others) = Self::home_parts_mut(home, &mut self.first, &mut self.others);
         let begin = lent.then(Instant::now);
-        first.into_iter().for_each(|part| part.cycle(&common));
-        others.iter_mut().for_each(|part| part.cycle(&common));
+        for part in first.into_iter().chain(others.iter_mut().map(|part| &mut **part)) {
+            part.cycle(&common);
+        }
         let worked = begin.map(|begin| begin.elapsed());
         self.take_back(away);
         if let (Some(begin), Some(worked)) = (begin, worked) {
             let saved = worked.mul_f64(others_awake as f64 / own as f64);
-            self.pace.note(saved, begin.elapsed() - worked);
+            self.pace.note(saved, begin.elapsed().saturating_sub(worked));
         }
         self.hand_over();
         self.tables.commit();

@@ -42,7 +42,7 @@ impl<T> Deref for Shared<T> {
 
 impl<T> DerefMut for Shared<T> {
     /// # Panics
-    /// If somebody still reads it.
+    /// If a thread still reads it.
     fn deref_mut(&mut self) -> &mut T {
         Arc::get_mut(&mut self.0).expect("nobody reads the tables between two cycles")
     }

@@ -6,10 +6,10 @@
 //! ```
 //!
 //! To start a thread takes longer than a cycle of a thousand switches. So the threads of a [`Crew`] live as long as their
-//! system. Whoever waits looks again and again for a few microseconds, which is how long the gap between two cycles is, and
+//! system. A side that waits looks again and again for a few microseconds, which is how long the gap between two cycles is, and
 //! sleeps after that. A piece of work moves to the thread and back: nothing is shared while it is worked on.
 //!
-//! Limitations: where there are fewer processors than threads, waiting threads sleep at once, because whom they wait for
+//! Limitations: where there are fewer processors than threads, waiting threads sleep at once, because the other side
 //! needs their processor.
 
 use std::any::Any;
@@ -105,7 +105,7 @@ impl<I, O> Desk<I, O> {
 }
 
 impl<I: Send + 'static, O: Send + 'static> Crew<I, O> {
-    /// Starts so many threads, which do `work` for every piece.
+    /// Starts this many threads, which do `work` for every piece.
     ///
     /// # Panics
     /// If the system starts no more threads.
@@ -154,9 +154,9 @@ impl<I: Send + 'static, O: Send + 'static> Crew<I, O> {
     }
 }
 
-/// Whether it pays to give work away. Where others want the processors, too, a thread that was given something may have to wait
-/// for its turn, and doing it oneself would have been faster: then nothing is given away for a while, and for longer if that
-/// happens again.
+/// Whether it pays to give work away. Where other programs want the processors, too, a thread that was given something may have
+/// to wait for its turn, and doing it oneself would have been faster. Then nothing is given away for a while, and for longer if
+/// that happens again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pace {
     /// Steps in which nothing is given away, from now on.
@@ -166,7 +166,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// At most so many steps alone.
+    /// The most steps alone.
     const LONGEST: u32 = 4096;
 
     /// Whether something is given away in this step.

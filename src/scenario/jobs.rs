@@ -218,7 +218,7 @@ impl Translator {
         self.problems.push(Problem::in_text(node.span.clone(), message).expected(expected));
     }
 
-    /// A family that somebody sets now is that of a job: where each names another engine, setting it would change nothing.
+    /// A family that the user sets now is that of a job: where each names another engine, setting it would change nothing.
     fn family_acts(&mut self, jobs: &[Node], family: Option<Engine>, given: Option<&Node>) {
         let (Some(family), Some(node)) = (family, given) else { return };
         let names_another = |job: &Node| {

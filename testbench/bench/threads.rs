@@ -1,5 +1,6 @@
 //! What a second thread gives: the same run on one thread and on two, in turn, by the clock on the wall.
 
+use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Instant;
 
@@ -36,7 +37,8 @@ fn barriers() -> String {
          topology = { kind = 'flattened-butterfly', size = [32], concentration = 32 }\n"
         .to_owned();
     for context in 0..16 {
-        text += &format!(
+        let _ = write!(
+            text,
             "[[pbv.collective]]\nkind = 'barrier'\nrounds = 20\nrearm = true\nblocks = false\nmaster = 's{}'\nsource = {}\n\
              task_cycles = {{ random_max = 500 }}\n",
             2 * context,
