@@ -188,8 +188,8 @@ where
         let worked = begin.map(|begin| begin.elapsed());
         self.take_back(away);
         if let (Some(begin), Some(worked)) = (begin, worked) {
-            let saved = worked.mul_f64(others_awake as f64 / own as f64);
-            self.pace.note(saved, begin.elapsed().saturating_sub(worked));
+            let work = worked.mul_f64((own + others_awake) as f64 / own as f64);
+            self.pace.note(work, begin.elapsed().saturating_sub(worked));
         }
         self.hand_over();
         self.tables.commit();

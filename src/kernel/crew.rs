@@ -163,9 +163,15 @@ pub struct Pace {
     alone: u32,
     /// How many it was the last time, less if it has paid since.
     before: u32,
+    /// Steps in which something was given away since it was judged, what all their work would have taken here, and the waits.
+    steps: u32,
+    work: Duration,
+    waited: Duration,
 }
 
 impl Pace {
+    /// Steps that are judged together: the first of them wakes a thread that sleeps.
+    const JUDGED: u32 = 64;
     /// The most steps alone.
     const LONGEST: u32 = 4096;
 
@@ -176,14 +182,21 @@ impl Pace {
         gives
     }
 
-    /// Others had work that would have taken so long here, and were waited for so long.
-    pub fn note(&mut self, saved: Duration, waited: Duration) {
-        if waited <= saved {
+    /// What the whole work of a step would have taken here, and how long its threads were waited for.
+    pub fn note(&mut self, work: Duration, waited: Duration) {
+        self.steps += 1;
+        self.work += work;
+        self.waited += waited;
+        if self.steps < Pace::JUDGED {
+            return;
+        }
+        if self.waited <= self.work {
             self.before /= 2;
         } else {
-            self.before = (2 * self.before).clamp(8, Pace::LONGEST);
+            self.before = (2 * self.before).clamp(Pace::JUDGED, Pace::LONGEST);
             self.alone = self.before;
         }
+        (self.steps, self.work, self.waited) = (0, Duration::ZERO, Duration::ZERO);
     }
 }
 
@@ -247,21 +260,18 @@ mod tests {
         let [short, long] = [10, 20].map(Duration::from_micros);
         let alone = |pace: &mut Pace| std::iter::repeat_with(|| pace.gives()).take_while(|gives| !gives).count();
         let mut pace = Pace::default();
-        assert!(pace.gives());
-        pace.note(long, short);
-        assert_eq!(alone(&mut pace), 0, "it pays");
-        let mut waits = |times: usize| {
-            let waits = (0..times).map(|_| {
-                pace.note(short, long);
-                alone(&mut pace)
-            });
-            waits.collect::<Vec<_>>()
+        let mut judged = |work: Duration, waited: Duration| {
+            for step in 0..64 {
+                assert!(step == 0 || pace.gives(), "steps are judged together");
+                pace.note(work, waited);
+            }
+            alone(&mut pace)
         };
-        assert_eq!(waits(4), [8, 16, 32, 64]);
-        assert_eq!(waits(9).last(), Some(&4096), "but now and then");
-        (0..20).for_each(|_| pace.note(short, short));
-        pace.note(short, long);
-        assert_eq!(alone(&mut pace), 8, "what has paid since is remembered");
+        assert_eq!(judged(long, short), 0, "it pays");
+        assert_eq!([(); 4].map(|()| judged(short, long)), [64, 128, 256, 512]);
+        assert_eq!([(); 5].map(|()| judged(short, long))[4], 4096, "but now and then");
+        assert_eq!([(); 20].map(|()| judged(short, short)), [0; 20]);
+        assert_eq!(judged(short, long), 64, "what has paid since is remembered");
     }
 
     #[test]
