@@ -113,7 +113,7 @@ module ws_armed_engine
   // What passes, and how //
   //////////////////////////
 
-  logic [15:0]         spent_q [2][Channels];
+  logic [15:0]         spent [2][Channels];
   logic                has_credit [2][Channels];
   logic [1:0]          passes;       // by the port it comes in at
   logic [4:0]          pass_vc [2];
@@ -126,7 +126,7 @@ module ws_armed_engine
 
   for (genvar port = 0; port < 2; port++) begin : gen_credit
     for (genvar vc = 0; vc < Channels; vc++) begin : gen_channel
-      assign has_credit[port][vc] = spent_q[port][vc] < credits_at_reset_i[port][vc];
+      assign has_credit[port][vc] = spent[port][vc] < credits_at_reset_i[port][vc];
     end
   end
 
@@ -341,30 +341,27 @@ module ws_armed_engine
   // Credits, and links //
   ////////////////////////
 
-  logic [Channels-1:0] credit_q [2];
-  logic [1:0]          sent_q;
-  flit_t               sent_flit_q [2];
-
   for (genvar n = 0; n < 2; n++) begin : gen_output
-    always_ff @(posedge clk_i or negedge rst_ni) begin
-      if (!rst_ni) begin
-        credit_q[n] <= '0;
-        sent_q[n] <= 1'b0;
-        sent_flit_q[n] <= '0;
-        for (int unsigned vc = 0; vc < Channels; vc++) spent_q[n][vc] <= '0;
-      end else begin
-        for (int unsigned vc = 0; vc < Channels; vc++) begin
-          credit_q[n][vc] <= pop[n][vc];
-          spent_q[n][vc] <= spent_q[n][vc] + 16'(sent[n] && 32'(sent_flit[n].tag.vc) == vc) - 16'(credit_i[n][vc]);
-        end
-        sent_q[n] <= sent[n];
-        if (sent[n]) sent_flit_q[n] <= sent_flit[n];
-      end
+    logic [Channels-1:0] pops;
+
+    for (genvar vc = 0; vc < Channels; vc++) begin : gen_pops
+      assign pops[vc] = pop[n][vc];
     end
 
-    assign credit_o[n] = credit_q[n];
-    assign out_valid_o[n] = sent_q[n];
-    assign out_flit_o[n] = sent_flit_q[n];
+    ws_link_port #(
+      .Channels(Channels)
+    ) u_port (
+      .clk_i,
+      .rst_ni,
+      .pop_i(pops),
+      .sent_i(sent[n]),
+      .sent_flit_i(sent_flit[n]),
+      .spent_o(spent[n]),
+      .credit_o(credit_o[n]),
+      .credit_i(credit_i[n]),
+      .out_valid_o(out_valid_o[n]),
+      .out_flit_o(out_flit_o[n])
+    );
   end
 
   //////////////

@@ -247,7 +247,7 @@ module ws_coll_switch
 
   logic [PortBits-1:0] cursor_q [Channels];
   logic [PortBits-1:0] cursor_d [Channels];
-  logic [15:0]         spent_q [Ports][Channels];
+  logic [15:0]         spent [Ports][Channels];
   logic [Ports-1:0]    room [Planes];
   logic [Ports-1:0]    put;
   flit_t               put_flit [Ports];
@@ -308,7 +308,7 @@ module ws_coll_switch
         // All outputs can take it, or none does.
         moves = ready[port][Channels-1-turn] && !taken_in[port] && targets != '0 && (targets & taken_out) == '0;
         for (int unsigned n = 0; n < Ports; n++) begin
-          if (targets[n] && spent_q[n][Channels-1-turn] >= credits_at_reset_i[n]) moves = 1'b0;
+          if (targets[n] && spent[n][Channels-1-turn] >= credits_at_reset_i[n]) moves = 1'b0;
         end
         if (targets[Engine]) begin
           if (32'(port) == Engine) moves = 1'b0;
@@ -349,41 +349,33 @@ module ws_coll_switch
   // Credits, and links //
   ////////////////////////
 
-  logic [Channels-1:0] credit_q [Ports];
-  logic                sent_q [Ports][Post+1];
-  flit_t               sent_flit_q [Ports][Post+1];
-
   for (genvar n = 0; n < Ports; n++) begin : gen_output
-    always_ff @(posedge clk_i or negedge rst_ni) begin
-      if (!rst_ni) begin
-        credit_q[n] <= '0;
-        for (int unsigned vc = 0; vc < Channels; vc++) spent_q[n][vc] <= '0;
-        for (int unsigned s = 0; s <= Post; s++) begin
-          sent_q[n][s] <= 1'b0;
-          sent_flit_q[n][s] <= '0;
-        end
-      end else begin
-        for (int unsigned vc = 0; vc < Channels; vc++) begin
+    logic [Channels-1:0] pops;
+
+    for (genvar vc = 0; vc < Channels; vc++) begin : gen_pops
 `ifdef WS_FAULT_CREDIT
-          // A credit returned twice.
-          credit_q[n][vc] <= pop[n][vc] || (credit_q[n][vc] && len[n][vc] == '0);
+      // A credit returned twice.
+      assign pops[vc] = pop[n][vc] || (credit_o[n][vc] && len[n][vc] == '0);
 `else
-          credit_q[n][vc] <= pop[n][vc];
+      assign pops[vc] = pop[n][vc];
 `endif
-          spent_q[n][vc] <= spent_q[n][vc] + 16'(sent[n] && 32'(sent_flit[n].tag.vc) == vc) - 16'(credit_i[n][vc]);
-        end
-        sent_q[n][0] <= sent[n];
-        if (sent[n]) sent_flit_q[n][0] <= sent_flit[n];
-        for (int unsigned s = 1; s <= Post; s++) begin
-          sent_q[n][s] <= sent_q[n][s-1];
-          if (sent_q[n][s-1]) sent_flit_q[n][s] <= sent_flit_q[n][s-1];
-        end
-      end
     end
 
-    assign credit_o[n] = credit_q[n];
-    assign out_valid_o[n] = sent_q[n][Post];
-    assign out_flit_o[n] = sent_flit_q[n][Post];
+    ws_link_port #(
+      .Channels(Channels),
+      .Post(Post)
+    ) u_port (
+      .clk_i,
+      .rst_ni,
+      .pop_i(pops),
+      .sent_i(sent[n]),
+      .sent_flit_i(sent_flit[n]),
+      .spent_o(spent[n]),
+      .credit_o(credit_o[n]),
+      .credit_i(credit_i[n]),
+      .out_valid_o(out_valid_o[n]),
+      .out_flit_o(out_flit_o[n])
+    );
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin

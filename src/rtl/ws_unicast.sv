@@ -79,7 +79,7 @@ module ws_unicast
   logic [Channels-1:0]    held_q [Ports];
   logic [Channels-1:0]    held_given [Ports];
   logic [Channels-1:0]    held_d [Ports];
-  logic [15:0]            spent_q [Ports][Channels];
+  logic [15:0]            spent [Ports][Channels];
   // Behind who was served last.
   logic [QueueBits-1:0]   given_q [Ports];
   logic [QueueBits-1:0]   given_d [Ports];
@@ -216,7 +216,7 @@ module ws_unicast
       active = VcAlloc == 0 ? phase_given[n] == PhaseActive : phase_q[n] == PhaseActive;
       out = out_d[n];
       can[n] = active && present[n] && !taken_in_i[PortBits'(n / Channels)] && !taken_out_i[out] &&
-               spent_q[out][channel_d[n]] < credits_at_reset_i[out];
+               spent[out][channel_d[n]] < credits_at_reset_i[out];
     end
     // Each input picks one of its channels.
     for (int unsigned n = 0; n < Ports; n++) begin
@@ -259,36 +259,29 @@ module ws_unicast
   // Credits, and links //
   ////////////////////////
 
-  logic [Channels-1:0] credit_q [Ports];
-  logic                sent_q [Ports][Post+1];
-  flit_t               sent_flit_q [Ports][Post+1];
-
   for (genvar n = 0; n < Ports; n++) begin : gen_output
-    always_ff @(posedge clk_i or negedge rst_ni) begin
-      if (!rst_ni) begin
-        credit_q[n] <= '0;
-        for (int unsigned vc = 0; vc < Channels; vc++) spent_q[n][vc] <= '0;
-        for (int unsigned s = 0; s <= Post; s++) begin
-          sent_q[n][s] <= 1'b0;
-          sent_flit_q[n][s] <= '0;
-        end
-      end else begin
-        for (int unsigned vc = 0; vc < Channels; vc++) begin
-          credit_q[n][vc] <= pop[n*Channels + vc];
-          spent_q[n][vc] <= spent_q[n][vc] + 16'(sent[n] && 32'(sent_flit[n].tag.vc) == Set + vc) - 16'(credit_i[n][vc]);
-        end
-        sent_q[n][0] <= sent[n];
-        if (sent[n]) sent_flit_q[n][0] <= sent_flit[n];
-        for (int unsigned s = 1; s <= Post; s++) begin
-          sent_q[n][s] <= sent_q[n][s-1];
-          if (sent_q[n][s-1]) sent_flit_q[n][s] <= sent_flit_q[n][s-1];
-        end
-      end
+    logic [Channels-1:0] pops;
+
+    for (genvar vc = 0; vc < Channels; vc++) begin : gen_pops
+      assign pops[vc] = pop[n*Channels + vc];
     end
 
-    assign credit_o[n] = credit_q[n];
-    assign out_valid_o[n] = sent_q[n][Post];
-    assign out_flit_o[n] = sent_flit_q[n][Post];
+    ws_link_port #(
+      .First(Set),
+      .Channels(Channels),
+      .Post(Post)
+    ) u_port (
+      .clk_i,
+      .rst_ni,
+      .pop_i(pops),
+      .sent_i(sent[n]),
+      .sent_flit_i(sent_flit[n]),
+      .spent_o(spent[n]),
+      .credit_o(credit_o[n]),
+      .credit_i(credit_i[n]),
+      .out_valid_o(out_valid_o[n]),
+      .out_flit_o(out_flit_o[n])
+    );
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin

@@ -207,7 +207,7 @@ const ENTRY: [(&str, u32); 6] =
 const TAG: [&str; 4] = ["multicast_id", "reduction_id", "seqno", "descriptor"];
 
 fn place_of_credits(port: u16, vc: u16) -> String {
-    format!("16'(depths[{port}][{vc}] - u_dut.spent_q[{port}][{vc}])")
+    format!("16'(depths[{port}][{vc}] - u_dut.spent[{port}][{vc}])")
 }
 
 fn place_of_counter(field: &str) -> Option<String> {

@@ -246,7 +246,7 @@ impl Shape {
     fn count(&self, port: u16, vc: u16) -> String {
         match vc.checked_sub(u16::from(self.channels)) {
             Some(channel) => Unicast::count(port, channel),
-            None => format!("16'(depths[{port}] - u_dut.spent_q[{port}][{vc}])"),
+            None => format!("16'(depths[{port}] - u_dut.spent[{port}][{vc}])"),
         }
     }
 

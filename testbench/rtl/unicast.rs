@@ -137,7 +137,7 @@ impl Unicast {
 
     /// Credits of a channel, counted from the first one.
     pub fn count(port: u16, channel: u16) -> String {
-        format!("16'(udepths[{port}] - u_uni.spent_q[{port}][{channel}])")
+        format!("16'(udepths[{port}] - u_uni.spent[{port}][{channel}])")
     }
 
     /// The values of its inputs; `returned` has the credits that come back, by port.
