@@ -372,7 +372,8 @@ fn first_cycle(file: &Path, condition: &Expr, period: Option<Period>) -> Result<
         let there = || header.variables.iter().map(|variable| variable.name.clone());
         format!("there is no signal {name}{}{}", near::instead(name, there), list_them(file))
     };
-    let states = states_named(&names, &sides_of(condition), states, missing)?;
+    let states =
+        states_named(&names, &sides_of(condition), states, missing).map_err(|misnamed| misnamed.to_string())?;
     let signals =
         wave.load(names.iter().filter_map(|name| Some(find(name)?.signal))).map_err(|error| error.to_string())?;
     let mut changes: HashMap<&str, Changes<'_>> =

@@ -99,7 +99,7 @@ pub use scope::Scope;
 pub use select::{NothingSelected, Selection, SelectionError};
 pub use sink::{Declarations, ScopeDecl, SignalDecl, Sink, SinkSummary, TraceError, TraceSummary, Value, Values};
 pub use tracer::{NodeHandle, Tracer};
-pub use trigger::{Condition, Fired, Lookup, Reading, Trigger, TriggerSink, states_named};
+pub use trigger::{Condition, Fired, Lookup, Misnamed, Reading, Trigger, TriggerSink, states_named};
 pub use vcd_out::{MemoryFile, VcdSink};
 pub use writer::WriterThread;
 

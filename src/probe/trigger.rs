@@ -59,6 +59,16 @@ impl Fired {
     }
 }
 
+/// A name in a condition that is none, or is used as what it is not.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text}")]
+pub struct Misnamed {
+    /// What is wrong, for the user.
+    pub text: String,
+    /// Whether there may be no such signal, so that a list of all helps.
+    pub signal: bool,
+}
+
 /// Tells names of states from names of signals in a condition, in which `names` has each name as often as it is written.
 /// `states` gives the names of a signal's states, none for a signal without, and `None` for what is no signal; `missing`
 /// says that there is no signal of a name.
@@ -71,7 +81,8 @@ pub fn states_named<S: AsRef<str>>(
     compared: &[[(String, bool); 2]],
     states: impl Fn(&str) -> Option<Vec<S>>,
     missing: impl Fn(&str) -> String,
-) -> Result<Vec<String>, String> {
+) -> Result<Vec<String>, Misnamed> {
+    let missing = |name: &str| Misnamed { text: missing(name), signal: true };
     let mut found: Vec<String> = Vec::new();
     let both = compared.iter().flat_map(|[a, b]| [(a, b), (b, a)]);
     for ((signal, is_name), (word, may_be_signal)) in both {
@@ -92,14 +103,15 @@ pub fn states_named<S: AsRef<str>>(
             let alike = |of: &str| strsim::normalized_damerau_levenshtein(&of.to_lowercase(), &word.to_lowercase());
             alike(a).total_cmp(&alike(b))
         });
-        return Err(match near {
+        let text = match near {
             None => {
                 format!("{word} is no traced signal, and {signal} has no names of states: compare it with a number")
             }
             Some(near) => {
                 format!("{signal} has no state {word}; its states are {}; did you mean {near}?", legal.join(", "))
             }
-        });
+        };
+        return Err(Misnamed { text, signal: near.is_none() });
     }
     let unknown = || names.iter().filter(|name| states(name).is_none() && !found.contains(name));
     // A name with a dot is meant as a signal; the other may be a state that is compared with it.
@@ -112,10 +124,11 @@ pub fn states_named<S: AsRef<str>>(
         let as_state = compared.iter().flatten().filter(|(side, is_name)| *is_name && side == name).count();
         if !legal.is_empty() && as_state < uses {
             let legal: Vec<&str> = legal.iter().map(AsRef::as_ref).collect();
-            return Err(format!(
+            let text = format!(
                 "{name} has names of states, not numbers: compare it with == or != and one of {}",
                 legal.join(", ")
-            ));
+            );
+            return Err(Misnamed { text, signal: false });
         }
     }
     Ok(found)
@@ -246,7 +259,7 @@ impl Sink for TriggerSink {
             format!("the trigger's signal {name} is not traced{}", near::instead(name, traced))
         };
         let named = states_named(&self.trigger.names, &self.trigger.compared, states, missing)
-            .map_err(|text| io::Error::new(io::ErrorKind::InvalidInput, text))?;
+            .map_err(|misnamed| io::Error::new(io::ErrorKind::InvalidInput, misnamed))?;
         let tables = || self.signals.values().filter_map(|(_, table)| *table).flat_map(|table| table.names);
         let states =
             named.into_iter().filter_map(|name| tables().find(|state| **state == name).map(|state| (name, *state)));

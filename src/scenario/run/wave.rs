@@ -8,8 +8,8 @@ use crate::Loaded;
 use crate::expr::{self, Expr};
 use crate::shipped;
 use watershed_probe::{
-    FstSink, Lookup, Period, Reading, Selection, Sink, TraceError, TraceSummary, Tracer, Trigger, TriggerSink, VcdSink,
-    WriterThread,
+    FstSink, Lookup, Misnamed, Period, Reading, Selection, Sink, TraceError, TraceSummary, Tracer, Trigger,
+    TriggerSink, VcdSink, WriterThread,
 };
 
 /// A waveform of which the end of the run says whether it is wanted: until then it is in a folder of its own, and an older one stays.
@@ -102,9 +102,6 @@ pub fn sides_of(condition: &Expr) -> Vec<[(String, bool); 2]> {
     condition.compared().iter().map(|pair| pair.map(|(side, is_name)| (side.to_owned(), is_name))).collect()
 }
 
-/// What is said of a signal that there is not.
-const UNTRACED: &str = "traced";
-
 /// What starting a recording can say. Names of signals are listed for who has one wrong.
 pub fn trace_error(loaded: &Loaded, wave: &WaveOptions, error: TraceError) -> RunError {
     let file = loaded.source.name();
@@ -113,12 +110,12 @@ pub fn trace_error(loaded: &Loaded, wave: &WaveOptions, error: TraceError) -> Ru
         RunError::Usage(format!("{text}\n  `watershed wave list {scenario}` prints the names of all signals"))
     };
     match error {
-        TraceError::Io(error) if error.kind() == io::ErrorKind::InvalidInput => {
-            let text = error.to_string();
+        TraceError::Io(error) => match error.get_ref().and_then(|cause| cause.downcast_ref::<Misnamed>()) {
             // The names of signals help nobody who has the state of one wrong.
-            if text.contains(UNTRACED) { unknown(&text) } else { RunError::Usage(text) }
-        }
-        TraceError::Io(error) => RunError::Write { path: wave.path.clone(), error },
+            Some(misnamed) if misnamed.signal => unknown(misnamed),
+            Some(misnamed) => RunError::Usage(misnamed.to_string()),
+            None => RunError::Write { path: wave.path.clone(), error },
+        },
         nothing @ TraceError::NothingSelected(_) => unknown(&nothing),
     }
 }
