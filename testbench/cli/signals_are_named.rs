@@ -96,8 +96,9 @@ fn lists_are_filtered_and_tell_states() {
 
 /// What `run --trigger` and `wave show --at` say of a condition.
 fn refused(condition: &str, wave: &str) -> [String; 2] {
-    let run =
-        watershed(["run", "allreduce-die", "--wave", "never.vcd", "--out", "/nonexistent", "--trigger", condition]);
+    let out = tempfile::tempdir().unwrap();
+    let out = out.path().to_str().unwrap();
+    let run = watershed(["run", "allreduce-die", "--wave", "never.vcd", "--out", out, "--trigger", condition]);
     let show = watershed(["wave", "show", wave, "--at", condition]);
     [run, show].map(|output| {
         assert_eq!((output.status, &*output.stdout), (2, ""), "{condition}");
@@ -177,8 +178,9 @@ fn wrong_globs_lead_to_right_ones() {
     assert_eq!(output.status, 0);
     assert!(output.stderr.contains("did you mean `**.ceng.state`?"), "{}", output.stderr);
     assert_eq!(fine(["wave", "diff", wave, wave, "--ignore", "**.ceng.state"]).stderr, "");
-    let run =
-        watershed(["run", "allreduce-die", "--wave", "x.vcd", "--out", "/nonexistent", "--signals", "**.ceng.stat"]);
+    let out = folder.path().join("out");
+    let out = out.to_str().unwrap();
+    let run = watershed(["run", "allreduce-die", "--wave", "x.vcd", "--out", out, "--signals", "**.ceng.stat"]);
     assert!(run.status == 2 && run.stderr.contains("did you mean `**.ceng.state`?"), "{}", run.stderr);
     // The tests run where the file of the shipped scenario is.
     assert!(run.stderr.contains("wave list testbench/piuma/allreduce-die.toml` prints"), "{}", run.stderr);
