@@ -104,8 +104,8 @@ impl Division {
         parts
     }
 
-    /// At most this many parts of about equally many blocks; each has one grain of switches or more. A part has the engines in the wire of its
-    /// switches and their end points too, as far as end points are numbered in the order of their switches.
+    /// At most this many parts of about equally many blocks; each has one grain of switches or more. A part has the engines in
+    /// the wire of its switches and their end points too, as far as end points are numbered in the order of their switches.
     pub fn new(plan: &Plan, parts: Parts) -> Division {
         let Parts { count: parts, grain, .. } = parts;
         let switches = plan.count(NodeKind::Switch) as u32;

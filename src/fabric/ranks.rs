@@ -489,3 +489,70 @@ where
         &self.part(self.division.part_of(node)).wires
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arbiter::Policy;
+    use crate::division::Parts;
+    use crate::routing::Routes;
+    use crate::topology::{Common, FatTree, Layout, LinkParams, Mesh, Wiring};
+    use crate::traffic::{SourceCfg, Target, Traffic, TrafficEnd};
+    use crate::{Blocks, NoBump, NoJoin, Pipeline, RouterCfg, SwitchCfg, Vcs};
+
+    type Net = Network<Routes, NoJoin<Routes>, NoBump<Routes>, TrafficEnd<Routes>, 1>;
+
+    fn common() -> Common {
+        let link = LinkParams { latency: 1, cycles_per_flit: 1 };
+        Common { vcs: Vcs { set: 0, unicast: 2 }, engine: false, link, local: link }
+    }
+
+    /// Every end point sends a packet of one flit a cycle across the network.
+    fn busy(layout: Layout, threads: usize) -> Net {
+        let all = layout.ends.len() as u32;
+        let routes = Routes { routing: layout.routing.clone(), ends: layout.ends.clone() };
+        let ends = (0..all).map(|end| {
+            let target = Target::Fixed((end + all / 2 + 3) % all);
+            let source = SourceCfg { rate: 1.0, packet_flits: 1, target, start: 0, stop: 60, class: 0 };
+            TrafficEnd::new(Traffic::new(end, &[source], 1))
+        });
+        let blocks = Blocks { joins: vec![], no_join: NoJoin::default(), bumps: vec![], ends: ends.collect() };
+        let (pipeline, policy, router) = (Pipeline::new(2), Policy::RoundRobin, RouterCfg::default());
+        let cfg = SwitchCfg { pipeline, policy, monitors: true, router };
+        let names = vec!["p2p0".into(), "p2p1".into()];
+        Network::in_parts(Parts::by_threads(threads), layout.plan, routes, blocks, cfg, &|_, _| 8, names)
+    }
+
+    #[test]
+    fn parts_with_enough_to_do_go_to_threads_and_come_back() {
+        let mesh = || Mesh { size: vec![8, 8], concentration: 1 }.layout(&common());
+        let ends_at = |threads: usize| {
+            let mut net = busy(mesh(), threads);
+            let mut lent = 0;
+            while net.step() != Step::Quiet {
+                lent = lent.max(net.crew.as_ref().map_or(0, Crew::len));
+                assert_eq!(net.parts(), threads, "all parts are back after a cycle");
+            }
+            assert!(net.at_rest());
+            (lent, net.now(), net.moves(), net.link_loads().map(|load| load.count.unicast).collect::<Vec<_>>())
+        };
+        let (none, now, moves, loads) = ends_at(1);
+        assert_eq!(none, 0);
+        assert!(moves > 5000, "{moves}");
+        for threads in [2, 3, 5] {
+            assert_eq!(ends_at(threads), (threads - 1, now, moves, loads.clone()));
+        }
+    }
+
+    #[test]
+    fn a_system_is_divided_by_what_there_is_to_evaluate() {
+        // All end points hang at a third of the switches.
+        let tree = FatTree { arity: 4, levels: 3, concentration: 4, wiring: Wiring::default() }.layout(&common());
+        let net = busy(tree, 2);
+        let blocks = |part: usize| net.division.switches(part).len() + net.division.ends(part).len();
+        let (one, other) = (blocks(0), blocks(1));
+        // A switch with its end points is not divided.
+        assert!(one.abs_diff(other) <= 5, "{one} and {other}");
+        assert!(net.division.ends(1).len() > 16, "both have end points");
+    }
+}

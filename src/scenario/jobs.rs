@@ -229,13 +229,12 @@ impl Translator {
             return;
         }
         let name = family.family();
-        let change: Vec<String> = (0..jobs.len()).map(|at| format!("`job.{at}.engine={}`", family.name())).collect();
         let problem = Problem::in_text(
             node.span.clone(),
             format!("`family = \"{name}\"` does no job: each names another engine"),
         )
         .expected("the family of a job that names no engine")
-        .help(format!("set {}", change.join(", ")));
+        .help(format!("`job.0.engine = \"{}\"` changes the engine of the first", family.name()));
         self.problems.push(problem);
     }
 

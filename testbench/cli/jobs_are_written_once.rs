@@ -67,7 +67,7 @@ fn a_family_that_is_set_is_that_of_a_job() {
     // Both are others', so it would change nothing.
     let said = family(&text("engine = \"armed\""), "family='pbv'").unwrap_err();
     assert!(said.contains("`family = \"pbv\"` does no job: each names another engine"), "{said}");
-    assert!(said.contains("set `job.0.engine=pbv`, `job.1.engine=pbv`"), "{said}");
+    assert!(said.contains("`job.0.engine = \"pbv\"` changes the engine of the first"), "{said}");
     assert!(said.contains("| family='pbv'"), "its place is the argument: {said}");
     // In a file it waits for a job without a name.
     assert!(load(&text("engine = \"armed\"").replace("family = \"piuma\"", "family = \"pbv\""), &[]).is_ok());
