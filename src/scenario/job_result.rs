@@ -72,6 +72,12 @@ pub struct Hashed {
     pub sha256: String,
 }
 
+/// How long a job took, from its start to its end; `None` unless every round ended whole.
+pub fn latency(start: Option<u64>, end: Option<u64>, outcomes: &Outcomes) -> Option<u64> {
+    let end = end.filter(|_| outcomes.all_whole())?;
+    Some(end.saturating_sub(start?))
+}
+
 /// Least, mean and largest.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
@@ -89,9 +95,10 @@ impl Spread {
         Self { min: value, mean: value as f64, max: value }
     }
 
-    /// Of the three, if there are any.
-    pub fn of(min: Option<u64>, mean: Option<f64>, max: Option<u64>) -> Option<Self> {
-        Some(Self { min: min?, mean: mean?, max: max? })
+    /// Of all of these; `None` of none.
+    pub fn of(values: &[u64]) -> Option<Self> {
+        let mean = values.iter().sum::<u64>() as f64 / values.len() as f64;
+        Some(Self { min: *values.iter().min()?, mean, max: *values.iter().max()? })
     }
 
     /// Of several, each with the number of its values.
@@ -114,5 +121,19 @@ mod tests {
         let parts = [(Spread { min: 4, mean: 6.0, max: 8 }, 3), (Spread { min: 2, mean: 10.0, max: 18 }, 1)];
         assert_eq!(Spread::over(parts), Some(Spread { min: 2, mean: 7.0, max: 18 }));
         assert_eq!(Spread::over([]), None);
+        assert_eq!(Spread::of(&[4, 8, 6]), Some(Spread { min: 4, mean: 6.0, max: 8 }));
+        assert_eq!(Spread::of(&[]), None);
+    }
+
+    #[test]
+    fn only_jobs_whose_rounds_are_whole_have_a_latency() {
+        let whole = Outcomes { complete: 3, after_retry: 1, ..Outcomes::default() };
+        assert_eq!(latency(Some(10), Some(25), &whole), Some(15));
+        assert_eq!(latency(None, Some(25), &whole), None);
+        for outcomes in
+            [Outcomes { silent: 1, ..whole }, Outcomes { incomplete: 1, ..whole }, Outcomes { open: 1, ..whole }]
+        {
+            assert_eq!(latency(Some(10), Some(25), &outcomes), None);
+        }
     }
 }

@@ -8,6 +8,7 @@
 //! |--:|---|
 //! | 1 | |
 //! | 2 | `stalls` of a link is called `head_wait_cycles` |
+//! | 3 | what engines and software say of their jobs has the names of [`jobs`](Document::jobs) where it is the same, and others where not |
 
 use std::collections::BTreeMap;
 
@@ -22,7 +23,7 @@ use super::names::{DType, Named};
 use super::segments::SegmentResult;
 
 /// Version of the document's shape.
-pub const SCHEMA_VERSION: u32 = 2;
+pub const SCHEMA_VERSION: u32 = 3;
 
 /// A document of any version up to [`SCHEMA_VERSION`] in the shape of that version.
 ///
@@ -44,6 +45,9 @@ pub fn upgraded(mut document: Json) -> Result<Json, String> {
                 }
             }
         }
+    }
+    if version.is_some_and(|version| version < 3) {
+        name_what_engines_say(&mut document);
         document["schema_version"] = SCHEMA_VERSION.into();
     }
     // What refused armings were is counted by why since, under names of its own.
@@ -52,6 +56,84 @@ pub fn upgraded(mut document: Json) -> Result<Json, String> {
     }
     name_jobs(&mut document);
     Ok(document)
+}
+
+/// The objects of a list in a document.
+fn each<'a>(document: &'a mut Json, list: &str) -> impl Iterator<Item = &'a mut serde_json::Map<String, Json>> {
+    let items = document.pointer_mut(list).and_then(Json::as_array_mut);
+    items.into_iter().flatten().filter_map(Json::as_object_mut)
+}
+
+/// Brings what engines and software say of their jobs from version 2 to version 3.
+fn name_what_engines_say(document: &mut Json) {
+    type Object = serde_json::Map<String, Json>;
+    fn rename(of: &mut Object, names: &[(&str, &str)]) {
+        for (earlier, now) in names {
+            if let Some(value) = of.shift_remove(*earlier) {
+                of.insert((*now).to_owned(), value);
+            }
+        }
+    }
+    // A job that was not answered whole has no end.
+    fn end(of: &mut Object) {
+        let lacks = |outcome: &str| of.get("outcomes").and_then(|all| all[outcome].as_u64()).unwrap_or(0) > 0;
+        if ["incomplete", "open", "unstarted"].into_iter().any(lacks) && of.contains_key("end_cycle") {
+            of.insert("end_cycle".into(), Json::Null);
+        }
+    }
+    fn spread(of: &mut Object) {
+        let [min, mean, max] = ["min", "mean", "max"].map(|which| of.shift_remove(&format!("latency_{which}_cycles")));
+        if let (Some(min), Some(mean), Some(max)) = (min, mean, max) {
+            let all = serde_json::json!({ "min": min, "mean": mean, "max": max });
+            of.insert("round_latency_cycles".into(), if all["min"].is_null() { Json::Null } else { all });
+        }
+    }
+    each(document, "/jobs").for_each(end);
+    fn of_no_type(of: &mut Object) {
+        if of.get("elements").is_some_and(|elements| elements == 0) {
+            of.insert("dtype".into(), Json::Null);
+            if of.contains_key("elements_per_cycle") {
+                of.insert("elements_per_cycle".into(), Json::Null);
+            }
+        }
+    }
+    for of in each(document, "/collectives") {
+        of.retain(|key, _| !matches!(key.as_str(), "job_cycles" | "job_ns"));
+        of_no_type(of);
+    }
+    for of in each(document, "/hosts") {
+        of.retain(|key, _| !matches!(key.as_str(), "job_cycles" | "job_ns"));
+        rename(of, &[("ranks", "participants"), ("rounds", "steps")]);
+        if of.get("algorithm").is_some_and(|algorithm| algorithm == "send-loop") {
+            of.insert("op".into(), Json::Null);
+        }
+    }
+    let job = [("job_cycles", "latency_cycles"), ("job_ns", "latency_ns")];
+    for of in each(document, "/armed/reductions") {
+        rename(
+            of,
+            &[("op", "opcode"), ("start_cycle", "first_arming_cycle"), ("first_contribution_cycle", "start_cycle")],
+        );
+        rename(of, &job);
+        spread(of);
+        end(of);
+    }
+    for of in each(document, "/pbv/collectives") {
+        if of.get("kind").is_some_and(|kind| kind == "multicast") {
+            of.insert("kind".into(), "broadcast".into());
+        }
+        if of.get("kind").is_some_and(|kind| kind != "allreduce") {
+            of.insert("op".into(), Json::Null);
+        }
+        of_no_type(of);
+        rename(of, &[("elements", "elements_per_round")]);
+        rename(of, &job);
+        spread(of);
+        end(of);
+    }
+    each(document, "/config/armed/reductions").for_each(|of| rename(of, &[("op", "opcode")]));
+    each(document, "/config/pbv/collectives").for_each(|of| rename(of, &[("elements", "elements_per_round")]));
+    each(document, "/config/hosts").for_each(|of| rename(of, &[("ranks", "participants")]));
 }
 
 /// Gives jobs of the scenario the names that they have in the document, where they say none: what a job without a name is called
@@ -178,8 +260,8 @@ pub struct CollectiveResult {
     pub id: u32,
     /// The operation; null for a broadcast.
     pub op: Option<String>,
-    /// Type of an element.
-    pub dtype: String,
+    /// Type of an element; null of a barrier.
+    pub dtype: Option<String>,
     /// Wider type in which elements were summed, if they were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accumulate: Option<String>,
@@ -198,12 +280,6 @@ pub struct CollectiveResult {
     pub latency_cycles: Option<u64>,
     /// The same in ns.
     pub latency_ns: Option<f64>,
-    /// The whole job: the same as the latency. All families and software have these two, so that jobs can be compared.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub job_cycles: Option<u64>,
-    /// The same in ns.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub job_ns: Option<f64>,
     /// Elements over latency.
     pub elements_per_cycle: Option<f64>,
     /// The result as bit patterns, one a element.
@@ -415,7 +491,7 @@ impl CollectiveResult {
             kind: collective.kind.name().to_owned(),
             id: collective.id,
             op: collective.op.map(|op| Named::name(op).to_owned()),
-            dtype: Named::name(collective.dtype).to_owned(),
+            dtype: (collective.elements > 0).then(|| Named::name(collective.dtype).to_owned()),
             accumulate: collective.accumulate.map(|pair| Named::name(pair.accumulator()).to_owned()),
             result_dtype: collective.accumulate.map(|_| Named::name(collective.result_dtype()).to_owned()),
             participants: collective.participants.len() as u64,
@@ -424,8 +500,6 @@ impl CollectiveResult {
             end_cycle: None,
             latency_cycles: None,
             latency_ns: None,
-            job_cycles: None,
-            job_ns: None,
             elements_per_cycle: None,
             results: Vec::new(),
             oracle: Vec::new(),
@@ -445,8 +519,7 @@ impl CollectiveResult {
         self.end_cycle = Some(end_cycle);
         self.latency_cycles = Some(latency);
         self.latency_ns = Some(loaded.scenario.clock.nanoseconds(latency));
-        (self.job_cycles, self.job_ns) = (self.latency_cycles, self.latency_ns);
-        self.elements_per_cycle = (latency > 0).then(|| self.elements as f64 / latency as f64);
+        self.elements_per_cycle = (latency > 0 && self.elements > 0).then(|| self.elements as f64 / latency as f64);
     }
 }
 

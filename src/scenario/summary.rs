@@ -172,6 +172,7 @@ fn describe_collective(out: &mut String, scenario: &Scenario, collective: &Colle
         (Some(wide), _) => format!(", accumulated in {wide},"),
         (None, _) => String::new(),
     };
+    let dtype = dtype.as_deref().unwrap_or("untyped");
     let vector = format!("{elements} {dtype} element{plural}{wider}");
     let what = match (kind.as_str(), collective.op.as_deref()) {
         ("barrier", _) => format!("barrier of {who}"),

@@ -231,7 +231,7 @@ fn reduce(ask: &Ask, text: &str) -> Reduced {
     }
     let armed = result.document.armed.iter().flat_map(|armed| &armed.reductions);
     if let Some(words) =
-        armed.filter(|of| of.op.contains("repsum")).find_map(|of| Some(of.distinct.last()?.result.clone()))
+        armed.filter(|of| of.opcode.contains("repsum")).find_map(|of| Some(of.distinct.last()?.result.clone()))
     {
         return Ok((words.concat(), reproducible(ask, &words)));
     }

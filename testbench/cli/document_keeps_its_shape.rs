@@ -252,8 +252,6 @@ fn keys_and_types_are_those_of_the_version() {
     collectives[].end_cycle: integer
     collectives[].latency_cycles: integer
     collectives[].latency_ns: number
-    collectives[].job_cycles: integer
-    collectives[].job_ns: number
     collectives[].elements_per_cycle: number
     collectives[].results: array
     collectives[].results[]: string

@@ -20,8 +20,8 @@ fn random_scenarios_of_every_family_pass() {
 fn a_planted_fault_is_shrunk_to_what_causes_it() {
     for (family, fault, cause) in [
         ("piuma", "collectives.0.elements > 10", "elements = 13"),
-        ("armed", "armed.reductions.0.start_cycle > 100", "start_cycle = 500"),
-        ("pbv", "pbv.collectives.0.elements > 10", "elements = 13"),
+        ("armed", "armed.reductions.0.first_arming_cycle > 100", "start_cycle = 500"),
+        ("pbv", "pbv.collectives.0.elements_per_round > 10", "elements = 13"),
         ("software", "hosts.0.elements > 10", "elements = 13"),
         ("fabric", "traffic.0.offered > 0.25", "rate = 0.3"),
         // It takes a second job, which is in software as the first one: that is simplest.

@@ -75,7 +75,7 @@ fn a_sweep_is_sorted_filtered_brushed_and_run_again() {
         ("latency_ns", "gates"),
         ("gates", "latency_ns"),
         ("pipeline", "storage_bits"),
-        ("network_clock_mhz", "job_ns"),
+        ("network_clock_mhz", "latency_ns"),
     ] {
         browser.choose("select.x", x);
         browser.choose("select.y", y);

@@ -128,7 +128,7 @@ fn rounds_and_engines_of_the_other_families_are_shown() {
     let (page, _) = html("fig5-dead-leaf");
     has(&page, &["<h3>Who was missing</h3>", "<td>leaf6</td>", "1 incomplete and detected"]);
     let (page, document) = html("tree-many-types");
-    let mean = document["pbv"]["collectives"][0]["latency_min_cycles"].as_u64().unwrap();
+    let mean = document["pbv"]["collectives"][0]["round_latency_cycles"]["min"].as_u64().unwrap();
     has(
         &page,
         &[
@@ -328,7 +328,7 @@ fn the_table_and_where_the_latency_went_agree() {
         let document: serde_json::Value =
             serde_json::from_str(&fs::read_to_string(at(&format!("{scenario}.json"))).unwrap()).unwrap();
         let family = if scenario == "fig7-barrier" { "/pbv/collectives/0" } else { "/armed/reductions/0" };
-        let most = document.pointer(family).unwrap()["latency_max_cycles"].as_u64().unwrap();
+        let most = document.pointer(family).unwrap()["round_latency_cycles"]["max"].as_u64().unwrap();
         let html = fs::read_to_string(at("page.html")).unwrap();
         assert!(html.contains(head), "{head}");
         for by in ["phase", "cause"] {

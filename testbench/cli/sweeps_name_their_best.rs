@@ -60,14 +60,14 @@ fn spaces() -> [String; 3] {
             "armed.engine",
             "",
             [("armed.engine.descriptors", "0, 1, 2, 3, 4, 6, 8, 12, 16"), (buffer, "12, 13, 14, 16, 20, 24, 32, 64")],
-            "job_ns",
+            "latency_ns",
         ),
         space(
             "face-off-pbv",
             "pbv.engine",
             "",
             [("link.width_bits", "8, 16, 24, 32, 40, 48, 56, 64"), (buffer, "2, 3, 4, 6, 8, 12, 16, 24, 32")],
-            "job_ns",
+            "latency_ns",
         ),
     ]
 }
@@ -156,13 +156,13 @@ fn the_cheapest_point_under_a_limit_is_named_with_its_command() {
     let number = |row: &BTreeMap<String, String>, name: &str| row[name].parse::<f64>().unwrap();
     for family in ["piuma", "armed", "pbv"] {
         let own: Vec<_> = rows.iter().filter(|row| row["scenario"] == family).collect();
-        let mut times: Vec<f64> = own.iter().map(|row| number(row, "job_ns")).collect();
+        let mut times: Vec<f64> = own.iter().map(|row| number(row, "latency_ns")).collect();
         times.sort_by(f64::total_cmp);
         let limit = times[3];
-        let meets = |row: &&&BTreeMap<String, String>| number(row, "job_ns") < limit && row["link"] == "2";
+        let meets = |row: &&&BTreeMap<String, String>| number(row, "latency_ns") < limit && row["link"] == "2";
         let expected =
             own.iter().filter(meets).min_by(|a, b| number(a, "gates").total_cmp(&number(b, "gates"))).unwrap();
-        let conditions = [format!("job_ns<{limit}"), format!("scenario == '{family}'"), "link == 2".to_owned()];
+        let conditions = [format!("latency_ns<{limit}"), format!("scenario == '{family}'"), "link == 2".to_owned()];
         let mut arguments = vec!["--min", "gates", "--json"];
         for text in &conditions {
             arguments.extend(["--where", text.as_str()]);
@@ -196,7 +196,7 @@ fn the_cheapest_point_under_a_limit_is_named_with_its_command() {
         "{}",
         output.stdout
     );
-    let output = best(folder.path(), &["--min", "gates", "--min", "job_ns", "--where", "scenario == 'pbv'"]);
+    let output = best(folder.path(), &["--min", "gates", "--min", "latency_ns", "--where", "scenario == 'pbv'"]);
     assert!(output.stdout.starts_with("Pareto front, "), "{}", output.stdout);
 }
 
@@ -212,21 +212,21 @@ fn what_no_point_has_or_meets_is_said() {
         (&["--min", "gates", "--where", "stags == 2"], 2, "did you mean `stages`?"),
         (&["--min", "gates +"], 2, "a value is missing here"),
         (&[], 2, "--min EXPR or --max EXPR says what is best"),
-        (&["--min", "gates", "--where", "job_ns < 1"], 1, "none of 6 points meets all constraints"),
+        (&["--min", "gates", "--where", "latency_ns < 1"], 1, "none of 6 points meets all constraints"),
     ] {
         let output = best(folder.path(), arguments);
         assert_eq!((output.status, output.stdout.as_str()), (status, ""), "{arguments:?}");
         assert!(output.stderr.contains(words), "{arguments:?}: {}", output.stderr);
     }
-    let output = best(folder.path(), &["--min", "gates", "--where", "job_ns < 1"]);
-    assert!(output.stderr.contains("job_ns < 1: 0 points; job_ns is "), "{}", output.stderr);
+    let output = best(folder.path(), &["--min", "gates", "--where", "latency_ns < 1"]);
+    assert!(output.stderr.contains("latency_ns < 1: 0 points; latency_ns is "), "{}", output.stderr);
     let empty = tempfile::tempdir().unwrap();
     assert_eq!(best(empty.path(), &["--min", "gates"]).status, 2);
 
     for (text, words) in [
         ("filter = [\"gates < 3\"]\n", "`constraint` takes it"),
         ("constraint = [\"gate < 3\"]\n", "did you mean `gates`?"),
-        ("[[objective]]\nname = \"jobns\"\n", "did you mean `job_ns`?"),
+        ("[[objective]]\nname = \"latencyns\"\n", "did you mean `latency_ns`?"),
     ] {
         let text = if text.starts_with('[') { format!("{QUICK}{text}") } else { format!("{text}{QUICK}") };
         let output = sweep(empty.path(), &text, &[]);
@@ -285,14 +285,14 @@ fn columns_say_their_units_and_times_their_clock() {
         ("MHz", "cycles of the network clock", "flits a cycle")
     );
     // What counts or measures has a unit.
-    for name in ["cycles", "job_ns", "packet_latency_p99_ns", "gates", "busiest_link", "network_clock_mhz"] {
+    for name in ["cycles", "latency_ns", "packet_latency_p99_ns", "gates", "busiest_link", "network_clock_mhz"] {
         assert!(!units[name].is_empty(), "{name}");
     }
     let number = |row: &BTreeMap<String, String>, name: &str| row[name].parse::<f64>().unwrap();
     for row in &rows {
         assert_eq!(row["clock_mhz"], row["network_clock_mhz"]);
         assert_eq!(row["run"], row["seed"]);
-        for (cycles, ns) in [("cycles", "time_ns"), ("job_cycles", "job_ns"), ("latency_cycles", "latency_ns")] {
+        for (cycles, ns) in [("cycles", "time_ns"), ("latency_cycles", "latency_ns")] {
             let expected = number(row, cycles) * 1000.0 / number(row, "clock_mhz");
             assert!((number(row, ns) - expected).abs() < 1e-6 * expected, "{row:?}");
         }

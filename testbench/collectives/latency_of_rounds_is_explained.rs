@@ -25,9 +25,9 @@ fn explained(loaded: &Loaded, ask: Ask<'_>) -> RunResult {
 /// Name, and the least and largest latency, of every collective that has ended at all participants.
 fn latencies(result: &RunResult) -> Vec<(String, u64)> {
     let armed = result.document.armed.iter().flat_map(|armed| &armed.reductions);
-    let armed = armed.filter_map(|of| Some((of.name.clone(), of.latency_max_cycles?)));
+    let armed = armed.filter_map(|of| Some((of.name.clone(), of.round_latency_cycles?.max)));
     let pbv = result.document.pbv.iter().flat_map(|pbv| &pbv.collectives);
-    armed.chain(pbv.filter_map(|of| Some((of.name.clone(), of.latency_max_cycles?)))).collect()
+    armed.chain(pbv.filter_map(|of| Some((of.name.clone(), of.round_latency_cycles?.max)))).collect()
 }
 
 fn assert_adds_up(why: &Why, what: &str) {

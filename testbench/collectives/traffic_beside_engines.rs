@@ -158,8 +158,8 @@ fn latency(engine: &str, network: &str, (class, rate): (u32, f64)) -> f64 {
     );
     let document: Document = pass(&text, &[]);
     document.pbv.as_ref().map_or_else(
-        || document.armed.as_ref().unwrap().reductions[0].latency_mean_cycles.unwrap(),
-        |pbv| pbv.collectives[0].latency_mean_cycles.unwrap(),
+        || document.armed.as_ref().unwrap().reductions[0].round_latency_cycles.unwrap().mean,
+        |pbv| pbv.collectives[0].round_latency_cycles.unwrap().mean,
     )
 }
 

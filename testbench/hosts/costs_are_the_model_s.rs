@@ -132,7 +132,7 @@ fn one_mcast_send_beats_a_loop_of_sends() {
     let reports = document.programs.as_ref().expect("programs").cores.iter().flat_map(|core| &core.reports);
     let multicast = reports.map(|report| report.cycle).max().expect("reports");
     let host = &document.hosts[0];
-    assert_eq!((host.rounds, host.messages, host.words_sent), (7, 7, 7));
+    assert_eq!((host.steps, host.messages, host.words_sent), (7, 7, 7));
     assert!(cycles(&document, 0) > multicast, "{} {multicast}", cycles(&document, 0));
     // Seven messages of three flits leave over one port; the last goes to the far tile.
     let way = 2 + 4 * 6 + 2;

@@ -100,8 +100,8 @@ fn the_ideal_mode_knows_every_network() {
                 result.document.hosts.into_iter().next().unwrap()
             });
             assert_eq!(
-                (ideal.rounds, ideal.words_sent, ideal.messages),
-                (fabric.rounds, fabric.words_sent, fabric.messages)
+                (ideal.steps, ideal.words_sent, ideal.messages),
+                (fabric.steps, fabric.words_sent, fabric.messages)
             );
             let (ideal, fabric) = (ideal.latency_cycles.unwrap(), fabric.latency_cycles.unwrap());
             // The fabric adds headers and meetings, and takes nothing away that a shortest way costs.

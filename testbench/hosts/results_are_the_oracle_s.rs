@@ -93,7 +93,7 @@ fn on_nodes_every_algorithm_and_the_two_modes() {
     let document = pass(&nodes("[2, 2]", &text), &[]);
     for pair in document.hosts.chunks(2) {
         let [fabric, ideal] = pair else { panic!("two modes") };
-        assert_eq!((fabric.bit_exact, fabric.ranks, fabric.rounds), (Some(true), 32, ideal.rounds));
+        assert_eq!((fabric.bit_exact, fabric.participants, fabric.steps), (Some(true), 32, ideal.steps));
         assert_eq!(
             (fabric.words_sent, fabric.words_received, fabric.messages),
             (ideal.words_sent, ideal.words_received, ideal.messages)
@@ -112,7 +112,7 @@ fn recursive_doubling_on_256_nodes() {
                 [[host]]\nalgorithm = \"recursive-doubling\"\noverhead_cycles = 1000\n";
     let document = pass(text, &[]);
     let host = &document.hosts[0];
-    assert_eq!((host.ranks, host.rounds, host.bit_exact), (32_768, 15, Some(true)));
+    assert_eq!((host.participants, host.steps, host.bit_exact), (32_768, 15, Some(true)));
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn hosts_repeat_a_collective_of_the_scenario() {
     let mut before = net;
     for host in &document.hosts {
         assert!(host.start_cycle >= Some(before), "one after the other");
-        assert_eq!((host.ranks, host.elements, host.dtype.as_str()), (5, 64, "i32"));
+        assert_eq!((host.participants, host.elements, host.dtype.as_str()), (5, 64, "i32"));
         before = host.end_cycle.expect("it ended");
     }
 }

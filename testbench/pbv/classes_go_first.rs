@@ -76,7 +76,7 @@ fn a_class_brings_a_collective_forward_and_changes_no_bit() {
         assert!(document.passed(), "{:?}", document.checks);
         let pbv = document.pbv.unwrap();
         assert_eq!(pbv.outcomes.complete, 18);
-        pbv.collectives[5].latency_mean_cycles.unwrap()
+        pbv.collectives[5].round_latency_cycles.unwrap().mean
     };
     let (usual, urgent) = (ends(0), ends(7));
     assert!(urgent < 0.8 * usual, "{urgent} {usual}");

@@ -108,7 +108,7 @@ fn merging_takes_the_sources_time() {
     let latency = |cycles: u32| {
         let text = scenario(&format!("merge_cycles_per_word = {cycles}"), "");
         let result = run_text(&text, &RunOptions::default());
-        result.document.pbv.unwrap().collectives[0].latency_min_cycles.unwrap()
+        result.document.pbv.unwrap().collectives[0].round_latency_cycles.unwrap().min
     };
     // Six responses of twenty words, of which the later ones wait for the earlier.
     assert!(latency(100) >= latency(1) + 6 * 20 * 90, "{} {}", latency(100), latency(1));

@@ -231,7 +231,7 @@ fn a_deterministic_sum_takes_the_time_of_two_rounds() {
     let time = |op: &str| {
         let document = text(&scenario(TREE, op, "rounds = 20\nopening_barrier = false\ncompute_cycles = 0\n"));
         passed(&document);
-        reduction(&document, "sum").job_cycles.unwrap()
+        reduction(&document, "sum").latency_cycles.unwrap()
     };
     let (one, two) = (time("flt-sum-near"), time("flt-sum-deterministic"));
     assert!(two >= 2 * one - one / 20 && two <= 2 * one + one / 20, "{one} {two}");
@@ -247,7 +247,7 @@ fn latencies_of_a_deterministic_sum_are_those_of_both_its_rounds() {
     let result = run(&loaded, &options).unwrap_or_else(|error| panic!("{error}"));
     let of = reduction(&result.document, "sum");
     let [maximum, sum] = &of.rounds[..] else { panic!("two rounds on the wire: {:?}", of.rounds) };
-    let latency = of.latency_max_cycles.unwrap();
+    let latency = of.round_latency_cycles.unwrap().max;
     assert!(latency >= maximum.latency_cycles.unwrap() + sum.latency_cycles.unwrap(), "{latency} {:?}", of.rounds);
     let why = &result.why[0];
     assert_eq!((why.number, why.since_last_contribution()), (0, Some(latency)), "{:?}", result.notes);

@@ -365,7 +365,7 @@ fn judge(seed: u64, case: &Case, document: &Document) -> u64 {
     for (laid, result) in ready.reductions.iter().zip(&armed.reductions) {
         let job = laid.job_of(&ready.system);
         let nodes = job.members.len() as u64;
-        let held = held(&ready, job, &result.op);
+        let held = held(&ready, job, &result.opcode);
         let steps = |flow| (0..).map_while(move |step| job.round(flow, step)).filter(|round| !round.closing);
         let asked: u64 = (0..job.flows).map(|flow| steps(flow).count() as u64).sum();
         assert_eq!(result.outcomes.rounds(), asked, "every round is accounted for: {}", place());
@@ -388,7 +388,7 @@ fn judge(seed: u64, case: &Case, document: &Document) -> u64 {
                 }
                 other => panic!("{other}: {}", what()),
             }
-            let right = right(&result.op, job, round.round).map(|lane| format!("{lane:016x}"));
+            let right = right(&result.opcode, job, round.round).map(|lane| format!("{lane:016x}"));
             let claims = matches!(round.outcome.as_str(), "complete" | "after-retry");
             assert!(!claims || round.result == right, "{}", what());
         }

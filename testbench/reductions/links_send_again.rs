@@ -39,7 +39,7 @@ fn replay_costs_a_frame_a_link_and_more_where_its_buffers_are_short() {
     let latency = |link: &str| {
         let document = text(&job(link, "").replace("reduction_ids = 4\n", ""));
         passed(&document);
-        reduction(&document, "r0").latency_min_cycles.unwrap()
+        reduction(&document, "r0").round_latency_cycles.unwrap().min
     };
     let (without, with) = (latency(""), latency(REPLAY));
     // Up and down over three links each; the far end of each keeps a frame back until it is whole.
@@ -91,7 +91,7 @@ fn a_receiver_that_is_stuck_is_no_dead_link() {
     let of = reduction(&document, "r0");
     assert_eq!((of.outcomes.complete, of.retries), (16, 0), "{}", of.outcomes.words());
     // The last of sixty frames of a round is stuck for 59 times 11 cycles, sixteen times two time-outs and more.
-    assert!(of.latency_max_cycles.unwrap() > 59 * 11);
+    assert!(of.round_latency_cycles.unwrap().max > 59 * 11);
     assert!(count(&armed(&document).faults, "replayed") > 1000, "{:?}", armed(&document).faults);
     assert_eq!(count(&armed(&document).faults, "given_up"), 0, "nothing is lost");
 }

@@ -116,7 +116,7 @@ fn local_contributions_take_the_time_of_the_unit() {
              [[armed.reduction]]\nop = \"int-sum\"\nopening_barrier = false\ncontributions_per_node = {per_node}\n"
         ));
         passed(&document);
-        reduction(&document, "r0").first_contribution_cycle.unwrap()
+        reduction(&document, "r0").start_cycle.unwrap()
     };
     assert_eq!(first(5, 3) - first(1, 3), 4 * 3);
     assert_eq!(first(9, 6) - first(1, 6), 8 * 6);

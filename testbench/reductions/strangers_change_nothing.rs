@@ -20,7 +20,7 @@ fn victim(stranger: &str) -> Document {
 fn frames_with_wrong_keys_and_old_numbers_cost_a_victim_less_than_a_frame_a_hop() {
     let alone = victim("");
     passed(&alone);
-    let latency = |document: &Document| reduction(document, "victim").latency_max_cycles.unwrap();
+    let latency = |document: &Document| reduction(document, "victim").round_latency_cycles.unwrap().max;
     for wrong in ["cookie", "vni", "stale", "address", "malformed"] {
         let disturbed = victim(&format!(
             "[[armed.stranger]]\nend_point = 3\nreduction = \"victim\"\nwrong = \"{wrong}\"\nuntil_cycle = 4000"
@@ -70,7 +70,7 @@ fn frames_to_another_tree_s_address_change_neither_tree() {
                 of.rounds.iter().map(|round| round.result.clone()).collect()
             };
             assert_eq!(results(before), results(after), "{shape} {name}: bit for bit");
-            let rise = after.latency_max_cycles.unwrap().saturating_sub(before.latency_max_cycles.unwrap());
+            let rise = after.round_latency_cycles.unwrap().max.saturating_sub(before.round_latency_cycles.unwrap().max);
             assert!(rise <= hops * FRAME, "{shape} {name}: {rise} cycles over {hops} hops");
         }
     }

@@ -163,7 +163,7 @@ fn fig3_nobody_leaves_the_barrier_before_all_have_entered() {
     let barrier = reduction(&document, "barrier");
     assert_eq!(barrier.outcomes.complete, 5);
     // From the last entering to the last leaving; it would be negative, and so 0, if somebody left too early.
-    assert!(barrier.latency_min_cycles.unwrap() > 0);
+    assert!(barrier.round_latency_cycles.unwrap().min > 0);
     for number in 0..4 {
         assert_eq!(round(&document, number).result, ["0000000000000000"; 4], "barriers return 0");
         assert_eq!(counts(&document, number), [64]);
@@ -251,7 +251,7 @@ fn more_reductions_than_descriptors_are_reduced_higher_up_and_all_right() {
 fn engines_are_several_times_faster_than_software_on_the_same_fabric() {
     let document = shipped("against-software", &[]);
     passed(&document);
-    let mean = |name| reduction(&document, name).latency_mean_cycles.unwrap();
+    let mean = |name| reduction(&document, name).round_latency_cycles.unwrap().mean;
     let ratio = mean("software") / mean("engines");
     assert!((4.0..15.0).contains(&ratio), "the source says about ten: {ratio}");
 }
@@ -276,7 +276,7 @@ fn ethernet_nics_get_the_same_bits_some_cycles_later() {
     for number in 0..3 {
         assert_eq!(round(&with, number).result, round(&without, number).result);
     }
-    let latency = |document: &Document| armed(document).reductions[0].latency_min_cycles.unwrap();
+    let latency = |document: &Document| armed(document).reductions[0].round_latency_cycles.unwrap().min;
     assert!(latency(&with) > latency(&without));
 }
 

@@ -83,7 +83,8 @@ fn check(text: &str, ask: Ask<'_>, seen: &mut Seen) -> Option<usize> {
             for why in &result.why {
                 let steps = Steps::new(why, text);
                 let reductions = result.document.armed.iter().flat_map(|armed| &armed.reductions);
-                let slowest = reductions.filter(|of| of.name == why.collective).find_map(|of| of.latency_max_cycles);
+                let slowest =
+                    reductions.filter(|of| of.name == why.collective).find_map(|of| Some(of.round_latency_cycles?.max));
                 is_slowest(&steps, ask, slowest);
                 blocks::armed(&net, &steps, text);
                 count(&steps, seen);
@@ -97,7 +98,9 @@ fn check(text: &str, ask: Ask<'_>, seen: &mut Seen) -> Option<usize> {
             for why in &result.why {
                 let steps = Steps::new(why, text);
                 let collectives = result.document.pbv.iter().flat_map(|pbv| &pbv.collectives);
-                let slowest = collectives.filter(|of| of.name == why.collective).find_map(|of| of.latency_max_cycles);
+                let slowest = collectives
+                    .filter(|of| of.name == why.collective)
+                    .find_map(|of| Some(of.round_latency_cycles?.max));
                 is_slowest(&steps, ask, slowest);
                 blocks::pbv(&net, &steps, text);
                 count(&steps, seen);
@@ -142,8 +145,8 @@ fn check(text: &str, ask: Ask<'_>, seen: &mut Seen) -> Option<usize> {
 fn words_before(result: &RunResult, name: &str) -> u64 {
     let Some((vector, segment)) = name.split_once('.') else { return 0 };
     let of = result.document.collectives.iter().find(|of| of.name == vector).expect("the vector of a segment");
-    let bits: u64 =
-        of.dtype.trim_start_matches(|letter: char| !letter.is_ascii_digit()).parse().expect("f64, i32, ...");
+    let dtype = of.dtype.as_deref().expect("a vector has a type");
+    let bits: u64 = dtype.trim_start_matches(|letter: char| !letter.is_ascii_digit()).parse().expect("f64, i32, ...");
     of.segments[segment.parse::<usize>().expect("NAME.N")].first_element / (64 / bits)
 }
 
@@ -182,9 +185,9 @@ fn ended(result: &RunResult) -> usize {
         document.programs.iter().flat_map(|programs| &programs.calls).filter(|of| of.end_cycle.is_some()).count();
     let hosts = document.hosts.iter().filter(|of| of.mode == "fabric" && of.latency_cycles.is_some()).count();
     let armed = document.armed.iter().flat_map(|armed| &armed.reductions);
-    let armed = armed.filter(|of| of.latency_max_cycles.is_some()).count();
+    let armed = armed.filter(|of| of.round_latency_cycles.is_some()).count();
     let pbv = document.pbv.iter().flat_map(|pbv| &pbv.collectives);
-    words + calls + hosts + armed + pbv.filter(|of| of.latency_max_cycles.is_some()).count()
+    words + calls + hosts + armed + pbv.filter(|of| of.round_latency_cycles.is_some()).count()
 }
 
 /// Counts cycles that were compared, and sees that all were.

@@ -134,6 +134,7 @@ pub struct Reduction {
     /// Its name.
     pub name: String,
     /// Operation, by its name in a scenario.
+    #[serde(rename = "opcode")]
     pub op: String,
     /// How it is done.
     pub method: Method,

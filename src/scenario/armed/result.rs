@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::file::{DETERMINISTIC, MEAN, op_name};
 use crate::file::job::operation;
+use crate::job_result::Spread;
 use crate::names::Named;
 use watershed_arith::quad::OPCODES;
 use watershed_arith::{Op, Round};
@@ -87,8 +88,8 @@ fn is_zero(number: &u64) -> bool {
 pub struct ReductionResult {
     /// Its name.
     pub name: String,
-    /// Its operation.
-    pub op: String,
+    /// Its opcode: operation, type and rounding at once.
+    pub opcode: String,
     /// "engines" or "software".
     pub method: String,
     /// Why it reduces in software although it was to use engines.
@@ -110,26 +111,18 @@ pub struct ReductionResult {
     /// Attempts beyond the first of all rounds.
     pub retries: u64,
     /// Cycle of the first arming.
+    pub first_arming_cycle: Option<u64>,
+    /// Cycle in which the first contribution to a data round was ready; of a job without any, that of the first arming.
     pub start_cycle: Option<u64>,
-    /// Cycle in which the first contribution to a data round was ready.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub first_contribution_cycle: Option<u64>,
-    /// Cycle in which the last participant had the last result.
+    /// Cycle in which the last participant had the last result; null if it did not.
     pub end_cycle: Option<u64>,
-    /// From the last contribution being ready to the last participant having the result, over complete data rounds: least. Of a
-    /// deterministic sum: from the last contribution to its maximum to the last participant having the sum.
-    pub latency_min_cycles: Option<u64>,
-    /// The same: mean.
-    pub latency_mean_cycles: Option<f64>,
-    /// The same: largest.
-    pub latency_max_cycles: Option<u64>,
-    /// The whole job: from the first contribution to the last participant having the last result. Null if a round did not end
-    /// whole.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub job_cycles: Option<u64>,
+    /// From start to end; null unless every round ended whole.
+    pub latency_cycles: Option<u64>,
     /// The same in ns.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub job_ns: Option<f64>,
+    pub latency_ns: Option<f64>,
+    /// From the last contribution being ready to the last participant having the result, over complete data rounds; null without
+    /// any. Of a deterministic sum: from the last contribution to its maximum to the last participant having the sum.
+    pub round_latency_cycles: Option<Spread>,
     /// Time-outs the source recommends for what was seen: the mean interval between reductions and twice the largest spread
     /// of arrivals, in units of 1024 cycles, rounded up (R-ENG-9).
     pub timeout_hint_1024_cycles: Option<u64>,
@@ -223,9 +216,14 @@ impl Outcomes {
         complete + after_retry + incomplete + silent + open + unstarted
     }
 
+    /// Whether all participants have a result of every round, right or wrong.
+    pub fn all_answered(&self) -> bool {
+        self.incomplete + self.open + self.unstarted == 0
+    }
+
     /// Whether every round ended with a whole and right result.
     pub fn all_whole(&self) -> bool {
-        self.incomplete + self.silent + self.open + self.unstarted == 0
+        self.all_answered() && self.silent == 0
     }
 
     /// In words.
@@ -315,7 +313,7 @@ impl ReductionResult {
         job: Option<String>,
         lines: &mut Vec<(String, String)>,
     ) {
-        let ReductionResult { name, op, participants, method, outcomes, .. } = self;
+        let ReductionResult { name, opcode, participants, method, outcomes, .. } = self;
         let rounds = rounds_in_words(outcomes.rounds(), self.opening_rounds);
         let at_once = match (outcomes.rounds().saturating_sub(self.opening_rounds), at_once) {
             (0 | 1, _) => String::new(),
@@ -333,10 +331,10 @@ impl ReductionResult {
             Some(false) => ", bit-exact: NO",
             None => "",
         };
-        let pairs = if op == DETERMINISTIC { ", two for each sum" } else { "" };
+        let pairs = if opcode == DETERMINISTIC { ", two for each sum" } else { "" };
         lines.push((
             name.clone(),
-            format!("{} over {participants} end points, {rounds}{pairs}{at_once}{how}", said(op)),
+            format!("{} over {participants} end points, {rounds}{pairs}{at_once}{how}", said(opcode)),
         ));
         lines.extend(job.map(|line| (String::new(), line)));
         lines.push((String::new(), format!("{}{exact}", outcomes.words())));
@@ -346,15 +344,11 @@ impl ReductionResult {
         if let Some(why) = &self.one_tree {
             lines.push((String::new(), format!("only one tree: {why}")));
         }
-        if let (Some(least), Some(mean), Some(most)) =
-            (self.latency_min_cycles, self.latency_mean_cycles, self.latency_max_cycles)
-        {
+        if let Some(Spread { min, mean, max }) = self.round_latency_cycles {
             let ns = nanoseconds(1) * mean;
             lines.push((
                 String::new(),
-                format!(
-                    "last contribution to last result: {mean:.1} cycles on average ({least} to {most}) = {ns:.1} ns"
-                ),
+                format!("last contribution to last result: {mean:.1} cycles on average ({min} to {max}) = {ns:.1} ns"),
             ));
         }
         let shares: Vec<String> =

@@ -13,6 +13,7 @@ use super::ladder::ladder;
 use super::result::{ArmedResult, Configured, Distinct, MergedShare, Outcomes, ReductionResult, RoundResult};
 use crate::Loaded;
 use crate::counts::counts;
+use crate::job_result::{Spread, latency};
 use crate::result::{Check, Document, Outcome, ResultData};
 use crate::run::family::{After, Family, Report};
 use crate::run::options::{Flip, Progress, RunError, RunOptions};
@@ -190,7 +191,7 @@ impl At<'_, '_> {
 
         let mut result = ReductionResult {
             name: reduction.name.clone(),
-            op: reduction.op.clone(),
+            opcode: reduction.op.clone(),
             method: if job.is_software() { "software" } else { "engines" }.into(),
             refused,
             one_tree: laid.no_second.clone(),
@@ -200,14 +201,12 @@ impl At<'_, '_> {
             outcomes: Outcomes::default(),
             opening_rounds: if job.opening { u64::from(job.flows) } else { 0 },
             retries: 0,
-            start_cycle: flows.iter().filter_map(|(_, rounds)| rounds.first()).map(|round| round.armed).min(),
-            first_contribution_cycle: None,
-            end_cycle: told.last,
-            latency_min_cycles: None,
-            latency_mean_cycles: None,
-            latency_max_cycles: None,
-            job_cycles: None,
-            job_ns: None,
+            first_arming_cycle: flows.iter().filter_map(|(_, rounds)| rounds.first()).map(|round| round.armed).min(),
+            start_cycle: None,
+            end_cycle: None,
+            latency_cycles: None,
+            latency_ns: None,
+            round_latency_cycles: None,
             timeout_hint_1024_cycles: None,
             merged_at: Vec::new(),
             distinct_values: 0,
@@ -314,22 +313,16 @@ impl At<'_, '_> {
             }
         }
         result.outcomes = asked.outcomes();
-        let latencies = asked.latencies();
-        if !latencies.is_empty() {
-            result.latency_min_cycles = latencies.iter().copied().min();
-            result.latency_max_cycles = latencies.iter().copied().max();
-            result.latency_mean_cycles = Some(latencies.iter().sum::<u64>() as f64 / latencies.len() as f64);
-        }
+        result.round_latency_cycles = Spread::of(&asked.latencies());
         result.timeout_hint_1024_cycles = hint(&flows, &told);
         let data = |(_, rounds): &(u8, &[RootRound])| {
             rounds.iter().filter(|round| round.round.data.is_some()).map(|round| round.own_ready).min()
         };
         let leaves = told.first_entered.iter().filter(|(key, _)| key.1.is_some()).map(|(_, &cycle)| cycle);
-        result.first_contribution_cycle = leaves.chain(flows.iter().filter_map(data)).min();
-        let whole = result.end_cycle.filter(|_| result.outcomes.all_whole());
-        let first = result.first_contribution_cycle.or(result.start_cycle);
-        result.job_cycles = whole.zip(first).map(|(end, first)| end.saturating_sub(first));
-        result.job_ns = result.job_cycles.map(|cycles| self.loaded.scenario.clock.nanoseconds(cycles));
+        result.start_cycle = leaves.chain(flows.iter().filter_map(data)).min().or(result.first_arming_cycle);
+        result.end_cycle = told.last.filter(|_| result.outcomes.all_answered());
+        result.latency_cycles = latency(result.start_cycle, result.end_cycle, &result.outcomes);
+        result.latency_ns = result.latency_cycles.map(|cycles| self.loaded.scenario.clock.nanoseconds(cycles));
         let total: u64 = merged.values().sum();
         // From the leaves up: the deepest engines first, software last.
         let mut places: Vec<(MergedAt, u64)> = merged.into_iter().collect();

@@ -42,6 +42,7 @@ pub struct Host {
     /// Elements.
     pub elements: u64,
     /// The end points of the ranks.
+    #[serde(rename = "participants")]
     pub ranks: Vec<u32>,
     /// What it draws.
     pub random: Distribution,
@@ -85,6 +86,11 @@ impl Host {
             HostAlgorithm::SendLoop => Algorithm::SendLoop,
         };
         Schedule { algorithm, ranks: self.ranks.len() as u32, words: self.words() }
+    }
+
+    /// Whether its ranks combine their vectors; those of a send loop hand one on.
+    pub fn reduces(&self) -> bool {
+        self.algorithm != HostAlgorithm::SendLoop
     }
 }
 

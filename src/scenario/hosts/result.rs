@@ -24,16 +24,16 @@ pub struct HostResult {
     pub algorithm: String,
     /// "fabric" or "ideal".
     pub mode: String,
-    /// Ranks.
-    pub ranks: u64,
-    /// Operation.
-    pub op: String,
+    /// How many took part: its ranks.
+    pub participants: u64,
+    /// The operation; null of a send loop.
+    pub op: Option<String>,
     /// Type of an element.
     pub dtype: String,
     /// Elements.
     pub elements: u64,
-    /// Rounds in which the busiest rank had something to do.
-    pub rounds: u64,
+    /// Steps of the algorithm in which the busiest rank had something to do.
+    pub steps: u64,
     /// Words that the busiest rank sent.
     pub words_sent: u64,
     /// Words that the busiest rank received.
@@ -48,12 +48,6 @@ pub struct HostResult {
     pub latency_cycles: Option<u64>,
     /// The same in ns.
     pub latency_ns: Option<f64>,
-    /// The whole job: the same as the latency. All families and software have these two, so that jobs can be compared.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub job_cycles: Option<u64>,
-    /// The same in ns.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub job_ns: Option<f64>,
     /// Every rank's every element has the oracle's bits; null if that was not checked.
     pub bit_exact: Option<bool>,
 }
@@ -80,11 +74,11 @@ pub fn report(
             name: host.name.clone(),
             algorithm: host.algorithm.name().to_owned(),
             mode: if host.mode == HostMode::Ideal { "ideal" } else { "fabric" }.to_owned(),
-            ranks: host.ranks.len() as u64,
-            op: crate::names::Named::name(host.op).to_owned(),
+            participants: host.ranks.len() as u64,
+            op: host.reduces().then(|| crate::names::Named::name(host.op).to_owned()),
             dtype: crate::names::Named::name(host.dtype).to_owned(),
             elements: host.elements,
-            rounds: 0,
+            steps: 0,
             words_sent: 0,
             words_received: 0,
             messages: 0,
@@ -92,8 +86,6 @@ pub fn report(
             end_cycle: None,
             latency_cycles: None,
             latency_ns: None,
-            job_cycles: None,
-            job_ns: None,
             bit_exact: None,
         };
         let counts: Vec<Counts>;
@@ -115,7 +107,7 @@ pub fn report(
             }
         }
         let most = |of: fn(&Counts) -> u64| counts.iter().map(of).max().unwrap_or(0);
-        result.rounds = most(|counts| counts.rounds);
+        result.steps = most(|counts| counts.rounds);
         result.words_sent = most(|counts| counts.sent);
         result.words_received = most(|counts| counts.received);
         result.messages = counts.iter().map(|counts| counts.messages).sum();
@@ -123,7 +115,6 @@ pub fn report(
             let latency = end.saturating_sub(start);
             result.latency_cycles = Some(latency);
             result.latency_ns = Some(loaded.scenario.clock.nanoseconds(latency));
-            (result.job_cycles, result.job_ns) = (result.latency_cycles, result.latency_ns);
             checks.push(volumes(host, &counts));
         }
         results.push(result);
@@ -211,14 +202,15 @@ impl HostResult {
     /// For people.
     pub fn lines(&self) -> Vec<(String, String)> {
         let mode = if self.mode == "ideal" { ", without contention" } else { "" };
+        let op = self.op.as_ref().map_or_else(String::new, |op| format!(" ({op})"));
         let first = format!(
-            "{} ({}) of {} {} elements over {} ranks{mode}",
-            self.algorithm, self.op, self.elements, self.dtype, self.ranks
+            "{}{op} of {} {} elements over {} ranks{mode}",
+            self.algorithm, self.elements, self.dtype, self.participants
         );
         let time = match (self.latency_cycles, self.latency_ns) {
             (Some(cycles), Some(ns)) => format!(
-                "{cycles} cycles = {ns} ns in {} rounds, {} words sent and {} received by the busiest rank",
-                self.rounds, self.words_sent, self.words_received
+                "{cycles} cycles = {ns} ns in {} steps, {} words sent and {} received by the busiest rank",
+                self.steps, self.words_sent, self.words_received
             ),
             _ => "not finished".to_owned(),
         };

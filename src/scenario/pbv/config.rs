@@ -115,7 +115,8 @@ pub struct Collective {
     pub round: Round,
     /// Denormals become zero.
     pub flush_to_zero: bool,
-    /// Elements; 0 of a barrier.
+    /// Elements of the vector of a round; 0 of a barrier.
+    #[serde(rename = "elements_per_round")]
     pub elements: u32,
     /// What accumulators begin with, as a bit pattern.
     pub initial: Option<u64>,

@@ -7,6 +7,7 @@ use serde_json::{Map, Value as Json};
 
 use super::congestion::{CongestionResult, ReportResult};
 use crate::armed::result::Outcomes;
+use crate::job_result::Spread;
 
 /// The PBV part of a result document.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -53,12 +54,12 @@ pub struct EnginesResult {
 pub struct CollectiveResult {
     /// Its name.
     pub name: String,
-    /// "allreduce", "barrier", "inter-group-barrier" or "multicast".
+    /// "allreduce", "barrier", "inter-group-barrier" or "broadcast".
     pub kind: String,
-    /// Its operation.
-    pub op: String,
-    /// Type of an element.
-    pub dtype: String,
+    /// Its operation; null if nothing is reduced.
+    pub op: Option<String>,
+    /// Type of an element; null of a barrier.
+    pub dtype: Option<String>,
     /// Its context.
     pub cc_id: u16,
     /// Group of an inter-group barrier, counted from 0.
@@ -77,8 +78,8 @@ pub struct CollectiveResult {
     pub levels: u32,
     /// Participants.
     pub participants: u64,
-    /// Elements of the vector.
-    pub elements: u64,
+    /// Elements of the vector of one round.
+    pub elements_per_round: u64,
     /// Responses that the master handed to the source, which merged them, in all rounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub merged_by_source: Option<u64>,
@@ -86,22 +87,15 @@ pub struct CollectiveResult {
     pub outcomes: Outcomes,
     /// Cycle in which the first contribution was made.
     pub start_cycle: Option<u64>,
-    /// Cycle in which the last participant had the last answer.
+    /// Cycle in which the last participant had the last answer; null if it did not.
     pub end_cycle: Option<u64>,
-    /// From the last contribution being made to the last participant having the answer, over complete rounds: least. Group
-    /// of an inter-group barrier: the longest that a member waited after it and all of the other groups had arrived.
-    pub latency_min_cycles: Option<u64>,
-    /// The same: mean.
-    pub latency_mean_cycles: Option<f64>,
-    /// The same: largest.
-    pub latency_max_cycles: Option<u64>,
-    /// The whole job: from the first contribution to the last participant having the last result. Null if a round did not end
-    /// whole.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub job_cycles: Option<u64>,
+    /// From start to end; null unless every round ended whole.
+    pub latency_cycles: Option<u64>,
     /// The same in ns.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub job_ns: Option<f64>,
+    pub latency_ns: Option<f64>,
+    /// From the last contribution being made to the last participant having the answer, over complete rounds; null without
+    /// any. Group of an inter-group barrier: the longest that a member waited after it and all of the other groups had arrived.
+    pub round_latency_cycles: Option<Spread>,
     /// Results of complete rounds that differ from each other.
     pub distinct_values: u64,
     /// The first rounds, and those that did not complete at once.
@@ -115,7 +109,7 @@ pub struct CollectiveResult {
 /// The outcome of one round.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RoundResult {
-    /// Run, counted from 1.
+    /// The run of its context that the round was, counted from 1.
     pub run: u32,
     /// Cycle in which the last participant had the answer.
     pub end_cycle: Option<u64>,
@@ -145,17 +139,17 @@ fn some(names: &[String]) -> String {
 
 impl CollectiveResult {
     fn lines(&self, nanoseconds: &impl Fn(u64) -> f64, job: Option<String>, lines: &mut Vec<(String, String)>) {
-        let CollectiveResult { kind, op, dtype, elements, participants, engines, outcomes, .. } = self;
+        let CollectiveResult { kind, participants, engines, outcomes, .. } = self;
         let plural = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
-        let data = plural(*elements, &format!("{dtype} element"));
+        let data = plural(self.elements_per_round, &format!("{} element", self.dtype.as_deref().unwrap_or_default()));
         let what = match kind.as_str() {
             "barrier" => "barrier".to_owned(),
-            "multicast" => format!("multicast of {data}"),
+            "broadcast" => format!("broadcast of {data}"),
             "inter-group-barrier" => {
                 let number = self.group.unwrap_or(0) + 1;
                 format!("inter-group barrier, group {number} of {}", self.groups.unwrap_or(0))
             }
-            _ => format!("{kind} ({op}) of {data}"),
+            _ => format!("{kind} ({}) of {data}", self.op.as_deref().unwrap_or_default()),
         };
         let rounds = outcomes.rounds();
         let tree = if self.levels == 0 {
@@ -181,21 +175,19 @@ impl CollectiveResult {
         };
         lines.extend(job.map(|line| (String::new(), line)));
         lines.push((String::new(), format!("{}{exact}{values}", outcomes.words())));
-        if let (Some(least), Some(mean), Some(most)) =
-            (self.latency_min_cycles, self.latency_mean_cycles, self.latency_max_cycles)
-        {
+        if let Some(Spread { min, mean, max }) = self.round_latency_cycles {
             let ns = nanoseconds(1) * mean;
             let from = match kind.as_str() {
-                "multicast" => "first",
+                "broadcast" => "first",
                 "inter-group-barrier" => "last contribution of the others",
                 _ => "last contribution",
             };
-            let text = format!("{from} to last answer: {mean:.1} cycles on average ({least} to {most}) = {ns:.1} ns");
+            let text = format!("{from} to last answer: {mean:.1} cycles on average ({min} to {max}) = {ns:.1} ns");
             lines.push((String::new(), text));
         }
         let listed: Vec<&RoundResult> = self.rounds.iter().filter(|round| round.outcome != "complete").collect();
         for round in listed.iter().take(SHOWN) {
-            let mut text = format!("round {}: {}", round.run, round.outcome);
+            let mut text = format!("run {}: {}", round.run, round.outcome);
             if !round.missing.is_empty() {
                 let _ = write!(text, "; missing: {}", some(&round.missing));
             }

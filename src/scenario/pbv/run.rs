@@ -16,6 +16,7 @@ use crate::Loaded;
 use crate::armed::file::EffectFile;
 use crate::armed::result::Outcomes;
 use crate::counts::counts;
+use crate::job_result::{Spread, latency};
 use crate::names::Named;
 use crate::result::{Check, Document, Outcome, ResultData, hex};
 use crate::run::family::{Family, Report};
@@ -304,11 +305,11 @@ impl At<'_, '_> {
                 KindFile::Allreduce => "allreduce",
                 KindFile::Barrier => "barrier",
                 KindFile::InterGroupBarrier => "inter-group-barrier",
-                KindFile::Multicast => "multicast",
+                KindFile::Multicast => "broadcast",
             }
             .into(),
-            op: of.op_name().into(),
-            dtype: Named::name(of.dtype).into(),
+            op: (of.kind == KindFile::Allreduce).then(|| of.op_name().into()),
+            dtype: (of.elements > 0).then(|| Named::name(of.dtype).into()),
             cc_id: of.cc_id,
             group: of.group.map(|group| group.number),
             groups: of.group.map(|group| group.count),
@@ -317,16 +318,14 @@ impl At<'_, '_> {
             engines: plan.tree.preorder().len() as u64,
             levels: plan.tree.height(),
             participants: of.participants.len() as u64,
-            elements: of.elements.into(),
+            elements_per_round: of.elements.into(),
             merged_by_source: gather.map(Gather::count),
             outcomes: Outcomes::default(),
             start_cycle: None,
             end_cycle: None,
-            latency_min_cycles: None,
-            latency_mean_cycles: None,
-            latency_max_cycles: None,
-            job_cycles: None,
-            job_ns: None,
+            latency_cycles: None,
+            latency_ns: None,
+            round_latency_cycles: None,
             distinct_values: 0,
             rounds: Vec::new(),
             more_rounds: 0,
@@ -427,7 +426,7 @@ impl At<'_, '_> {
             };
             *slot += 1;
             if let Some(fault) = &fault {
-                wrong.get_or_insert_with(|| format!("round {run}: {fault}"));
+                wrong.get_or_insert_with(|| format!("run {run}: {fault}"));
             }
             // Who goes on when others have arrived waits for them, and for nobody of his own group.
             let latency = match others {
@@ -459,14 +458,10 @@ impl At<'_, '_> {
             });
         }
         result.distinct_values = if of.same_every_round { distinct.len() as u64 } else { 0 };
-        if !latencies.is_empty() {
-            result.latency_min_cycles = latencies.iter().copied().min();
-            result.latency_max_cycles = latencies.iter().copied().max();
-            result.latency_mean_cycles = Some(latencies.iter().sum::<u64>() as f64 / latencies.len() as f64);
-        }
-        let whole = result.end_cycle.filter(|_| result.outcomes.all_whole());
-        result.job_cycles = whole.zip(result.start_cycle).map(|(end, first)| end.saturating_sub(first));
-        result.job_ns = result.job_cycles.map(|cycles| self.loaded.scenario.clock.nanoseconds(cycles));
+        result.round_latency_cycles = Spread::of(&latencies);
+        result.end_cycle = result.end_cycle.filter(|_| result.outcomes.all_answered());
+        result.latency_cycles = latency(result.start_cycle, result.end_cycle, &result.outcomes);
+        result.latency_ns = result.latency_cycles.map(|cycles| self.loaded.scenario.clock.nanoseconds(cycles));
         let mut checks = Vec::new();
         if reader.is_some() {
             result.bit_exact = (checked > 0 && result.outcomes.open == 0).then_some(wrong.is_none());

@@ -9,7 +9,7 @@ use crate::config::Collective;
 use crate::file::job::{Engine, operation};
 use crate::hosts::config::Host;
 use crate::hosts::result::HostResult;
-use crate::job_result::{JobResult, Spread};
+use crate::job_result::{JobResult, Spread, latency};
 use crate::names::Named;
 use crate::pbv;
 use crate::result::{CollectiveResult, Document, ResultData};
@@ -61,8 +61,7 @@ pub fn all(loaded: &Loaded, document: &Document, data: &[ResultData]) -> Vec<Job
 
 /// Fills in what follows from the rest.
 fn settle(job: &mut JobResult, loaded: &Loaded) {
-    let end = job.end_cycle.filter(|_| job.outcomes.all_whole());
-    job.latency_cycles = end.zip(job.start_cycle).map(|(end, start)| end.saturating_sub(start));
+    job.latency_cycles = latency(job.start_cycle, job.end_cycle, &job.outcomes);
     job.latency_ns = job.latency_cycles.map(|cycles| loaded.scenario.clock.nanoseconds(cycles));
     let cycles = job.latency_cycles.filter(|&cycles| cycles > 0 && job.elements > 0);
     job.elements_per_cycle = cycles.map(|cycles| job.elements as f64 / cycles as f64);
@@ -94,7 +93,7 @@ fn collective(of: &Collective, result: &CollectiveResult, at: usize) -> JobResul
         engine: Engine::Piuma,
         kind: result.kind.clone(),
         op: result.op.clone(),
-        dtype: (result.elements > 0).then(|| result.dtype.clone()),
+        dtype: result.dtype.clone(),
         participants: result.participants,
         elements: result.elements,
         rounds: 1,
@@ -113,14 +112,13 @@ fn collective(of: &Collective, result: &CollectiveResult, at: usize) -> JobResul
 
 fn host(of: &Host, result: &HostResult, at: usize) -> JobResult {
     let (start, end) = (result.start_cycle, result.end_cycle);
-    let reduces = of.algorithm.name() != "send-loop";
     JobResult {
         name: result.name.clone(),
         engine: Engine::Software,
-        kind: if reduces { "allreduce" } else { "broadcast" }.into(),
-        op: reduces.then(|| result.op.clone()),
+        kind: if of.reduces() { "allreduce" } else { "broadcast" }.into(),
+        op: result.op.clone(),
         dtype: Some(result.dtype.clone()),
-        participants: result.ranks,
+        participants: result.participants,
         elements: result.elements,
         rounds: 1,
         outcomes: whole(start, end, result.bit_exact),
@@ -154,16 +152,12 @@ fn reduction(of: &Reduction, result: &ReductionResult, at: usize) -> JobResult {
         elements: u64::from(of.rounds) * of.row_length() as u64,
         rounds: u64::from(of.rounds),
         outcomes: result.outcomes,
-        start_cycle: result.first_contribution_cycle.or(result.start_cycle),
+        start_cycle: result.start_cycle,
         end_cycle: result.end_cycle,
         latency_cycles: None,
         latency_ns: None,
         elements_per_cycle: None,
-        round_latency_cycles: Spread::of(
-            result.latency_min_cycles,
-            result.latency_mean_cycles,
-            result.latency_max_cycles,
-        ),
+        round_latency_cycles: result.round_latency_cycles,
         bit_exact: result.bit_exact,
         results: None,
         details: format!("armed.reductions.{at}"),
@@ -173,14 +167,12 @@ fn reduction(of: &Reduction, result: &ReductionResult, at: usize) -> JobResult {
 /// A job whose rounds are spread over one context or more.
 fn packets(of: &[pbv::config::Collective], results: &[pbv::result::CollectiveResult], at: usize) -> JobResult {
     let (first, head) = (&results[0], &of[0]);
-    let reduces = first.kind == "allreduce";
     let mut outcomes = Outcomes::default();
     for one in results {
         outcomes.add(&one.outcomes);
     }
     let spread = |one: &pbv::result::CollectiveResult| {
-        let latency = Spread::of(one.latency_min_cycles, one.latency_mean_cycles, one.latency_max_cycles)?;
-        Some((latency, one.outcomes.complete + one.outcomes.after_retry))
+        Some((one.round_latency_cycles?, one.outcomes.complete + one.outcomes.after_retry))
     };
     let rounds = of.iter().map(|one| u64::from(one.rounds)).sum();
     let exact: Option<Vec<bool>> = results.iter().map(|one| one.bit_exact).collect();
@@ -188,12 +180,11 @@ fn packets(of: &[pbv::config::Collective], results: &[pbv::result::CollectiveRes
     JobResult {
         name: head.share.and_then(|_| first.name.strip_suffix(".0")).unwrap_or(&first.name).to_owned(),
         engine: Engine::Pbv,
-        // What is multicast here is broadcast everywhere.
-        kind: if first.kind == "multicast" { "broadcast".into() } else { first.kind.clone() },
-        op: reduces.then(|| first.op.clone()),
-        dtype: (first.elements > 0).then(|| first.dtype.clone()),
+        kind: first.kind.clone(),
+        op: first.op.clone(),
+        dtype: first.dtype.clone(),
         participants: first.participants,
-        elements: first.elements * rounds,
+        elements: first.elements_per_round * rounds,
         rounds,
         outcomes,
         start_cycle: results.iter().filter_map(|one| one.start_cycle).min(),

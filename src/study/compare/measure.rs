@@ -60,8 +60,6 @@ pub struct Timing {
     pub latency_cycles: Option<u64>,
     /// The same in ns.
     pub latency_ns: Option<f64>,
-    /// The same again, under the name that result documents and points.csv have for the time of a whole job.
-    pub job_ns: Option<f64>,
     /// From the last contribution to the last result of a round, on average, in ns; null of families without rounds.
     pub round_ns: Option<f64>,
     /// Elements over latency.
@@ -297,7 +295,6 @@ fn timing(contestant: &Contestant, document: &Document) -> Timing {
     timing.latency_cycles = Some(cycles);
     let ns = rounded(scenario.clock.nanoseconds(cycles));
     timing.latency_ns = Some(ns);
-    timing.job_ns = Some(ns);
     timing.round_ns = told.round_mean.map(|cycles| rounded(cycles * scenario.clock.nanoseconds(1)));
     if let Some(bits) = element_bits(contestant).filter(|_| cycles > 0) {
         let elements = contestant.task.elements as f64;

@@ -31,7 +31,7 @@ pub(super) fn rows(comparison: &Comparison) -> Vec<(String, Vec<String>)> {
     }
     row("before the first contribution (cycles)", &|entry| or_dash(entry.run.before_cycles));
     row("latency of the whole job (cycles)", &|entry| or_dash(entry.run.latency_cycles));
-    row("latency of the whole job (ns)", &|entry| or_dash(entry.run.job_ns.map(plain)));
+    row("latency of the whole job (ns)", &|entry| or_dash(entry.run.latency_ns.map(plain)));
     if entries.iter().any(|entry| entry.run.round_ns.is_some()) {
         row("a round, from last contribution (ns)", &|entry| or_dash(entry.run.round_ns.map(plain)));
     }
@@ -269,7 +269,6 @@ const COLUMNS: &[&str] = &[
     "distinct_results",
     "ulps",
     "config_hash",
-    "job_ns",
     "round_ns",
 ];
 
@@ -324,7 +323,6 @@ fn cells(entry: &Entry) -> Vec<String> {
         of(bits.map(|bits| bits.distinct)),
         of(bits.and_then(|bits| bits.ulps)),
         entry.config_hash.clone(),
-        of(run.job_ns),
         of(run.round_ns),
     ]
     .into_iter()

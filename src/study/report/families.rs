@@ -63,7 +63,7 @@ fn hosts(list: &[HostResult], out: &mut String) {
         "algorithm",
         "#ranks",
         "#elements",
-        "#rounds",
+        "#steps",
         "#latency (cycles)",
         "#latency (ns)",
         "#words sent by the busiest rank",
@@ -72,10 +72,10 @@ fn hosts(list: &[HostResult], out: &mut String) {
     let row = |host: &HostResult| {
         vec![
             host.name.clone(),
-            format!("{} ({}) {}", host.algorithm, host.op, host.mode),
-            host.ranks.to_string(),
+            format!("{} {}", of_op(&host.algorithm, host.op.as_deref()), host.mode),
+            host.participants.to_string(),
             format!("{} {}", host.elements, host.dtype),
-            host.rounds.to_string(),
+            host.steps.to_string(),
             dash(host.latency_cycles),
             host.latency_ns.map_or_else(|| "-".into(), short),
             host.words_sent.to_string(),
@@ -83,6 +83,11 @@ fn hosts(list: &[HostResult], out: &mut String) {
         ]
     };
     table(&heads, &list.iter().map(row).collect::<Vec<_>>(), out);
+}
+
+/// What is done, with its operation if it has one: "allreduce (sum)".
+fn of_op(what: &str, op: Option<&str>) -> String {
+    op.map_or_else(|| what.to_owned(), |op| format!("{what} ({op})"))
 }
 
 /// Latencies of rounds as points over their numbers; nothing if there are fewer than three.
@@ -128,16 +133,16 @@ fn reductions(armed: &ArmedResult, out: &mut String) {
         .map(|of| {
             vec![
                 of.name.clone(),
-                if of.method == "software" { format!("{} in software", of.op) } else { of.op.clone() },
+                if of.method == "software" { format!("{} in software", of.opcode) } else { of.opcode.clone() },
                 of.participants.to_string(),
                 match of.opening_rounds {
                     0 => of.outcomes.rounds().to_string(),
                     opening => format!("{} + {opening} opening", of.outcomes.rounds() - opening),
                 },
                 of.outcomes.words(),
-                dash(of.latency_min_cycles),
-                of.latency_mean_cycles.map_or_else(|| "-".into(), short),
-                dash(of.latency_max_cycles),
+                dash(of.round_latency_cycles.map(|all| all.min)),
+                of.round_latency_cycles.map_or_else(|| "-".into(), |all| short(all.mean)),
+                dash(of.round_latency_cycles.map(|all| all.max)),
                 of.retries.to_string(),
                 exact(of.bit_exact),
             ]
@@ -188,10 +193,10 @@ fn packets(pbv: &PbvResult, out: &mut String) {
         .collectives
         .iter()
         .map(|of| {
-            let kind = if of.elements == 0 {
-                of.kind.clone()
-            } else {
-                format!("{} ({}) of {} {}", of.kind, of.op, of.elements, of.dtype)
+            let kind = of_op(&of.kind, of.op.as_deref());
+            let kind = match &of.dtype {
+                Some(dtype) => format!("{kind} of {} {dtype}", of.elements_per_round),
+                None => kind,
             };
             vec![
                 of.name.clone(),
@@ -200,9 +205,9 @@ fn packets(pbv: &PbvResult, out: &mut String) {
                 format!("{} in {} levels, master {}", of.engines, of.levels + 1, of.master),
                 of.outcomes.rounds().to_string(),
                 of.outcomes.words(),
-                dash(of.latency_min_cycles),
-                of.latency_mean_cycles.map_or_else(|| "-".into(), short),
-                dash(of.latency_max_cycles),
+                dash(of.round_latency_cycles.map(|all| all.min)),
+                of.round_latency_cycles.map_or_else(|| "-".into(), |all| short(all.mean)),
+                dash(of.round_latency_cycles.map(|all| all.max)),
                 exact(of.bit_exact),
             ]
         })

@@ -231,7 +231,7 @@ fn collectives(document: &Document, out: &mut String) {
             escape(&found.name),
             escape(&found.kind),
             escape(found.op.as_deref().unwrap_or("")),
-            escape(&found.dtype),
+            escape(found.dtype.as_deref().unwrap_or("")),
             found.participants,
             found.elements,
             found.latency_cycles.map_or_else(|| "-".to_owned(), |cycles| cycles.to_string()),

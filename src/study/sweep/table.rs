@@ -17,7 +17,7 @@ pub const FIXED: [&str; 7] = ["point", "key", "scenario", "repetition", "seed", 
 
 /// Columns that every sweep has, with their units; a run fills in those that it has a number for. Cycles are those of the
 /// network's clock, whose frequency stands in `network_clock_mhz`.
-const MEASURED: [(&str, &str); 28] = [
+const MEASURED: [(&str, &str); 26] = [
     ("network_clock_mhz", "MHz"),
     ("cycles", "cycles of the network clock"),
     ("time_ns", "ns"),
@@ -25,8 +25,6 @@ const MEASURED: [(&str, &str); 28] = [
     ("latency_ns", "ns"),
     ("round_latency_cycles", "cycles of the network clock"),
     ("round_latency_ns", "ns"),
-    ("job_cycles", "cycles of the network clock"),
-    ("job_ns", "ns"),
     ("elements_per_cycle", "elements a cycle of the network clock"),
     ("offered", "flits a node and cycle of the network clock"),
     ("accepted", "flits a node and cycle of the network clock"),
@@ -59,9 +57,13 @@ pub const BUILT_IN: [&str; MEASURED.len()] = {
     names
 };
 
-/// Names that columns had before they said their unit, and those they have now.
-const EARLIER: [(&str, &str); 2] =
-    [("packet_latency", "packet_latency_cycles"), ("packet_latency_p99", "packet_latency_p99_cycles")];
+/// Names that columns once had, and those they have now.
+const EARLIER: [(&str, &str); 4] = [
+    ("packet_latency", "packet_latency_cycles"),
+    ("packet_latency_p99", "packet_latency_p99_cycles"),
+    ("job_cycles", "latency_cycles"),
+    ("job_ns", "latency_ns"),
+];
 
 /// Before there were latencies of rounds, `latency_cycles` was that of a round in the families that have rounds: which of the
 /// columns of that time is which of today's.
@@ -240,10 +242,6 @@ impl Facts {
         };
         let hertz = loaded.scenario.clock.frequency_hz as f64;
         let ns = |cycles: Option<f64>| cycles.map(|cycles| cycles * 1e9 / hertz);
-        let job = |unit: &str| {
-            let lists = ["collectives", "armed.reductions", "pbv.collectives", "hosts"];
-            most(lists.into_iter().flat_map(|list| self.numbers(list, unit)).collect())
-        };
         match name {
             "network_clock_mhz" => Some(hertz / 1e6),
             "cycles" => number("cycles"),
@@ -252,8 +250,6 @@ impl Facts {
             "latency_ns" => ns(latency()),
             "round_latency_cycles" => round(),
             "round_latency_ns" => ns(round()),
-            "job_cycles" => job("job_ns").map(|ns| (ns * hertz / 1e9).round()),
-            "job_ns" => job("job_ns"),
             "elements_per_cycle" => self.numbers("jobs", "elements_per_cycle").into_iter().reduce(f64::min),
             "offered" => number("measure.offered"),
             "accepted" => number("measure.accepted_mean"),
