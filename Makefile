@@ -58,9 +58,9 @@ wave: run ## run the flagship and say how to look at its waveform
 
 bench-page: cmake ## measure it and write what came out into the book's page on speed
 	@mkdir -p out && BOOKSIM="$(BOOKSIM)" $(CARGO) bench --quiet --profile dist --bench cost | tee out/bench.txt
-	@python3 -c "import re; page = 'src/guide/pages/speed.md'; text = open(page).read(); \
-	bench = '<!-- bench -->\n\n```text\n' + open('out/bench.txt').read().rstrip() + '\n```\n'; \
-	open(page, 'w').write(re.sub(r'<!-- bench -->\n\n```text\n.*?\n```\n', lambda _: bench, text, flags=re.S))"
+	@python3 -c "import re; page, fence = 'src/guide/pages/speed.md', chr(96) * 3; text = open(page).read(); \
+	bench = '<!-- bench -->\n\n' + fence + 'text\n' + open('out/bench.txt').read().rstrip() + '\n' + fence + '\n'; \
+	open(page, 'w').write(re.sub('<!-- bench -->\n\n' + fence + 'text\n.*?\n' + fence + '\n', lambda _: bench, text, flags=re.S))"
 
 curves: program ## draw the README's curves of three networks with BookSim2's points on them
 	@$(PROGRAM) curve booksim-mesh88 --add booksim-torus88 --add booksim-flatfly --rates 0.01,0.05..0.95:0.05 -j 2 \
