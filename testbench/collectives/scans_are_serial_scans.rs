@@ -132,7 +132,7 @@ fn nodes(size: &[u32], sockets: u32, (tiles, positions): (u32, u32), rest: &str)
 #[test]
 fn on_every_shape_of_nodes_with_random_participants() {
     // Sides, sockets, tiles and positions; H-SCAN-1.
-    let shapes: [(&[u32], u32, (u32, u32)); 14] = [
+    let shapes: [(&[u32], u32, (u32, u32)); 17] = [
         (&[1], 16, (4, 4)),
         (&[2], 16, (4, 4)),
         (&[3], 1, (4, 4)),
@@ -147,6 +147,9 @@ fn on_every_shape_of_nodes_with_random_participants() {
         (&[2, 2, 2, 2], 2, (4, 4)),
         (&[3, 3, 3, 3], 1, (2, 2)),
         (&[2, 3, 2, 2], 3, (2, 4)),
+        (&[4, 4], 2, (1, 2)),
+        (&[3, 3, 3], 2, (1, 2)),
+        (&[4, 2, 2], 2, (1, 2)),
     ];
     let mut draw = Draw(29);
     for (round, (size, sockets, die)) in shapes.into_iter().enumerate() {

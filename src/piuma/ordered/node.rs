@@ -60,14 +60,18 @@ pub(super) struct Plan {
 }
 
 /// Draws, always the same.
-struct Draw {
+pub(super) struct Draw {
     state: u64,
     /// Whether rows that meet are drawn as well.
     wanders: bool,
 }
 
 impl Draw {
-    fn below(&mut self, bound: usize) -> usize {
+    pub(super) fn new(seed: u64) -> Self {
+        Self { state: seed, wanders: false }
+    }
+
+    pub(super) fn below(&mut self, bound: usize) -> usize {
         self.state = self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.state >> 33) as usize % bound.max(1)
     }
