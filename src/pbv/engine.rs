@@ -97,7 +97,9 @@ use std::collections::VecDeque;
 use std::hash::Hasher;
 
 use super::ce::{Ce, CeCfg, CeCx, Outgoing, Target, reply_offset};
+use super::checker::{Checked, check};
 use super::event::{Did, Event, Log};
+pub use super::kept::{Given, Ports};
 use super::metrics::{INBOX, MOST_CHANNELS, OUTPUT};
 pub use super::output::MOST_REFUSALS;
 use super::output::OutputQueue;
@@ -105,7 +107,7 @@ use super::packet::{Body, ConfigRecord, Header, Message, NO_DEVICE, PBV_ENTRIES,
 use super::priority::Picker;
 use super::reports::Reporter;
 use super::routes::{Directory, FRAMES, address_of, route_flits, send_flit, whole};
-use super::tables::{ENGINE_BASE, ENGINE_SPAN, Owner, Owners, PbvTable, RegisterBlock, engine_tag, following};
+use super::tables::{ENGINE_BASE, ENGINE_SPAN, Owner, Owners, RegisterBlock, engine_tag, following};
 use watershed_fabric::{Block, Cut, Io, Pieces};
 use watershed_kernel::{Cycle, Digest, Wake};
 use watershed_probe::Scope;
@@ -193,7 +195,7 @@ struct Interposer {
 impl Interposer {
     /// One clock of the data path. `room`: flits the inbox can still take. `injecting`: per port, whether an injected
     /// frame holds [`FRAMES`]. `yields`: ports at which traffic lets an injected frame go first. Complete extracted frames are
-    /// pushed to `frames`.
+    /// pushed to `frames`, with the port they came through.
     fn tick(
         &mut self,
         io: &mut Io<'_>,
@@ -201,7 +203,7 @@ impl Interposer {
         room: usize,
         (injecting, yields): ([bool; 2], [bool; 2]),
         cut: Cut,
-        frames: &mut Vec<Vec<u64>>,
+        frames: &mut Vec<(u16, Vec<u64>)>,
     ) -> bool {
         let vcs = io.vcs();
         let mut moved = false;
@@ -249,7 +251,7 @@ impl Interposer {
                     if flit.tag.tail() {
                         self.ways[side][at] = Way::Between;
                         self.reserved[side][at] = 0;
-                        frames.push(whole(cut, &std::mem::take(&mut self.collecting[side][at])));
+                        frames.push((from, whole(cut, &std::mem::take(&mut self.collecting[side][at]))));
                     }
                     continue;
                 }
@@ -280,25 +282,6 @@ impl Interposer {
 
 // ------------------------------------------------------------------------------------------------------ engine
 
-/// What a collective engine was given in a cycle, and what it answered: enough to clock another one beside it.
-#[derive(Clone, Debug)]
-pub struct Given {
-    /// The cycle.
-    pub cycle: Cycle,
-    /// The message that it took.
-    pub packet: Option<Packet>,
-    /// Watchdogs waited for room.
-    pub full: bool,
-    /// Contexts with messages that waited to leave.
-    pub leaving: Vec<u16>,
-    /// The PBV table.
-    pub table: PbvTable,
-    /// What it refused.
-    pub refused: Vec<Status>,
-    /// What it sent.
-    pub sent: Vec<Outgoing>,
-}
-
 /// A packet engine.
 #[derive(Clone, Debug)]
 pub struct Engine {
@@ -319,7 +302,7 @@ pub struct Engine {
     registers: RegisterBlock,
     ce: Ce,
     output: OutputQueue,
-    scratch: (Vec<Vec<u64>>, Vec<Outgoing>),
+    scratch: (Vec<(u16, Vec<u64>)>, Vec<Outgoing>),
     reporter: Reporter,
     /// What comes by the side port, and when all of it is there.
     side_port: Option<(Cycle, ConfigRecord)>,
@@ -442,36 +425,22 @@ impl Engine {
     /// Checks a whole frame and leads it to its unit, in the cycle of its last flit.
     pub fn receive(&mut self, words: &[u64], now: Cycle) {
         self.registers.readings.frames_in += 1;
-        let packet = match Packet::from_flits(words) {
-            Ok(packet) => packet,
-            Err(error) => {
-                // Nothing in it can be trusted, its sender included.
-                self.registers.readings.refused[usize::from(error.status().number())] += 1;
+        let checked = check(&self.cfg, words);
+        if let Some(header) = checked.header() {
+            self.log.note(Event::received(now, self.cfg.device, header));
+        }
+        let flits = self.cfg.cut.flits(8 * words.len());
+        let (queue, packet) = match checked {
+            Checked::Unreadable(status) => {
+                self.registers.readings.refused[usize::from(status.number())] += 1;
                 return;
             }
+            Checked::Refused(header, status) => return self.refuse(&header, status),
+            Checked::Registers(packet) => (&mut self.for_registers, packet),
+            Checked::Collective(packet) => (&mut self.inbox, packet),
         };
-        let header = packet.header;
-        self.log.note(Event::received(now, self.cfg.device, &header));
-        let inside = header.offset.wrapping_sub(self.cfg.base);
-        if header.device != self.cfg.device {
-            self.refuse(&header, Status::UnknownDevice);
-        } else if inside >= ENGINE_SPAN {
-            // It is for an engine that this switch does not have.
-            self.refuse(&header, Status::BadAddress);
-        } else if header.poisoned {
-            self.refuse(&header, Status::Poisoned);
-        } else {
-            match header.message {
-                Message::ReadReply | Message::Report => self.refuse(&header, Status::WrongType),
-                message => {
-                    let flits = self.cfg.cut.flits(8 * words.len());
-                    self.inbox_flits += flits;
-                    let registers = matches!(message, Message::Write | Message::Read | Message::Configuration);
-                    let queue = if registers { &mut self.for_registers } else { &mut self.inbox };
-                    queue.push_back((packet, flits));
-                }
-            }
-        }
+        queue.push_back((packet, flits));
+        self.inbox_flits += flits;
     }
 
     // --------------------------------------------------------------------------------------------------- registers
@@ -608,6 +577,7 @@ impl Engine {
             table: self.registers.table.clone(),
             refused: Vec::new(),
             sent: Vec::new(),
+            ports: Ports { closed: self.written > now, ..Ports::default() },
         });
         let readings = &mut self.registers.readings;
         let failure = &mut readings.failure;
@@ -644,6 +614,19 @@ impl Engine {
     pub fn next_frame(&mut self, directory: &Directory) -> Option<(Header, Vec<u64>)> {
         self.output.look_up(&self.registers.table, directory, self.number, self.cfg.base);
         self.output.copy.take().map(|copy| (copy.header, copy.words))
+    }
+
+    /// One clock of the output: the word of a frame that stands there, and whether it is the last one. It goes if the output is
+    /// free. For callers without a data path, behind [`step`](Self::step), with flits of one word.
+    pub fn next_word(&mut self, directory: &Directory, free: bool) -> Option<(u64, bool)> {
+        self.output.look_up(&self.registers.table, directory, self.number, self.cfg.base);
+        let copy = self.output.copy.as_mut()?;
+        let stands = copy.word();
+        copy.sent += usize::from(free);
+        if free && stands.is_some_and(|(_, last)| last) {
+            self.output.copy = None;
+        }
+        stands
     }
 
     /// Whether no frame waits for the collective engine, and nothing is in its pipelines.
@@ -689,6 +672,9 @@ impl Engine {
         } else {
             io.can_send(copy.port, vc)
         };
+        if let Some(given) = self.given.as_mut().and_then(|all| all.last_mut()) {
+            (given.ports.stands, given.ports.went) = (copy.word(), free);
+        }
         if !free {
             self.interposer.yields[out] = starts;
             readings.waited += 1;
@@ -719,7 +705,9 @@ impl Block for Engine {
         };
         self.shift_in(io.now());
         self.measure(io, io.now());
+        let before = self.output.entries.len();
         self.report(io.now());
+        let reports = self.output.entries.len() - before;
         let room = self.cfg.inbox.saturating_sub(self.inbox_flits);
         let mut injecting = [false; 2];
         if let Some(copy) = &self.output.copy {
@@ -731,10 +719,17 @@ impl Block for Engine {
         // The collective engine sees what the checker had at the start of the cycle.
         self.step(io.now());
         self.inject(io, directory);
-        for frame in frames.drain(..) {
-            self.receive(&frame, io.now());
+        for (_, frame) in &frames {
+            self.receive(frame, io.now());
         }
+        let before = self.output.entries.len();
         self.serve_registers(io.now());
+        if let Some(given) = self.given.as_mut().and_then(|all| all.last_mut()) {
+            let answers = self.output.entries.range(before..).map(|(outgoing, _)| outgoing.clone());
+            (given.ports.answers, given.ports.reports) = (answers.collect(), reports);
+            given.ports.arrived.clone_from(&frames);
+        }
+        frames.clear();
         self.scratch.0 = frames;
         self.registers.readings.queue = self.output.len();
         let waiting = !self.inbox.is_empty() || !self.for_registers.is_empty();

@@ -6,6 +6,7 @@
 //! |---|---|
 //! | [`packet`] | frames, bit by bit |
 //! | [`tables`] | PBV table, settings and counters; register map at 0xC000 |
+//! | [`checker`] | whole frames: which unit they are for, and what is refused |
 //! | [`ce`] | collective engine: messages in and out, reduction, watchdogs and retries |
 //! | [`context`] | context store: the fields and states of a context |
 //! | [`tracking`] | tracking store: PBV and p_count, read-modify-write pipeline |
@@ -13,6 +14,7 @@
 //! | [`gather`] | the source that merges responses in software |
 //! | [`metrics`] | congestion metrics of an engine's queues |
 //! | [`node`] | end points with task times; the source that configures |
+//! | `kept` | what is kept of an engine's cycles, for another one beside it |
 //! | `output` | output queue: messages that leave, refusals in places of their own |
 //! | [`priority`] | traffic classes: the order of waiting frames |
 //! | [`reports`] | unsolicited congestion reports |
@@ -27,11 +29,13 @@
 //! flit is eight bytes of a frame (see [`packet`]).
 
 pub mod ce;
+pub mod checker;
 pub mod context;
 pub mod engine;
 pub mod event;
 pub mod fault;
 pub mod gather;
+mod kept;
 pub mod metrics;
 pub mod node;
 mod output;

@@ -26,6 +26,13 @@ pub(super) struct Leaving {
     pub(super) port: u16,
 }
 
+impl Leaving {
+    /// The word that goes next, and whether it is the last one; of flits of one word.
+    pub(super) fn word(&self) -> Option<(u64, bool)> {
+        self.words.get(self.sent).map(|&word| (word, self.sent + 1 == self.words.len()))
+    }
+}
+
 /// Messages that leave, and the copy that is on its way out.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub(super) struct OutputQueue {

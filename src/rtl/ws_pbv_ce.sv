@@ -65,7 +65,10 @@ module ws_pbv_ce
   output status_e                 status_o [2],
   // Messages, with their words.
   output send_t                   send_o [Sends],
-  output logic [63:0]             send_word_o [Sends][Words]
+  output logic [63:0]             send_word_o [Sends][Words],
+  // Messages that may still come of what is under way, and whose the contexts are.
+  output logic [15:0]             owes_o,
+  output logic [11:0]             cc_id_o [Contexts]
 );
 
   localparam int unsigned SlotBits = Contexts > 1 ? $clog2(Contexts) : 1;
@@ -123,6 +126,7 @@ module ws_pbv_ce
   logic [LoadBits-1:0] loads_q, loads_d;
   logic [Contexts-1:0] under_way, in_unit, kept, whole, under_way_late, kept_late, whole_late;
   logic                tracker_ready, tracker_holds, judged, answers, has_port;
+  logic [1:0]          awaited;
 
   assign answers = (message_i.message == MessageContribution || message_i.message == MessagePartial ||
                     message_i.message == MessageFailure) && context_q[slot].like.run == message_i.run;
@@ -249,6 +253,7 @@ module ws_pbv_ce
     .asked_i(slot),
     .ready_o(tracker_ready),
     .holds_o(tracker_holds),
+    .awaited_o(awaited),
     .valid_o(judged),
     .op_o(judged_op),
     .slot_o(judged_at),
@@ -693,6 +698,11 @@ module ws_pbv_ce
       end
     end
   end
+
+  // Three messages may come of each: who is missing, the answer to the source, and that to all others.
+  assign owes_o = 16'd3 * (16'(feeds) + 16'(awaited) + 16'(1 + MemoryPorts));
+
+  always_comb for (int unsigned c = 0; c < Contexts; c++) cc_id_o[c] = context_q[c].cc_id;
 
   // What only frames and waves look at.
   logic unused;

@@ -42,9 +42,13 @@ package ws_pbv_pkg;
     logic [15:0]  p_count;
   } track_t;
 
-  // Messages that a collective engine takes or sends.
+  // What a frame is. A collective engine takes and sends those from 5 to 14.
   typedef enum logic [3:0] {
     MessageNone           = 4'd0,
+    MessageWrite          = 4'd1,
+    MessageRead           = 4'd2,
+    MessageReadReply      = 4'd3,
+    MessageConfiguration  = 4'd4,
     MessageInitialisation = 4'd5,
     MessageControl        = 4'd6,
     MessageCommand        = 4'd7,
@@ -54,7 +58,8 @@ package ws_pbv_pkg;
     MessageError          = 4'd11,
     MessageRetry          = 4'd12,
     MessageFailure        = 4'd13,
-    MessageMulticast      = 4'd14
+    MessageMulticast      = 4'd14,
+    MessageReport         = 4'd15
   } message_e;
 
   // What a control message asks of a context.
@@ -224,8 +229,105 @@ package ws_pbv_pkg;
     logic [15:0] word;
   } word_tag_t;
 
-  // A function takes a whole context or header, and looks at a part of it.
+  // A message that waits to leave, with the words that its frame has behind the header.
+  typedef struct packed {
+    send_t      send;
+    logic       counts;  // of those that one message is split into, the first one does
+    logic [9:0] words;
+  } leaving_t;
+
+  // The CRC of a frame, a word further: 24 bits, generator 0x864cfb, the highest bit first.
+  /* verilator lint_off UNUSEDPARAM */
+  localparam logic [23:0] CrcStart = 24'hb704ce;
+  /* verilator lint_on UNUSEDPARAM */
+
+  function automatic logic [23:0] crc24(logic [23:0] crc, logic [63:0] word);
+    crc24 = crc;
+    for (int unsigned k = 0; k < 64; k++) begin
+      crc24 = {crc24[22:0], 1'b0} ^ (crc24[23] ^ word[63-k] ? 24'h864cfb : '0);
+    end
+  endfunction
+
+  // The Type field of a message.
+  function automatic logic [7:0] type_of(message_e message);
+    unique case (message)
+      MessageWrite:     type_of = 8'h40;
+      MessageRead:      type_of = 8'h03;
+      MessageReadReply: type_of = 8'h4a;
+      default:          type_of = 8'h74;
+    endcase
+  endfunction
+
+  // A function takes a whole context, header or frame, and looks at a part of it.
   /* verilator lint_off UNUSEDSIGNAL */
+
+  // The four words of a header, without the CRC, of a frame with this many words behind it.
+  function automatic logic [3:0][63:0] header_words(message_t head, logic [9:0] words);
+    logic [7:0] operation;
+
+    operation = head.message == MessageControl ? 8'(head.control) : 8'(head.op);
+    header_words[0] = {type_of(head.message), head.pass, {words[8:0], 1'b0}, head.requester, head.poisoned, 1'b0, head.tag};
+    header_words[1] = {head.device, head.offset, 4'd0, head.message, operation, 4'd1, head.posted, head.error,
+                       head.engines_only, 1'b0, 4'd0, head.status};
+    header_words[2] = {head.cc_id, head.dtype, head.mode.round, head.mode.flush_to_zero, 6'd0, head.p_id, head.dmu_id,
+                       head.p_count};
+    header_words[3] = {head.run, 1'b0, head.flags, 24'd0};
+  endfunction
+
+  // A header from its words; `lists` and the number of words are up to who knows the length.
+  function automatic message_t header_of(logic [3:0][63:0] word);
+    header_of = '0;
+    header_of.pass = word[0][55:42];
+    header_of.requester = word[0][31:16];
+    header_of.poisoned = word[0][15];
+    header_of.tag = word[0][13:0];
+    header_of.device = word[1][63:48];
+    header_of.offset = word[1][47:32];
+    header_of.message = message_e'(word[1][27:24]);
+    header_of.control = header_of.message == MessageControl ? control_e'(word[1][19:16]) : ControlStart;
+    header_of.op = header_of.message == MessageControl ? OpBarrier : op_e'(word[1][19:16]);
+    header_of.posted = word[1][11];
+    header_of.error = word[1][10];
+    header_of.engines_only = word[1][9];
+    header_of.status = status_e'(word[1][3:0]);
+    header_of.cc_id = word[2][63:52];
+    header_of.dtype = dtype_e'(word[2][51:48]);
+    header_of.mode.round = round_e'(word[2][47:46]);
+    header_of.mode.flush_to_zero = word[2][45];
+    header_of.p_id = word[2][38:32];
+    header_of.dmu_id = word[2][31:16];
+    header_of.p_count = word[2][15:0];
+    header_of.run = word[3][63:32];
+    header_of.flags = flags_t'(word[3][30:24]);
+  endfunction
+
+  // Whether a header is one: codes that are assigned, zeros where nothing is.
+  function automatic logic is_header(logic [3:0][63:0] word);
+    logic [7:0] message, operation, most;
+
+    message = word[1][31:24];
+    operation = word[1][23:16];
+    most = message == 8'(MessageControl) ? 8'(ControlClose) : 8'(OpBarrier);
+    is_header = message != '0 && message <= 8'(MessageReport) && word[0][63:56] == type_of(message_e'(message[3:0])) &&
+                operation <= most && word[1][15:12] == 4'd1 && word[1][7:0] <= 8'(StatusDamaged) &&
+                word[2][51:48] <= 4'(DtE5m2) && word[3][31] == 1'b0 && word[3][27] == 1'b0 && word[0][14] == 1'b0 &&
+                word[1][8] == 1'b0 && word[2][44:39] == '0;
+  endfunction
+
+  // A bit vector of 128 entries from its two words: 32 entries a half, the lowest ones first.
+  function automatic logic [127:0] pbv_of(logic [63:0] low, logic [63:0] high);
+    pbv_of = {high[31:0], high[63:32], low[31:0], low[63:32]};
+  endfunction
+
+  // What is refused, for those who only count: an error without a list.
+  function automatic logic is_refusal(message_t head);
+    is_refusal = head.message == MessageError && !head.lists;
+  endfunction
+
+  // Whether the payload is more than words: parts of one message follow each other.
+  function automatic logic has_parts(message_t head);
+    has_parts = head.lists || head.message == MessageInitialisation || head.message == MessageConfiguration;
+  endfunction
 
   // Where answers to a message go in its sender's space: the registers of an engine, or 0 at an end point.
   function automatic logic [15:0] reply_offset(logic [13:0] tag);

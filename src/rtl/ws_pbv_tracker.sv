@@ -37,6 +37,8 @@ module ws_pbv_tracker
   output logic                 ready_o,
   // Whether an operation on this entry is in the pipeline.
   output logic                 holds_o,
+  // Messages whose verdict is awaited.
+  output logic [1:0]           awaited_o,
   // What was offered two cycles ago.
   output logic                 valid_o,
   output track_op_e            op_o,
@@ -149,6 +151,7 @@ module ws_pbv_tracker
   // Without forwarding nothing enters whose entry is in the pipeline.
   assign holds_o = (read_valid_q && read_request_q.slot == asked_i) || (write_valid_q && write_request_q.slot == asked_i);
   assign ready_o = Forward || !holds_o;
+  assign awaited_o = 2'(read_valid_q && read_request_q.op != TrackLoad) + 2'(write_valid_q && write_request_q.op != TrackLoad);
   assign valid_o = write_valid_q;
   assign op_o = write_request_q.op;
   assign slot_o = write_request_q.slot;

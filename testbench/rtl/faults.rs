@@ -9,7 +9,7 @@ use watershed::pbv::ce::Hazard;
 use watershed::probe::wave_in::WaveFile;
 
 use crate::bench::Difference;
-use crate::{arith, armed, ceng, pbv_ce, switch, tracker};
+use crate::{arith, armed, ceng, pbv_ce, pbv_frames, switch, tracker};
 
 /// What a sample of a faulty module and of a sound one came to; `None` without Verilator.
 type Both = Option<[Result<(), Box<Difference>>; 2]>;
@@ -162,6 +162,24 @@ fn a_fault_in_each_mechanism_of_packet_engines_is_found() {
         (7, "a response passed on as somebody else's", "p_id"),
     ] {
         let both = || Some([run(fault)?, if fault == 1 { run(0)? } else { Ok(()) }]);
+        is_found(what, both(), signal);
+    }
+}
+
+/// One simulator has a fault for each way of frames.
+#[test]
+fn a_fault_in_each_way_of_frames_is_found() {
+    let run = |fault: u8| {
+        let driven = pbv_frames::drive("fault-frame", pbv_ce::usual_engine(), Some(fault), 0xf4a3_0000, 6_000)?;
+        Some(driven.map(drop))
+    };
+    for (fault, what, signal) in [
+        (8, "half a word that a check sum leaves out", "port"),
+        (9, "an old frame that waits as long as others come", "taken"),
+        (10, "copies with the entry of one participant", "out.word"),
+        (11, "a word sent that the link did not take", "out."),
+    ] {
+        let both = || Some([run(fault)?, if fault == 8 { run(0)? } else { Ok(()) }]);
         is_found(what, both(), signal);
     }
 }

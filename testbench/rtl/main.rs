@@ -24,6 +24,8 @@ mod lint;
 mod pbv_bench;
 mod pbv_ce;
 mod pbv_engines;
+mod pbv_frame_bench;
+mod pbv_frames;
 #[allow(dead_code, reason = "waveforms are played for other tests too")]
 #[path = "../probe/player.rs"]
 mod player;

@@ -159,7 +159,7 @@ fn record_fields(record: &InitRecord) -> [u128; 16] {
 }
 
 /// Whether the register block lets this device initialise a context.
-fn owns(table: &PbvTable, header: &Header) -> bool {
+pub fn owns(table: &PbvTable, header: &Header) -> bool {
     table.owners.contexts.as_ref().is_none_or(|owners| {
         let owner = owners.get(&header.cc_id);
         owner.is_some_and(|owner| {
@@ -170,7 +170,7 @@ fn owns(table: &PbvTable, header: &Header) -> bool {
 
 impl Shape {
     /// Messages that may leave in a cycle.
-    fn sends(&self) -> usize {
+    pub fn sends(&self) -> usize {
         let groups = usize::from(self.groups);
         18 + 2 * groups + usize::from(self.cfg.memory_ports) * (5 + groups)
     }

@@ -17,13 +17,13 @@ use crate::pbv_bench::{Beside, Given, Shape, Shown};
 use crate::random::{self, seed};
 
 /// Device and base of the engine, of its first participant, and of who is above.
-const ME: (u16, u16) = (60, 0xc000);
+pub const ME: (u16, u16) = (60, 0xc000);
 const FIRST: u16 = 100;
 const ABOVE: u16 = 50;
 /// Entries of the PBV table: the last two are engines.
-const PARTICIPANTS: u8 = 6;
+pub const PARTICIPANTS: u8 = 6;
 const ENGINES: u128 = 0b11 << (PARTICIPANTS - 2);
-const WORDS: usize = 3;
+pub const WORDS: usize = 3;
 /// Context numbers: one more than there are places. The first two may be groups of a barrier.
 const IDS: [u16; 4] = [5, 6, 70, 4095];
 
@@ -38,7 +38,7 @@ pub const SELECTS: [(Op, DType); 5] = [
 
 /// What the messages of a context are like now.
 #[derive(Clone, Debug)]
-struct Kind {
+pub struct Kind {
     select: (Op, DType),
     words: usize,
     pbv: u128,
@@ -52,12 +52,14 @@ struct Kind {
 }
 
 /// An engine of the model, and who sends to it.
-struct Rig {
-    ce: Ce,
-    table: PbvTable,
+pub struct Rig {
+    /// The engine, or what it was when it was looked at last.
+    pub ce: Ce,
+    /// Its table.
+    pub table: PbvTable,
     kinds: Vec<Option<Kind>>,
     /// What an initialisation would make of a context: which, what it stores, what its messages are like then.
-    pending: Option<(usize, InitRecord, Kind)>,
+    pub pending: Option<(usize, InitRecord, Kind)>,
     /// One in so many cycles is a gap.
     gaps: u64,
     /// Cycles without a message, so that time-outs come.
@@ -71,7 +73,8 @@ struct Ticked {
 }
 
 impl Rig {
-    fn new(cfg: CeCfg, rng: &mut Rng) -> Rig {
+    /// An engine without contexts, and a table.
+    pub fn new(cfg: CeCfg, rng: &mut Rng) -> Rig {
         let mut table = PbvTable::default();
         let devices = (0..u16::from(PARTICIPANTS)).map(|k| FIRST + k).collect();
         table.configure(&ConfigRecord { switches: ENGINES, ..ConfigRecord::of(ME.0, devices, 0) });
@@ -92,7 +95,7 @@ impl Rig {
     }
 
     /// A message, mostly one that makes sense, and what it would store.
-    fn message(&mut self, rng: &mut Rng) -> Packet {
+    pub fn message(&mut self, rng: &mut Rng) -> Packet {
         let mut at = rng.below(IDS.len() as u64) as usize;
         if self.ce.contexts().count() == usize::from(self.ce.cfg().contexts) && rng.below(30) > 0 {
             // The store is full: mostly one of it.
@@ -237,6 +240,12 @@ impl Rig {
             missing: &mut |_, _, _| (),
         };
         self.ce.tick(packet, &mut cx);
+        self.note(taken);
+        Ticked { refused, sent }
+    }
+
+    /// What a message that was taken makes of its context, for the next ones.
+    pub fn note(&mut self, taken: Option<Header>) {
         if let Some((at, record, kind)) = self.pending.take().filter(|_| taken.is_some())
             && self.ce.find(IDS[at]).is_some_and(|context| context.stored == record)
         {
@@ -250,7 +259,6 @@ impl Rig {
         {
             kind.multicast = header.message == Message::Multicast;
         }
-        Ticked { refused, sent }
     }
 }
 

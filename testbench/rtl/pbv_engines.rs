@@ -8,10 +8,10 @@ use std::fs;
 
 use watershed::fabric::Step;
 use watershed::kernel::Rng;
-use watershed::pbv::Engine;
 use watershed::pbv::ce::{Ce, CeCx};
 use watershed::pbv::engine::Given as Kept;
 use watershed::pbv::packet::{Body, InitRecord, PBV_ENTRIES};
+use watershed::pbv::{Engine, System};
 use watershed::scenario::load_file;
 use watershed::scenario::pbv::build::{BuildOptions, build};
 
@@ -44,7 +44,7 @@ fn records(kept: &[Kept], device: u16) -> impl Iterator<Item = &InitRecord> {
 }
 
 /// Parameters that hold all of these engines.
-fn shape(engines: &[&Engine]) -> Result<Shape, String> {
+pub fn shape(engines: &[&Engine]) -> Result<Shape, String> {
     let cfg = engines[0].cfg().ce;
     if engines.iter().any(|engine| engine.cfg().ce != cfg) {
         return Err("engines of different parameters".to_owned());
@@ -137,30 +137,46 @@ fn replay(engine: &Engine, shape: &Shape, equal: &mut Equal) -> Option<Result<()
     }))
 }
 
-/// Engines of a shipped scenario beside the RTL's: `None` without Verilator, or why the RTL has no such engine.
-fn beside(stem: &str, set: &[String], most: usize, cycles: u64) -> Option<Result<Equal, String>> {
-    verilator::find()?;
+/// A shipped scenario that ran for so many cycles, or to its end.
+pub fn system(stem: &str, set: &[&str], cycles: u64) -> System {
     let path = root().join(format!("testbench/pbv/{stem}.toml"));
-    let loaded = load_file(&path, set).unwrap_or_else(|problems| panic!("{problems}"));
+    let set: Vec<String> = set.iter().map(|&set| set.to_owned()).collect();
+    let loaded = load_file(&path, &set).unwrap_or_else(|problems| panic!("{problems}"));
     let options = BuildOptions { given: true, ..BuildOptions::default() };
     let mut system = build(&loaded, options).unwrap_or_else(|problems| panic!("{problems}")).system;
     while system.step_before(cycles) != Step::Quiet && system.now() < cycles {}
-    let bumps = system.bumps();
-    let engines = bumps.iter().filter_map(|bump| bump.engine());
-    let mut engines: Vec<&Engine> =
-        engines.filter(|engine| records(engine.given(), engine.cfg().device).next().is_some()).collect();
+    system
+}
+
+/// So many of the engines for which this holds at most: the first one, and others by seed.
+pub fn chosen(system: &System, most: usize, fit: impl Fn(&Engine) -> bool) -> Vec<&Engine> {
+    let engines = system.bumps().iter().filter_map(|bump| bump.engine());
+    let mut engines: Vec<&Engine> = engines.filter(|engine| fit(engine)).collect();
+    let mut others = engines.split_off(1.min(engines.len()));
+    Rng::new(seed(0x9be5), 0).shuffle(&mut others);
+    engines.extend(others.into_iter().take(most - 1));
+    engines
+}
+
+/// Engines of shipped scenarios beside one of the RTL that is large enough for all: `None` without Verilator, or why there is none.
+fn beside(stems: &[&str], set: &[&str], most: usize, cycles: u64) -> Option<Result<Equal, String>> {
+    verilator::find()?;
+    let systems: Vec<_> = stems.iter().map(|stem| system(stem, set, cycles)).collect();
+    let has_context = |engine: &Engine| records(engine.given(), engine.cfg().device).next().is_some();
+    let engines: Vec<(&str, &Engine)> = stems
+        .iter()
+        .zip(&systems)
+        .flat_map(|(&stem, system)| chosen(system, most, has_context).into_iter().map(move |engine| (stem, engine)))
+        .collect();
     if engines.is_empty() {
         return Some(Err("no engine has a context".to_owned()));
     }
-    let mut others = engines.split_off(1);
-    Rng::new(seed(0x9be5), 0).shuffle(&mut others);
-    engines.extend(others.into_iter().take(most - 1));
-    let shape = match shape(&engines) {
+    let shape = match shape(&engines.iter().map(|&(_, engine)| engine).collect::<Vec<_>>()) {
         Ok(shape) => shape,
         Err(why) => return Some(Err(why)),
     };
     let mut equal = Equal::default();
-    for engine in engines {
+    for (stem, engine) in engines {
         replay(engine, &shape, &mut equal)?.unwrap_or_else(|difference| {
             panic!("{stem}, engine of {:#06x}: {difference}", engine.cfg().device);
         });
@@ -168,14 +184,15 @@ fn beside(stem: &str, set: &[String], most: usize, cycles: u64) -> Option<Result
     Some(Ok(equal))
 }
 
-fn scenarios_hold_what_the_model_holds(stem: &str, set: &[String], most: usize, cycles: u64) {
-    match beside(stem, set, most, cycles) {
+fn scenarios_hold_what_the_model_holds(stems: &[&str], set: &[&str], most: usize, cycles: u64) {
+    let names = stems.join(", ");
+    match beside(stems, set, most, cycles) {
         None => {}
-        Some(Err(why)) => println!("rtl: {stem}: not compared: {why}"),
+        Some(Err(why)) => println!("rtl: {names}: not compared: {why}"),
         Some(Ok(Equal { engines, cycles, taken, sent })) => {
-            assert!(taken > 0 && sent > 0, "{stem}: nothing was taken");
+            assert!(taken > 0 && sent > 0, "{names}: nothing was taken");
             println!(
-                "rtl: ws_pbv_ce beside {engines} engines of {stem}: {cycles} cycles, {taken} messages taken, {sent} sent, 0 differences"
+                "rtl: ws_pbv_ce beside {engines} engines of {names}: {cycles} cycles, {taken} messages taken, {sent} sent, 0 differences"
             );
         }
     }
@@ -183,11 +200,9 @@ fn scenarios_hold_what_the_model_holds(stem: &str, set: &[String], most: usize, 
 
 #[test]
 fn engines_of_shipped_scenarios_hold_what_the_model_holds() {
-    // A store of as many contexts as they use builds in seconds.
-    let small = ["pbv.engine.contexts=4".to_owned()];
-    for stem in ["chain-four-deep", "two-groups", "unmerged-chain", "node-fails"] {
-        scenarios_hold_what_the_model_holds(stem, &small, 3, 20_000);
-    }
+    // A store of as many contexts as they use builds in seconds, one for all scenarios.
+    let stems = ["chain-four-deep", "two-groups", "unmerged-chain", "node-fails"];
+    scenarios_hold_what_the_model_holds(&stems, &["pbv.engine.contexts=4"], 3, 20_000);
 }
 
 /// A flit of two words has two units at its engines.
@@ -196,8 +211,8 @@ const WIDE: &str = "link.flit_bits=128";
 #[test]
 fn engines_of_several_units_hold_what_the_model_holds() {
     // Five words: two lines and a short one.
-    let wide = [WIDE, "pbv.engine.contexts=4", "job.0.elements=10"].map(str::to_owned);
-    let Some(equal) = beside("chain-four-deep", &wide, 3, 20_000) else { return };
+    let wide = [WIDE, "pbv.engine.contexts=4", "job.0.elements=10"];
+    let Some(equal) = beside(&["chain-four-deep"], &wide, 3, 20_000) else { return };
     let Equal { engines, cycles, taken, sent } = equal.expect("it can be compared");
     assert!(engines == 3 && taken > 0 && sent > 0, "{engines} engines, {taken} taken, {sent} sent");
     println!(
@@ -220,7 +235,7 @@ fn engines_of_every_shipped_scenario_hold_what_the_model_holds() {
     stems.sort();
     for stem in stems {
         // The root, a leaf and sixteen blocks.
-        scenarios_hold_what_the_model_holds(&stem, &[], 18, 200_000);
-        scenarios_hold_what_the_model_holds(&stem, &[WIDE.to_owned()], 18, 200_000);
+        scenarios_hold_what_the_model_holds(&[&stem], &[], 18, 200_000);
+        scenarios_hold_what_the_model_holds(&[&stem], &[WIDE], 18, 200_000);
     }
 }

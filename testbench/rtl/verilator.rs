@@ -148,6 +148,7 @@ impl Verilator {
         command.args(PACKAGES.map(|name| root().join(format!("src/rtl/{name}.sv"))));
         // What holds many units is looked at with one datapath: the units are looked at with all of theirs.
         if ["ws_reduce_tree", "ws_ceng", "ws_scan_unit", "ws_coll_switch", "ws_pbv_reduce", "ws_pbv_ce"].contains(&top)
+            || top == "ws_pbv_frame"
         {
             command.arg("-GUnits=44'h100");
         }

@@ -1,0 +1,44 @@
+//! What is kept of a packet engine's cycles, so that another one can be clocked beside it.
+
+use super::ce::Outgoing;
+use super::packet::{Packet, Status};
+use super::tables::PbvTable;
+use watershed_kernel::Cycle;
+
+/// What a collective engine was given in a cycle, and what it answered: enough to clock another one beside it.
+#[derive(Clone, Debug)]
+pub struct Given {
+    /// The cycle.
+    pub cycle: Cycle,
+    /// The message that it took.
+    pub packet: Option<Packet>,
+    /// Watchdogs waited for room.
+    pub full: bool,
+    /// Contexts with messages that waited to leave.
+    pub leaving: Vec<u16>,
+    /// The PBV table.
+    pub table: PbvTable,
+    /// What it refused.
+    pub refused: Vec<Status>,
+    /// What it sent.
+    pub sent: Vec<Outgoing>,
+    /// What its packet engine did around it.
+    pub ports: Ports,
+}
+
+/// What a packet engine did around its collective engine in a cycle.
+#[derive(Clone, Debug, Default)]
+pub struct Ports {
+    /// The PBV table was being written: no message was taken, and no copy looked up.
+    pub closed: bool,
+    /// Reports that were queued ahead of everything else.
+    pub reports: usize,
+    /// Frames whose last flit came, and through which port.
+    pub arrived: Vec<(u16, Vec<u64>)>,
+    /// The word of a frame that stood at the output, and whether it is the last one of its frame; of flits of one word.
+    pub stands: Option<(u64, bool)>,
+    /// It went.
+    pub went: bool,
+    /// What the registers sent.
+    pub answers: Vec<Outgoing>,
+}
