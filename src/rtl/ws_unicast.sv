@@ -5,7 +5,7 @@
 //   link -> queue per channel -> RC: an output port -> VA: a channel of it -> SA, crossbar -> link
 //                 <- credits, one a flit and channel --------------------------- <- credits
 //
-// Twin:        src/fabric/unicast.rs, with `ordered` of src/fabric/vc_alloc.rs and `separable` of src/fabric/switch_alloc.rs.
+// Twin:        src/fabric/unicast.rs; the allocators are ws_vc_alloc and ws_switch_alloc.
 // Parameters:  Ports     external ports
 //              Set       channels of set-routed packets, whose numbers come first; they are ws_coll_switch's
 //              Channels  point-to-point channels
@@ -14,13 +14,12 @@
 //              Route     cycles of route computation before the others, 0 or 1
 //              VcAlloc   cycles of channel allocation before switch allocation, 0 or 1
 //              Post      cycles of the pipeline behind switch allocation (0, 1, ...)
+//              VcAllocator, SwitchAllocator, Rounds   see ws_vc_alloc and ws_switch_alloc
 // Latency:     a head flit that comes in cycle t can be granted in t + 1 + Route + VcAlloc, others in t + 1; a flit is on the link
 //              Post + 1 cycles after its grant. A credit leaves in the cycle after the grant.
-// Allocation:  VA: an output goes through those that ask, in turn, and gives each the lowest free channel that it may use. SA: each
-//              input picks a channel in turn, then each output picks an input in turn. A channel that a tail has left can be given
-//              away in the next cycle.
-// Limitations: the allocators `ordered` and `separable`, round-robin, one crossbar input a port; links that take a flit a cycle; no
-//              adaptive routes, no classes; inputs and outputs that set-routed packets take in a cycle are not available in it
+// Allocation:  a channel that a tail has left can be given away in the next cycle
+// Limitations: round-robin, one crossbar input a port; links that take a flit a cycle; no adaptive routes, no classes; inputs and
+//              outputs that set-routed packets take in a cycle are not available in it
 module ws_unicast
   import ws_pkg::*;
 #(
@@ -32,6 +31,9 @@ module ws_unicast
   parameter int unsigned Route = 0,
   parameter int unsigned VcAlloc = 0,
   parameter int unsigned Post = 0,
+  parameter int unsigned VcAllocator = 0,
+  parameter int unsigned SwitchAllocator = 0,
+  parameter int unsigned Rounds = 1,
   localparam int unsigned PortBits = Ports > 1 ? $clog2(Ports) : 1
 ) (
   input  logic                clk_i,
@@ -54,7 +56,7 @@ module ws_unicast
 );
 
   localparam int unsigned Queues = Ports * Channels;
-  localparam int unsigned QueueBits = $clog2(Queues + 1);
+  localparam int unsigned QueueBits = Queues > 1 ? $clog2(Queues) : 1;
   localparam int unsigned ChannelBits = Channels > 1 ? $clog2(Channels) : 1;
   localparam int unsigned LenBits = $clog2(Depth + 1);
   localparam int unsigned EndBits = Ends > 1 ? $clog2(Ends) : 1;
@@ -80,18 +82,6 @@ module ws_unicast
   logic [Channels-1:0]    held_given [Ports];
   logic [Channels-1:0]    held_d [Ports];
   logic [15:0]            spent [Ports][Channels];
-  // Behind who was served last.
-  logic [QueueBits-1:0]   given_q [Ports];
-  logic [QueueBits-1:0]   given_d [Ports];
-  logic [ChannelBits:0]   picked_q [Ports];
-  logic [ChannelBits:0]   picked_d [Ports];
-  logic [PortBits:0]      crossed_q [Ports];
-  logic [PortBits:0]      crossed_d [Ports];
-
-  // The k-th of `all` requesters, in turn from one of them on, or from behind the last one.
-  function automatic int unsigned in_turn(int unsigned from, int unsigned k, int unsigned all);
-    in_turn = from + k >= all ? from + k - all : from + k;
-  endfunction
 
   //////////////////
   // Input queues //
@@ -145,41 +135,36 @@ module ws_unicast
   // Channel allocation //
   ////////////////////////
 
-  logic [Channels-1:0] allowed [Queues];
+  logic [Queues-1:0]      given;
+  logic [Channels-1:0]    allowed [Queues];
+  logic [ChannelBits-1:0] channel_given [Queues];
 
   for (genvar q = 0; q < Queues; q++) begin : gen_allowed
     assign allowed[q] = allowed_i[q % Channels];
   end
 
-  always_comb begin
-    logic [QueueBits-1:0] q;
-    logic [Channels-1:0]  usable;
-    logic                 found;
+  ws_vc_alloc #(
+    .Ports(Ports),
+    .Channels(Channels),
+    .Set(Set),
+    .Allocator(VcAllocator),
+    .Rounds(Rounds)
+  ) u_vc_alloc (
+    .clk_i,
+    .rst_ni,
+    .asks_i(asks),
+    .out_i(out_d),
+    .allowed_i(allowed),
+    .held_i(held_q),
+    .given_o(given),
+    .channel_o(channel_given),
+    .held_o(held_given)
+  );
 
-    phase_given = phase_routed;
-    channel_d = channel_q;
-    held_given = held_q;
-    given_d = given_q;
-    q = '0;
-    usable = '0;
-    found = 1'b0;
-    for (int unsigned out = 0; out < Ports; out++) begin
-      for (int unsigned k = 0; k < Queues; k++) begin
-        q = QueueBits'(in_turn(32'(given_q[out]), k, Queues));
-        usable = allowed[q] & ~held_given[out];
-        if (asks[q] && 32'(out_d[q]) == out && usable != '0) begin
-          found = 1'b0;
-          for (int unsigned vc = 0; vc < Channels; vc++) begin
-            if (!found && usable[vc]) begin
-              found = 1'b1;
-              channel_d[q] = ChannelBits'(vc);
-              held_given[out][vc] = 1'b1;
-            end
-          end
-          phase_given[q] = PhaseActive;
-          given_d[out] = q + QueueBits'(1);
-        end
-      end
+  always_comb begin
+    for (int unsigned q = 0; q < Queues; q++) begin
+      phase_given[q] = given[q] ? PhaseActive : phase_routed[q];
+      channel_d[q] = given[q] ? channel_given[q] : channel_q[q];
     end
   end
 
@@ -187,69 +172,59 @@ module ws_unicast
   // Switch allocation //
   ///////////////////////
 
-  logic [Ports-1:0] sent;
-  flit_t            sent_flit [Ports];
+  logic [Queues-1:0]    can;
+  logic [Ports-1:0]     sent;
+  logic [QueueBits-1:0] from [Ports];
+  flit_t                sent_flit [Ports];
 
   always_comb begin
-    logic [Queues-1:0]      can;
-    logic [Ports-1:0]       chosen;
-    logic [ChannelBits-1:0] choice [Ports];
-    logic [ChannelBits-1:0] vc;
-    logic [PortBits-1:0]    port, out;
-    logic [QueueBits-1:0]   q;
-    logic                   active;
+    logic                active;
+    logic [PortBits-1:0] out;
 
-    phase_d = phase_given;
-    held_d = held_given;
-    picked_d = picked_q;
-    crossed_d = crossed_q;
     can = '0;
-    chosen = '0;
-    sent = '0;
-    vc = '0;
-    port = '0;
-    out = '0;
-    q = '0;
-    active = 1'b0;
     for (int unsigned n = 0; n < Queues; n++) begin
-      pop[n] = 1'b0;
       active = VcAlloc == 0 ? phase_given[n] == PhaseActive : phase_q[n] == PhaseActive;
       out = out_d[n];
       can[n] = active && present[n] && !taken_in_i[PortBits'(n / Channels)] && !taken_out_i[out] &&
                spent[out][channel_d[n]] < credits_at_reset_i[out];
     end
-    // Each input picks one of its channels.
+  end
+
+  ws_switch_alloc #(
+    .Ports(Ports),
+    .Channels(Channels),
+    .Allocator(SwitchAllocator),
+    .Rounds(Rounds)
+  ) u_switch_alloc (
+    .clk_i,
+    .rst_ni,
+    .can_i(can),
+    .out_i(out_d),
+    .sent_o(sent),
+    .from_o(from)
+  );
+
+  always_comb begin
+    logic [QueueBits-1:0] q;
+
+    phase_d = phase_given;
+    held_d = held_given;
+    q = '0;
+    for (int unsigned n = 0; n < Queues; n++) pop[n] = 1'b0;
     for (int unsigned n = 0; n < Ports; n++) begin
-      choice[n] = '0;
+      q = from[n];
       sent_flit[n] = '0;
-      for (int unsigned k = 0; k < Channels; k++) begin
-        vc = ChannelBits'(in_turn(32'(picked_q[n]), k, Channels));
-        if (!chosen[n] && can[QueueBits'(n*Channels + 32'(vc))]) begin
-          chosen[n] = 1'b1;
-          choice[n] = vc;
-        end
-      end
-    end
-    // Each output picks one of these inputs.
-    for (int unsigned n = 0; n < Ports; n++) begin
-      for (int unsigned k = 0; k < Ports; k++) begin
-        port = PortBits'(in_turn(32'(crossed_q[n]), k, Ports));
-        q = QueueBits'(32'(port) * Channels + 32'(choice[port]));
-        if (!sent[n] && chosen[port] && 32'(out_d[q]) == n) begin
-          sent[n] = 1'b1;
-          sent_flit[n] = head[q];
-          sent_flit[n].tag.vc = 5'(Set) + 5'(channel_d[q]);
-          pop[q] = 1'b1;
-          picked_d[port] = (ChannelBits+1)'(choice[port]) + (ChannelBits+1)'(1);
-          crossed_d[n] = (PortBits+1)'(port) + (PortBits+1)'(1);
+      if (sent[n]) begin
+        sent_flit[n] = head[q];
+        sent_flit[n].tag.vc = 5'(Set) + 5'(channel_d[q]);
+        pop[q] = 1'b1;
 `ifdef WS_FAULT_CHANNEL
-          // A channel is free again before its packet has left.
-          held_d[n][channel_d[q]] = 1'b0;
+        // A channel is free again before its packet has left.
+        held_d[n][channel_d[q]] = 1'b0;
 `endif
-          if (head[q].tag.tail) begin
-            phase_d[q] = PhaseIdle;
-            held_d[n][channel_d[q]] = 1'b0;
-          end
+        if (head[q].tag.tail) begin
+          phase_d[q] = PhaseIdle;
+          held_d[n][channel_d[q]] = 1'b0;
         end
       end
     end
@@ -291,20 +266,12 @@ module ws_unicast
         out_q[q] <= '0;
         channel_q[q] <= '0;
       end
-      for (int unsigned n = 0; n < Ports; n++) begin
-        held_q[n] <= '0;
-        given_q[n] <= '0;
-        picked_q[n] <= '0;
-        crossed_q[n] <= '0;
-      end
+      for (int unsigned n = 0; n < Ports; n++) held_q[n] <= '0;
     end else begin
       phase_q <= phase_d;
       out_q <= out_d;
       channel_q <= channel_d;
       held_q <= held_d;
-      given_q <= given_d;
-      picked_q <= picked_d;
-      crossed_q <= crossed_d;
     end
   end
 

@@ -99,6 +99,17 @@ fn a_channel_that_is_freed_too_early_is_found() {
 }
 
 #[test]
+fn a_turn_that_passes_in_a_later_round_is_found() {
+    let run = |define: Option<&'static str>| {
+        // The sound one is that of another test, built once.
+        let name = define.map_or("switch-islip", |_| "fault-round");
+        Some(switch::beside(&switch::iterative(300), 2, 2_000, name, define)?.map(drop))
+    };
+    let both = || Some([run(Some("WS_FAULT_ROUND"))?, run(None)?]);
+    is_found("a turn that passes in a later round", both(), "");
+}
+
+#[test]
 fn an_overlooked_hazard_of_the_tracker_is_found() {
     let run = |define: Option<&'static str>| {
         let name = define.map_or("tracker-forward", |_| "fault-hazard");

@@ -576,9 +576,14 @@ pub fn crowded_scan(elements: u32) -> Loaded {
 
 /// A reduction in the traffic of all end points with packets of several flits, short buffers, a stage for each step.
 pub fn busy(elements: u32, stages: u8, rate: f64) -> Loaded {
+    routed(elements, stages, rate, "")
+}
+
+/// The same with these lines about the router.
+fn routed(elements: u32, stages: u8, rate: f64, router: &str) -> Loaded {
     let text = format!(
         "family = \"piuma\"\nseed = 6\n[topology]\nkind = \"die\"\n[switch]\npipeline_stages = {stages}\npoint_to_point_vcs = 3\n\
-         point_to_point_buffer_flits = 4\n[[collective]]\nname = \"sum\"\nkind = \"allreduce\"\nop = \"max\"\ndtype = \"i32\"\n\
+         point_to_point_buffer_flits = 4\n{router}[[collective]]\nname = \"sum\"\nkind = \"allreduce\"\nop = \"max\"\ndtype = \"i32\"\n\
          elements = {elements}\nstart_cycle = 300\ndata = {{ random = \"mixed\" }}\n[[traffic]]\nname = \"others\"\n\
          pattern = \"uniform\"\nrate = {rate}\npacket_flits = 3\nstop_cycle = {}\n",
         4 * elements
@@ -591,6 +596,27 @@ fn switches_in_traffic_hold_what_the_model_holds() {
     hold_what_the_model_holds(&busy(500, 4, 0.5), 2, 3_000, "switch-busy").unwrap();
 }
 
+/// The allocators that are not the default: of channels, of the crossbar, and rounds.
+const ALLOCATORS: [(&str, &str, u8); 3] = [("separable", "islip", 1), ("islip", "separable", 2), ("islip", "islip", 2)];
+
+fn router_of((channels, crossbar, rounds): (&str, &str, u8)) -> String {
+    format!(
+        "[switch.router]\nvc_allocator = \"{channels}\"\nswitch_allocator = \"{crossbar}\"\nallocator_iterations = {rounds}\n"
+    )
+}
+
+/// As [`busy`], with iterative allocators of both kinds.
+pub fn iterative(elements: u32) -> Loaded {
+    routed(elements, 1, 0.7, &router_of(ALLOCATORS[2]))
+}
+
+#[test]
+fn switches_of_other_allocators_hold_what_the_model_holds() {
+    let [first, ..] = ALLOCATORS;
+    hold_what_the_model_holds(&routed(300, 3, 0.6, &router_of(first)), 2, 2_000, "switch-separable-islip").unwrap();
+    hold_what_the_model_holds(&iterative(300), 2, 2_000, "switch-islip").unwrap();
+}
+
 #[test]
 fn switches_that_scan_hold_what_the_model_holds() {
     hold_what_the_model_holds(&crowded_scan(200), 4, 6_000, "switch-crowded-scan").unwrap();
@@ -601,6 +627,10 @@ fn switches_that_scan_hold_what_the_model_holds() {
 fn switches_in_traffic_hold_what_the_model_holds_for_long() {
     for (stages, rate) in [(1, 0.7), (2, 0.3), (3, 0.5), (4, 0.5)] {
         hold_what_the_model_holds(&busy(4_000, stages, rate), 4, 20_000, &format!("switch-busy-{stages}")).unwrap();
+        for (number, of) in ALLOCATORS.into_iter().enumerate() {
+            let loaded = routed(2_000, stages, rate, &router_of(of));
+            hold_what_the_model_holds(&loaded, 4, 10_000, &format!("switch-allocators-{number}-{stages}")).unwrap();
+        }
     }
 }
 

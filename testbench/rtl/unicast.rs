@@ -3,7 +3,7 @@
 use watershed::fabric::routing::Routing;
 use watershed::piuma::{Registers, System};
 use watershed::scenario::Loaded;
-use watershed::scenario::file::RouterFile;
+use watershed::scenario::file::{RouterFile, SwitchAllocator, VcAllocator};
 
 use crate::bench::Bench;
 
@@ -22,6 +22,8 @@ pub struct Unicast {
     route: u32,
     vc_alloc: u32,
     post: u16,
+    /// Numbers of the allocators, and rounds.
+    allocators: [u32; 3],
 }
 
 /// What it is given that never changes, of a switch.
@@ -37,14 +39,21 @@ impl Unicast {
     /// Those of a system, if the RTL has such channels: a journal of all flits is kept.
     pub fn of(loaded: &Loaded, system: &System) -> Option<Unicast> {
         let router = &loaded.scenario.switch.router;
-        let RouterFile { route_cycles, vc_alloc_cycles, switch_alloc_cycles, traversal_cycles, .. } = *router;
+        let RouterFile { route_cycles, vc_alloc_cycles, switch_alloc_cycles, .. } = *router;
+        let others = RouterFile::default();
         let steps = RouterFile {
-            route_cycles,
-            vc_alloc_cycles,
-            switch_alloc_cycles,
-            traversal_cycles,
-            ..RouterFile::default()
+            credit_delay_cycles: others.credit_delay_cycles,
+            input_speedup: others.input_speedup,
+            wait_for_tail_credit: others.wait_for_tail_credit,
+            speculative: others.speculative,
+            ..router.clone()
         };
+        let vc_allocator = match router.vc_allocator {
+            VcAllocator::Ordered => 0,
+            VcAllocator::Separable => 1,
+            VcAllocator::Islip => 2,
+        };
+        let switch_allocator = u32::from(router.switch_allocator == SwitchAllocator::Islip);
         let (vcs, registers) = (system.plan().vcs, &system.tables);
         let (route, vc_alloc) = (route_cycles?, vc_alloc_cycles?);
         let ends = registers.routes.ends.len();
@@ -66,6 +75,7 @@ impl Unicast {
             route,
             vc_alloc,
             post,
+            allocators: [vc_allocator, switch_allocator, router.allocator_iterations],
         })
     }
 
@@ -84,7 +94,8 @@ impl Unicast {
 
     /// Inputs and the instance, beside a collective switch `u_dut` on the same links.
     pub fn instance(&self, bench: &mut Bench) {
-        let Unicast { set, channels, ports, ends, depth, route, vc_alloc, post } = self;
+        let Unicast { set, channels, ports, ends, depth, route, vc_alloc, post, allocators } = self;
+        let [vc_allocator, switch_allocator, rounds] = allocators;
         for port in 0..*ports {
             bench.input(format!("ucredit_{port}"), u32::from(*channels));
             bench.input(format!("udepth_{port}"), 16);
@@ -114,7 +125,8 @@ impl Unicast {
         }
         bench.body(&format!(
             "  ws_unicast #(.Ports({ports}), .Set({set}), .Channels({channels}), .Depth({depth}), .Ends({ends}), .Route({route}),\n    \
-             .VcAlloc({vc_alloc}), .Post({post})) u_uni (\n    .clk_i, .rst_ni, .credits_at_reset_i(udepths), .route_i(routes), \
+             .VcAlloc({vc_alloc}), .Post({post}), .VcAllocator({vc_allocator}), .SwitchAllocator({switch_allocator}), \
+             .Rounds({rounds})) u_uni (\n    .clk_i, .rst_ni, .credits_at_reset_i(udepths), .route_i(routes), \
              .allowed_i(allowed),\n    .taken_in_i(taken_in), .taken_out_i(taken_out), .in_valid_i(in_valid), .in_flit_i(in_flit),\n    \
              .credit_o(ucredit_out), .out_valid_o(uout_valid), .out_flit_o(uout_flit), .credit_i(ucredit_in));\n"
         ));
