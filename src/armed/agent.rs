@@ -121,7 +121,7 @@ const SAMPLES: usize = 64;
 impl Agent {
     /// An agent for a layout without engines in the wire (they are put in afterwards, where trees climb).
     pub fn new(layout: &Layout) -> Agent {
-        let neighbours = Neighbours::new(layout);
+        let neighbours = Neighbours::new(&layout.plan);
         let switches = layout.switches() as u32;
         let mut agent = Agent {
             neighbours,

@@ -80,7 +80,6 @@
 //! ```
 
 use super::admission::{Refusals, Refused};
-use super::assembly::Assembly;
 use super::client::Client;
 use super::frame::{ETHERNET_BYTES, FRAME_BYTES, Frame};
 use super::job::Job;
@@ -100,9 +99,11 @@ use watershed_probe::Scope;
 use watershed_state::state;
 
 mod calls;
+mod nic;
 mod packet;
 mod watch;
 
+use nic::Nic;
 use packet::Packet;
 
 /// Any point-to-point channel: the first one is behind the set-routed ones of the system.
@@ -122,18 +123,11 @@ pub struct End {
     strangers: Vec<Stranger>,
     clients: Vec<Client>,
     manager: Option<Box<Manager>>,
-    managing: Assembly,
+    nic: Nic,
     /// Frames of the agent, or for it, that the processor will look at.
     desk: VecDeque<(Cycle, manage::Message)>,
-    assembling: [Assembly; 2],
-    long: [Pieces; 2],
-    /// Software messages under assembly: words and token of each point-to-point channel.
-    unicast: Vec<(Pieces, u64)>,
     inbox: VecDeque<(Cycle, u8, Frame, u64)>,
     busy_until: Cycle,
-    queues: [VecDeque<Packet>; 2],
-    sending: Option<(Packet, usize)>,
-    turn: bool,
     over: u64,
     refused: Refusals,
     merges: Merges,
@@ -142,7 +136,7 @@ pub struct End {
 }
 
 state!(End {
-    saved: managing, desk, assembling, long, unicast, inbox, busy_until, queues, sending, turn, over, refused, merges, log, manage_log;
+    saved: nic, desk, inbox, busy_until, over, refused, merges, log, manage_log;
     each: roots, leaves, softs, strangers, clients;
     boxed: manager;
     built: source, ethernet, dead
@@ -162,16 +156,10 @@ impl End {
             strangers: Vec::new(),
             clients: Vec::new(),
             manager: None,
-            managing: Assembly::default(),
+            nic: Nic::default(),
             desk: VecDeque::new(),
-            assembling: [Assembly::default(); 2],
-            long: Default::default(),
-            unicast: Vec::new(),
             inbox: VecDeque::new(),
             busy_until: 0,
-            queues: [const { VecDeque::new() }; 2],
-            sending: None,
-            turn: false,
             over: 0,
             refused: Refusals::default(),
             merges: Merges::new(station, tokens),
@@ -296,7 +284,7 @@ impl End {
             let cut = tables.cut;
             let at = usize::from(vc);
             let whole = if self.ethernet {
-                let long = &mut self.long[at];
+                let long = &mut self.nic.long[at];
                 if flit.tag.head() {
                     long.clear();
                 }
@@ -304,7 +292,7 @@ impl End {
                 let whole = || Frame::from_ethernet_words(long.frame(cut, ETHERNET_BYTES));
                 flit.tag.tail().then(|| whole().map(|frame| (frame, flit.tag.seq())))
             } else {
-                self.assembling[at].take(cut, (&flit, io.more(0, vc)))
+                self.nic.assembling[at].take(cut, (&flit, io.more(0, vc)))
             };
             io.take(0, vc);
             moved = true;
@@ -317,7 +305,7 @@ impl End {
         if tables.managed().is_some()
             && let Some(flit) = io.head(0, MANAGE)
         {
-            let whole = self.managing.take_words(tables.cut, (&flit, io.more(0, MANAGE)));
+            let whole = self.nic.managing.take_words(tables.cut, (&flit, io.more(0, MANAGE)));
             io.take(0, MANAGE);
             moved = true;
             match whole.map(|words| words.and_then(|words| manage::Message::decode(&words))) {
@@ -335,10 +323,10 @@ impl End {
             let Some(flit) = io.head(0, vc) else { continue };
             moved = true;
             let at = usize::from(vc - first);
-            if self.unicast.len() <= at {
-                self.unicast.resize(at + 1, (Pieces::default(), 0));
+            if self.nic.unicast.len() <= at {
+                self.nic.unicast.resize(at + 1, (Pieces::default(), 0));
             }
-            let (words, token) = &mut self.unicast[at];
+            let (words, token) = &mut self.nic.unicast[at];
             if flit.tag.head() {
                 words.clear();
                 *token = flit.tag.seq();
@@ -455,7 +443,7 @@ impl End {
         };
         let header = to.map(|end| Flit::header(end, now));
         let id = frame.address.multicast_id & 0xfff;
-        self.queues[0].push_back(Packet { due, vc, token, id, words, header });
+        self.nic.queues[0].push_back(Packet { due, vc, token, id, words, header });
     }
 
     /// Sends messages of a rank of a software reduction.
@@ -481,7 +469,7 @@ impl End {
             }
             let packet =
                 Packet { due, vc: MANAGE, token: NO_TOKEN, id: 0, words: message.encode().into(), header: None };
-            self.queues[0].push_back(packet);
+            self.nic.queues[0].push_back(packet);
         }
     }
 
@@ -600,7 +588,7 @@ impl End {
         }
         for at in 0..self.strangers.len() {
             let stranger = &self.strangers[at];
-            if now < stranger.next || now >= stranger.until || self.queues[1].len() >= 2 {
+            if now < stranger.next || now >= stranger.until || self.nic.queues[1].len() >= 2 {
                 continue;
             }
             // Old and new are told apart flow by flow: what is old in one may be right in another.
@@ -625,7 +613,7 @@ impl End {
             let vc = stranger.channel();
             if let (Forged::Agent(verb), Some(managed)) = (stranger.forged, tables.managed()) {
                 let words = stranger.message(self.source, verb, managed, tree).encode().into();
-                self.queues[1].push_back(Packet { due: now, vc, token: NO_TOKEN, id: 0, words, header: None });
+                self.nic.queues[1].push_back(Packet { due: now, vc, token: NO_TOKEN, id: 0, words, header: None });
                 self.strangers[at].sent_one(now);
                 continue;
             }
@@ -634,7 +622,7 @@ impl End {
             let words = stranger.words(self.source, armed, (tree, names), self.ethernet && vc < CHANNELS);
             let to = stranger.job.members[stranger.to() as usize];
             let header = (vc == MESSAGE).then(|| Flit::header(to, now));
-            self.queues[1].push_back(Packet { due: now, vc, token: NO_TOKEN, id: 0, words: words.into(), header });
+            self.nic.queues[1].push_back(Packet { due: now, vc, token: NO_TOKEN, id: 0, words: words.into(), header });
             self.strangers[at].sent_one(now);
         }
     }
@@ -644,26 +632,26 @@ impl End {
         let now = io.now();
         let first = io.vcs().set;
         let channel = |vc: u8| if vc == MESSAGE { first } else { vc };
-        if self.sending.is_none() {
+        if self.nic.sending.is_none() {
             let due = |queue: &VecDeque<Packet>| queue.front().is_some_and(|packet| packet.due <= now);
-            let ready = [due(&self.queues[0]), due(&self.queues[1])];
+            let ready = [due(&self.nic.queues[0]), due(&self.nic.queues[1])];
             let which = match ready {
-                [true, true] => usize::from(self.turn),
+                [true, true] => usize::from(self.nic.turn),
                 [true, false] => 0,
                 [false, true] => 1,
                 [false, false] => return false,
             };
             // A packet leaves its queue when its head leaves: what is behind it sees the place free in the same cycle
             // whether or not the end point is looked at in between.
-            let vc = channel(self.queues[which].front().map_or(UP, |packet| packet.vc));
+            let vc = channel(self.nic.queues[which].front().map_or(UP, |packet| packet.vc));
             if !io.can_send(0, vc) {
                 return false;
             }
-            let Some(packet) = self.queues[which].pop_front() else { return false };
-            self.turn = which == 0;
-            self.sending = Some((packet, 0));
+            let Some(packet) = self.nic.queues[which].pop_front() else { return false };
+            self.nic.turn = which == 0;
+            self.nic.sending = Some((packet, 0));
         }
-        let Some((packet, sent)) = &mut self.sending else { return false };
+        let Some((packet, sent)) = &mut self.nic.sending else { return false };
         let vc = channel(packet.vc);
         if !io.can_send(0, vc) {
             return false;
@@ -682,7 +670,7 @@ impl End {
         packet.send(io, (vc, tables.cut), *sent, flits);
         *sent += 1;
         if *sent == flits {
-            self.sending = None;
+            self.nic.sending = None;
         }
         true
     }
@@ -747,21 +735,21 @@ impl Block for End {
                 wake = wake.or(Wake::At(ready.max(now + 1)));
             }
             for stranger in &self.strangers {
-                if now < stranger.until && self.queues[1].len() < 2 {
+                if now < stranger.until && self.nic.queues[1].len() < 2 {
                     wake = wake.or(Wake::At(stranger.next.max(now + 1)));
                 }
             }
-        } else if !(self.inbox.is_empty() && self.desk.is_empty() && self.queues.iter().all(VecDeque::is_empty)) {
+        } else if !(self.inbox.is_empty() && self.desk.is_empty() && self.nic.queues.iter().all(VecDeque::is_empty)) {
             self.inbox.clear();
             self.desk.clear();
-            self.queues.iter_mut().for_each(VecDeque::clear);
+            self.nic.queues.iter_mut().for_each(VecDeque::clear);
             moved = true;
         }
         if let Some(change) = self.next_change(now) {
             wake = wake.or(Wake::At(change));
         }
         moved |= self.send(io, tables);
-        for queue in &self.queues {
+        for queue in &self.nic.queues {
             if let Some(packet) = queue.front()
                 && packet.due > now
             {
@@ -802,8 +790,8 @@ impl Block for End {
         }
         scope.scope("nic", |scope| {
             scope.bits("inbox", 16, self.inbox.len() as u64);
-            scope.bits("queue", 16, self.queues[0].len() as u64);
-            scope.bit("sending", self.sending.is_some());
+            scope.bits("queue", 16, self.nic.queues[0].len() as u64);
+            scope.bit("sending", self.nic.sending.is_some());
             scope.bits("damaged", 32, self.refused.damaged);
             scope.bits("malformed", 32, self.refused.malformed);
             scope.bits("not_ours", 32, self.refused.not_ours);

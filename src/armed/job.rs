@@ -94,6 +94,17 @@ pub struct Overheads {
     pub merge: u64,
 }
 
+/// How long members wait for each other, and how often they try again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Timeouts {
+    /// Cycles after arming after which the root asks again; 0 never.
+    pub retry_after: u64,
+    /// How often it asks again before it gives a round up.
+    pub max_retries: u32,
+    /// Cycles a leaf waits for a result before it gives up; 0 never.
+    pub patience: u64,
+}
+
 /// How a job comes by its tree at run time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunTime {
@@ -143,12 +154,8 @@ pub struct Job {
     pub first_seqno: u16,
     /// Cycle in which the root starts.
     pub start: Cycle,
-    /// Cycles after arming after which the root asks again; 0 never.
-    pub retry_after: u64,
-    /// How often it asks again before it gives a round up.
-    pub max_retries: u32,
-    /// Cycles a leaf waits for a result before it gives up; 0 never.
-    pub patience: u64,
+    /// How long and how often its members try.
+    pub timeouts: Timeouts,
     /// Contributions.
     pub inputs: Inputs,
     /// Compute times.
@@ -201,9 +208,7 @@ impl Job {
             members,
             first_seqno: 0,
             start: 0,
-            retry_after: 0,
-            max_retries: 0,
-            patience: 0,
+            timeouts: Timeouts::default(),
             compute: Compute::Fixed(0),
             local_cycles: 0,
             late: Vec::new(),

@@ -132,7 +132,7 @@ state!(Leaf {
 impl Leaf {
     /// The leaf with this rank of a flow, at the end point with this source address.
     pub fn new(job: Arc<Job>, flow: u8, rank: u32, source: u32) -> Leaf {
-        let first = job.run_time.map_or(job.patience, |run_time| run_time.first_patience);
+        let first = job.run_time.map_or(job.timeouts.patience, |run_time| run_time.first_patience);
         let patience_ends = if first == 0 { Cycle::MAX } else { job.start + first };
         Leaf {
             trees: job.trees.clone(),
@@ -285,7 +285,8 @@ impl Leaf {
     }
 
     fn rest(&mut self, now: Cycle) {
-        self.patience_ends = if self.job.patience == 0 { Cycle::MAX } else { now + self.job.patience };
+        self.patience_ends =
+            if self.job.timeouts.patience == 0 { Cycle::MAX } else { now + self.job.timeouts.patience };
     }
 
     /// Whether a frame that comes before the first arming may be this job's: a leaf knows the number that the job begins with, as it

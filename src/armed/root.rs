@@ -299,7 +299,8 @@ impl Root {
 
     fn begin_attempt(&mut self, now: Cycle) {
         self.gathered.iter_mut().for_each(|gathered| *gathered = Gathered::default());
-        self.deadline = if self.job.retry_after == 0 { Cycle::MAX } else { now + self.job.retry_after };
+        self.deadline =
+            if self.job.timeouts.retry_after == 0 { Cycle::MAX } else { now + self.job.timeouts.retry_after };
     }
 
     fn begin_round(&mut self, now: Cycle) {
@@ -479,7 +480,7 @@ impl Root {
         if gathered >= record_of.frames.iter().sum() {
             (record_of.frames, record_of.partials, record_of.tree) = (frames, partials, tree);
         }
-        if record_of.attempts > self.job.max_retries {
+        if record_of.attempts > self.job.timeouts.max_retries {
             record_of.end = Some(now);
             record_of.state = RoundEnd::Incomplete;
             self.state = RootState::Failed;

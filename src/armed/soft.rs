@@ -355,8 +355,8 @@ impl Soft {
     }
 
     fn wait(&mut self, now: Cycle, times: u64) {
-        let patience = self.job.patience.saturating_mul(times).min(1 << 58);
-        self.deadline = if self.job.patience == 0 { Cycle::MAX } else { now + patience };
+        let patience = self.job.timeouts.patience.saturating_mul(times).min(1 << 58);
+        self.deadline = if self.job.timeouts.patience == 0 { Cycle::MAX } else { now + patience };
     }
 
     /// The operation of the round that is under way.

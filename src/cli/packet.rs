@@ -186,7 +186,7 @@ fn encode(arguments: &Encode) -> Result<String, String> {
     let (device, offset) = ((to >> 16) as u16, to as u16);
     let mut header = Header::new(arguments.message, fits("requester", arguments.from, 16)?, device, offset);
     header.tag = fits("tag", arguments.tag, 14)?;
-    (header.op, header.control, header.dtype, header.round) =
+    (header.op, header.control, header.dtype, header.rounding.round) =
         (arguments.op, arguments.control, arguments.dtype, arguments.round);
     header.cc_id = fits("CC_ID", arguments.cc_id, 12)?;
     header.p_id = fits("P_ID", arguments.p_id, 7)?;
@@ -194,7 +194,7 @@ fn encode(arguments: &Encode) -> Result<String, String> {
     header.p_count = fits("P_count", arguments.p_count, 16)?;
     header.run = fits("run", arguments.run, 32)?;
     header.engines_only = arguments.engines_only;
-    (header.status, header.posted, header.error, header.poisoned) =
+    (header.status, header.posted, header.error, header.tlp.poisoned) =
         (arguments.status, arguments.posted, arguments.error, arguments.poisoned);
     let body = match arguments.message {
         Message::Configuration => {
@@ -245,12 +245,12 @@ fn rows(packet: &Packet) -> Vec<Row> {
         rows.push((place.to_owned(), name, value, meaning.to_owned()));
     };
     let bit = |set: bool| u8::from(set).to_string();
-    row("0.23:21", "tc", header.tc.to_string(), "");
-    row("0.20:16", "ohc", header.ohc.to_string(), "");
-    row("0.15:13", "ts", header.ts.to_string(), "");
-    row("0.12:10", "attr", header.attr.to_string(), "");
+    row("0.23:21", "tc", header.tlp.tc.to_string(), "");
+    row("0.20:16", "ohc", header.tlp.ohc.to_string(), "");
+    row("0.15:13", "ts", header.tlp.ts.to_string(), "");
+    row("0.12:10", "attr", header.tlp.attr.to_string(), "");
     row("1.31:16", "requester", format!("{:#06x}", header.requester), "");
-    row("1.15", "ep", bit(header.poisoned), if header.poisoned { "poisoned" } else { "" });
+    row("1.15", "ep", bit(header.tlp.poisoned), if header.tlp.poisoned { "poisoned" } else { "" });
     row("1.13:0", "tag", format!("{:#06x}", header.tag), "");
     row("2", "destination", format!("{:#010x}", header.address()), "");
     row("3.31:24", "type", header.message.number().to_string(), header.message.name());
@@ -267,8 +267,8 @@ fn rows(packet: &Packet) -> Vec<Row> {
     row("3.7:0", "status", header.status.number().to_string(), header.status.name());
     row("4.31:20", "cc_id", header.cc_id.to_string(), "");
     row("4.19:16", "dtype", header.dtype.to_string(), "");
-    row("4.15:14", "round", header.round.to_string(), "");
-    row("4.13", "ftz", bit(header.flush_to_zero), "");
+    row("4.15:14", "round", header.rounding.round.to_string(), "");
+    row("4.13", "ftz", bit(header.rounding.flush_to_zero), "");
     row("4.6:0", "p_id", header.p_id.to_string(), "");
     let issuer = if header.dmu_id == NO_DEVICE { "none" } else { "" };
     row("5.31:16", "dmu_id", format!("{:#06x}", header.dmu_id), issuer);
@@ -341,7 +341,7 @@ fn json_of(packet: &Packet) -> String {
     put("requester", json!(header.requester));
     put("destination", json!(header.address()));
     put("tag", json!(header.tag));
-    put("poisoned", json!(header.poisoned));
+    put("poisoned", json!(header.tlp.poisoned));
     if header.message == Message::Control {
         put("control", json!(header.control.name()));
     } else {
@@ -355,8 +355,8 @@ fn json_of(packet: &Packet) -> String {
     put("status", json!(header.status.name()));
     put("cc_id", json!(header.cc_id));
     put("dtype", json!(header.dtype.to_string()));
-    put("round", json!(header.round.to_string()));
-    put("flush_to_zero", json!(header.flush_to_zero));
+    put("round", json!(header.rounding.round.to_string()));
+    put("flush_to_zero", json!(header.rounding.flush_to_zero));
     put("p_id", json!(header.p_id));
     put("dmu_id", json!(header.dmu_id));
     put("p_count", json!(header.p_count));

@@ -461,7 +461,6 @@ fn execute(arguments: &Arguments, crew: Option<&Crew>) -> Result<Exit, RunError>
         None => ready,
     };
     let Ready { loaded, wave, checkpoints, resume, _claims } = ready?;
-    let stem = arguments.scenario.stem();
     let had_wave = wave.as_ref().is_some_and(|wave| wave.path.exists());
     if let (Some(cycles), Some(wave)) = (arguments.estimate_wave, &wave) {
         if follows {
@@ -499,10 +498,47 @@ fn execute(arguments: &Arguments, crew: Option<&Crew>) -> Result<Exit, RunError>
     tell(&loaded, &result.notes);
 
     let document = &result.document;
-    let mut done = Files::default();
     let json = || serde_json::to_string_pretty(document).unwrap_or_default() + "\n";
+    let Files { mut written, mut lost } = write_files(arguments, &loaded, &result, (&json, took));
+    if let (Some(wave), Some(_)) = (&wave, &result.wave) {
+        written.push(Written::new("wave", wave.path.clone()).over(had_wave.then_some("replaced")));
+    }
+    lost.extend(result.wave_error.into_iter().chain(result.checkpoint_error));
+    if arguments.document.json {
+        print(&json());
+    } else {
+        print_painted(&summary::text(&loaded.scenario, document, &written));
+        if talk::is_watched() || talk::is_verbose() {
+            print(&took.to_string());
+        }
+        // Who watches is told how to keep it; what goes into a file or another program stays as it is.
+        if arguments.out.is_none() && talk::is_watched() {
+            print(NOT_KEPT);
+        }
+    }
+    for error in &lost {
+        complain(error);
+    }
+    let wave = wave.as_ref().filter(|_| result.wave.is_some()).map(|wave| wave.path.as_path());
+    shown::tell(&loaded, document, wave);
+    Ok(match document.passed() {
+        false => Exit::Failed,
+        true if lost.is_empty() => Exit::Fine,
+        true => Exit::Unwritten,
+    })
+}
+
+/// Writes every file that was asked for but the waveform, which was written as the run went on.
+fn write_files(
+    arguments: &Arguments,
+    loaded: &Loaded,
+    result: &run::RunResult,
+    (json, took): (&dyn Fn() -> String, Took),
+) -> Files {
+    let document = &result.document;
+    let mut done = Files::default();
     if let Some(folder) = &arguments.out {
-        done.keep(&folder.join(stem), &json(), took);
+        done.keep(&folder.join(arguments.scenario.stem()), &json(), took);
     }
     if let Some(file) = &arguments.save_npy.as_ref().map(|file| arguments.place(file)) {
         for data in &result.data {
@@ -533,33 +569,7 @@ fn execute(arguments: &Arguments, crew: Option<&Crew>) -> Result<Exit, RunError>
         write(outputs, &|out| recording.write_hex(1, out));
         write(table, &|out| recording.write_csv(out));
     }
-    let Files { mut written, mut lost } = done;
-    if let (Some(wave), Some(_)) = (&wave, &result.wave) {
-        written.push(Written::new("wave", wave.path.clone()).over(had_wave.then_some("replaced")));
-    }
-    lost.extend(result.wave_error.into_iter().chain(result.checkpoint_error));
-    if arguments.document.json {
-        print(&json());
-    } else {
-        print_painted(&summary::text(&loaded.scenario, document, &written));
-        if talk::is_watched() || talk::is_verbose() {
-            print(&took.to_string());
-        }
-        // Who watches is told how to keep it; what goes into a file or another program stays as it is.
-        if arguments.out.is_none() && talk::is_watched() {
-            print(NOT_KEPT);
-        }
-    }
-    for error in &lost {
-        complain(error);
-    }
-    let wave = wave.as_ref().filter(|_| result.wave.is_some()).map(|wave| wave.path.as_path());
-    shown::tell(&loaded, document, wave);
-    Ok(match document.passed() {
-        false => Exit::Failed,
-        true if lost.is_empty() => Exit::Fine,
-        true => Exit::Unwritten,
-    })
+    done
 }
 
 /// All files that will be written, with the flags that ask for them.

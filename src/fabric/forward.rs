@@ -244,7 +244,7 @@ fn stands_in_the_way<T, J: Join<Tables = T>, const W: usize>(
     owner: u16,
 ) -> Option<Cause> {
     if cx.is_engine(out) {
-        let visible = cx.wires.flow.now + u64::from(cx.wires.flow.post);
+        let visible = cx.wires.flow.now + u64::from(cx.wires.flow.delays.post);
         return match (cx.join.room(port, vc), cx.join.lacks(cx.tables, cx.node, (port, vc), visible)) {
             (true, _) => None,
             (false, true) => Some(Cause::Operands),
@@ -290,7 +290,7 @@ fn emit<T, J: Join<Tables = T>, const W: usize>(
     entry: &mut u32,
 ) {
     if cx.is_engine(out) {
-        let visible = cx.wires.flow.now + u64::from(cx.wires.flow.post) + 1;
+        let visible = cx.wires.flow.now + u64::from(cx.wires.flow.delays.post) + 1;
         cx.wires.flow.note_put(cx.base + u32::from(port), &flit, visible);
         cx.join.put_wide(port, vc, (flit, cx.wires.flow.more.taken()), visible);
         cx.wake = cx.wake.or(Wake::At(visible));
@@ -300,7 +300,7 @@ fn emit<T, J: Join<Tables = T>, const W: usize>(
             NONE => cx.wires.flow.store_taken(flit),
             entry => entry,
         };
-        cx.wires.forward(cx.base + u32::from(out), vc, entry, cx.wires.flow.post, waited);
+        cx.wires.forward(cx.base + u32::from(out), vc, entry, cx.wires.flow.delays.post, waited);
         cx.taken_out.insert(out);
     }
 }

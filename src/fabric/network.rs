@@ -351,7 +351,7 @@ where
     }
 
     pub(super) fn part_with_port(&self, port: u32) -> usize {
-        self.others.partition_point(|part| part.wires.flow.home.start <= port)
+        self.others.partition_point(|part| part.wires.flow.edge.home.start <= port)
     }
 
     /// The engine of a switch.
@@ -650,10 +650,10 @@ impl<T, J, B, E, const W: usize> Network<T, J, B, E, W> {
             entries: Vec::new(),
             credits,
             of_port,
-            front: flow.front,
-            post: flow.post,
+            front: flow.delays.front,
+            post: flow.delays.post,
             route_flits,
-            credit_delay: flow.credit_delay,
+            credit_delay: flow.delays.credit,
             channels: if all { flow.vcs.total() } else { flow.vcs.set },
             comes_from: None,
         };

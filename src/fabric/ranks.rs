@@ -231,7 +231,7 @@ where
         let (home, ranks) = (self.home(), self.peers.as_ref().map_or(0, |peers| peers.exchange.ranks()));
         let mut out: Vec<Vec<Crossing>> = vec![Vec::new(); ranks];
         for from in home.clone() {
-            let mut crossings = std::mem::take(&mut self.part_mut(from).wires.flow.crossings);
+            let mut crossings = std::mem::take(&mut self.part_mut(from).wires.flow.edge.crossings);
             for crossing in crossings.drain(..) {
                 let part = self.part_with_port(crossing.queue() >> self.first.wires.flow.vc_shift);
                 match &self.peers {
@@ -239,7 +239,7 @@ where
                     _ => self.part_mut(part).takes(crossing),
                 }
             }
-            self.part_mut(from).wires.flow.crossings = crossings;
+            self.part_mut(from).wires.flow.edge.crossings = crossings;
         }
         if ranks > 0 {
             self.exchange(&out);

@@ -38,7 +38,7 @@ pub(super) fn tick<T: Tables<W>, J: Join<Tables = T>, const W: usize>(mut cx: Cx
         let out = cx.join.tick(&JoinCx { tables: cx.tables, switch: cx.node, now: cx.wires.flow.now, queued });
         if let Some(result) = out.result {
             // As with arrivals: point-to-point packets walk through the front stages, the others wait them out.
-            let front = if cx.wires.flow.vcs.is_set(result.tag.vc()) { cx.wires.flow.front } else { 0 };
+            let front = if cx.wires.flow.vcs.is_set(result.tag.vc()) { cx.wires.flow.delays.front } else { 0 };
             let ready = cx.wires.flow.now + u64::from(front);
             cx.wires.push(cx.node, at, (result, cx.join.more()), ready);
         }

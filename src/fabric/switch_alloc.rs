@@ -358,7 +358,7 @@ fn traverse<const LOOK: u8, const W: usize>(here: &mut Here<'_, W>, local: usize
         waits.leave(entry, port, Towards::Link, here.flow.now);
     }
     let side = &mut here.sides[o << here.stride..];
-    if here.flow.send::<LOOK, true>((side, here.carries), (port, out_vc), entry, here.flow.post, waited) {
+    if here.flow.send::<LOOK, true>((side, here.carries), (port, out_vc), entry, here.flow.delays.post, waited) {
         masks.active &= !bit;
         here.inputs[local].state = State::IDLE;
     }

@@ -473,7 +473,7 @@ impl Ce {
     fn error_to(&self, header: &Header, status: Status) -> Outgoing {
         let mut answer = Header::new(Message::Error, self.me.0, header.requester, reply_offset(header));
         answer.status = status;
-        (answer.cc_id, answer.tc) = (header.cc_id, header.tc);
+        (answer.cc_id, answer.tlp.tc) = (header.cc_id, header.tlp.tc);
         answer.p_id = header.p_id;
         answer.tag = self.tag();
         answer.run = header.run;
@@ -485,7 +485,7 @@ impl Ce {
     /// Looks a message up; returns what it does to the tracking store.
     fn take(&mut self, packet: Packet, cx: &mut CeCx<'_>) -> Tracked {
         let header = packet.header;
-        if header.poisoned {
+        if header.tlp.poisoned {
             self.refuse(&header, Status::Poisoned, cx);
             return None;
         }
@@ -581,7 +581,7 @@ impl Ce {
             return None;
         }
         // Armed again, a context has had its command, whose sender may not have the answer.
-        let (commanded, last) = (context.commanded, context.last.as_ref().map(|last| last.header.run));
+        let (commanded, last) = (context.commanded, context.data.last.as_ref().map(|last| last.header.run));
         if !header.posted && (commanded || last.is_some()) && context.like.message == header.message {
             let behind = context.like.run.wrapping_sub(header.run) as i32;
             if behind > 0 && last != Some(header.run) {
@@ -600,20 +600,20 @@ impl Ce {
         if early {
             (context.early, context.commanded, context.retries) = (false, true, 0);
             context.like = header;
-            (context.requester, context.requester_offset) = (header.requester, reply_offset(&header));
-            (context.p_id, context.dmu_id) = (header.p_id, header.dmu_id);
+            (context.peers.requester, context.peers.requester_offset) = (header.requester, reply_offset(&header));
+            (context.peers.p_id, context.peers.dmu_id) = (header.p_id, header.dmu_id);
             self.guard(slot, cx);
         } else if !header.posted {
-            context.requester = header.requester;
-            context.requester_offset = reply_offset(&header);
-            context.p_id = header.p_id;
-            context.dmu_id = header.dmu_id;
+            context.peers.requester = header.requester;
+            context.peers.requester_offset = reply_offset(&header);
+            context.peers.p_id = header.p_id;
+            context.peers.dmu_id = header.dmu_id;
             context.like = header;
             context.state = State::Active;
             let context = self.renew(slot);
             context.commanded = true;
             if multicast {
-                context.cast = packet.words().to_vec();
+                context.data.cast = packet.words().to_vec();
             }
             self.guard(slot, cx);
             // The source of a multicast has the data: it has nothing to acknowledge.
@@ -722,7 +722,8 @@ impl Ce {
             return self.refuse(&header, Status::TimedOut, cx);
         }
         if let Some(record) = &mut self.record {
-            let whole = header.message != Message::Failure && (!words.is_empty() || context.accumulators.is_empty());
+            let whole =
+                header.message != Message::Failure && (!words.is_empty() || context.data.accumulators.is_empty());
             let (cc_id, run, device) = (context.cc_id, header.run, header.requester);
             record.push(Entered { cc_id, run, generation, cycle: cx.now, entry, device, whole });
         }

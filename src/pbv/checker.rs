@@ -46,7 +46,7 @@ pub fn check(cfg: &EngineCfg, words: &[u64]) -> Checked {
     } else if header.offset.wrapping_sub(cfg.base) >= ENGINE_SPAN {
         // It is for an engine that this switch does not have.
         Checked::Refused(header, Status::BadAddress)
-    } else if header.poisoned {
+    } else if header.tlp.poisoned {
         Checked::Refused(header, Status::Poisoned)
     } else if matches!(header.message, Message::ReadReply | Message::Report) {
         Checked::Refused(header, Status::WrongType)

@@ -33,6 +33,40 @@ pub enum State {
 pub(super) static STATES: EnumTable =
     EnumTable { name: "context", names: &["ABSENT", "INACTIVE", "ACTIVE", "PAUSED", "WAITING", "DONE"] };
 
+/// Whom a context hears and answers.
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+pub(super) struct Peers {
+    /// Who sent the command or the initialisation: answers go there.
+    pub requester: u16,
+    /// Offset in its address space.
+    pub requester_offset: u16,
+    /// Who initialised it.
+    pub initialiser: u16,
+    /// The device whose commands and results count: the engine above, at the master the source.
+    pub above: u16,
+    /// The engine that expects its response.
+    pub collector: u16,
+    /// P_ID of this engine at its requester.
+    pub p_id: u8,
+    /// End point that issued the collective.
+    pub dmu_id: u16,
+}
+
+/// What a context has of operands and results.
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+pub(super) struct Data {
+    pub accumulators: Vec<Option<u64>>,
+    pub kept: Vec<Option<Vec<u64>>>,
+    /// The result that came from upstream, for those who ask for it again.
+    pub result: Option<Vec<u64>>,
+    /// Data of the multicast under way, for those who have not got it.
+    pub cast: Vec<u64>,
+    /// Responses that were handed to the source, for when it asks for them again.
+    pub handed: Vec<Packet>,
+    /// Armed again: the answer of the run before, for those who have not got it.
+    pub last: Option<Packet>,
+}
+
 /// A context: what is stored of it and what is tracked.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Context {
@@ -44,35 +78,14 @@ pub struct Context {
     pub stored: InitRecord,
     /// The tracking store's entry, as of the last message whose verdict is known.
     pub track: Track,
-    /// Who sent the command or the initialisation: answers go there.
-    pub requester: u16,
-    /// Offset in its address space.
-    pub(super) requester_offset: u16,
-    /// Who initialised it.
-    pub(super) initialiser: u16,
-    /// The device whose commands and results count: the engine above, at the master the source.
-    pub(super) above: u16,
-    /// The engine that expects its response.
-    pub(super) collector: u16,
-    /// P_ID of this engine at its requester.
-    pub(super) p_id: u8,
-    /// End point that issued the collective.
-    pub(super) dmu_id: u16,
+    /// Those it hears and answers.
+    pub(super) peers: Peers,
     /// Header of what it computes: operation, type, mode, run.
     pub(super) like: Header,
     pub(super) flags: Flags,
     pub(super) error: Status,
     pub(super) missing: BTreeSet<u16>,
-    pub(super) accumulators: Vec<Option<u64>>,
-    pub(super) kept: Vec<Option<Vec<u64>>>,
-    /// The result that came from upstream, for those who ask for it again.
-    pub(super) result: Option<Vec<u64>>,
-    /// Data of the multicast under way, for those who have not got it.
-    pub(super) cast: Vec<u64>,
-    /// Responses that were handed to the source, for when it asks for them again.
-    pub(super) handed: Vec<Packet>,
-    /// Armed again: the answer of the run before, for those who have not got it.
-    pub(super) last: Option<Packet>,
+    pub(super) data: Data,
     /// Counts how often any context of the engine began anew: what is under way in its pipelines carries the one it was
     /// issued in.
     pub(super) generation: u32,
@@ -112,24 +125,16 @@ impl Context {
 
     pub(super) fn digest<H: Hasher>(&self, to: &mut Digest<'_, H>) {
         to.of((self.cc_id, self.state, self.stored, self.track, self.like));
-        to.of((
-            self.requester,
-            self.requester_offset,
-            self.initialiser,
-            self.above,
-            self.collector,
-            self.p_id,
-            self.dmu_id,
-        ));
+        to.of(&self.peers);
         to.of((
             self.flags,
             self.error,
             &self.missing,
-            &self.accumulators,
-            &self.kept,
-            &self.result,
-            &self.cast,
-            &self.last,
+            &self.data.accumulators,
+            &self.data.kept,
+            &self.data.result,
+            &self.data.cast,
+            &self.data.last,
         ));
         to.of((self.satisfied, self.early, self.commanded, self.arrived, self.release, self.under_way));
         to.of((self.deadline.is_some(), self.retries));
@@ -146,7 +151,7 @@ impl Context {
 
     /// Whether the receiver of the answer is known: where the source set up every engine, the first command names it.
     pub(super) fn knows_its_requester(&self) -> bool {
-        self.is_master() || self.requester != self.dmu_id
+        self.is_master() || self.peers.requester != self.peers.dmu_id
     }
 
     /// Whether its answer of this run was sent down.
@@ -179,11 +184,11 @@ impl Context {
         self.error = Status::Ok;
         self.missing.clear();
         // The initial value enters once a reduction: at the master. All others begin with their first operand as it is.
-        self.accumulators.fill(self.stored.initial.filter(|_| self.stored.master));
-        self.kept.fill(None);
-        self.result = None;
-        self.cast.clear();
-        self.handed.clear();
+        self.data.accumulators.fill(self.stored.initial.filter(|_| self.stored.master));
+        self.data.kept.fill(None);
+        self.data.result = None;
+        self.data.cast.clear();
+        self.data.handed.clear();
         self.satisfied = false;
         (self.early, self.commanded, self.release) = (false, false, None);
         self.retries = 0;
@@ -196,8 +201,8 @@ impl Context {
     /// A response with the data of this context, addressed to its requester.
     pub(super) fn response(&self, message: Message, me: (u16, u16)) -> Packet {
         let mut header = Header { message, requester: me.0, tag: engine_tag(me.1), posted: false, ..self.like };
-        (header.device, header.offset) = (self.requester, self.requester_offset);
-        (header.p_id, header.dmu_id) = (self.p_id, self.dmu_id);
+        (header.device, header.offset) = (self.peers.requester, self.peers.requester_offset);
+        (header.p_id, header.dmu_id) = (self.peers.p_id, self.peers.dmu_id);
         header.flags = self.flags;
         header.status = match (message, self.release) {
             // A member that may go on is told of the failures of other groups, not of its own.
@@ -207,7 +212,7 @@ impl Context {
         header.error = header.status != Status::Ok;
         header.p_count = self.stored.p_count;
         let barrier = self.like.op == Op::Barrier || self.is_multicast();
-        let whole: Option<Vec<u64>> = self.accumulators.iter().copied().collect();
+        let whole: Option<Vec<u64>> = self.data.accumulators.iter().copied().collect();
         Packet::of(header, if barrier { Vec::new() } else { whole.unwrap_or_default() })
     }
 }

@@ -558,7 +558,7 @@ impl Engine {
     pub fn step(&mut self, now: Cycle) {
         let full = self.output.protocol() + self.ce.owes() > self.cfg.output;
         let open = !full && self.written <= now;
-        let at = self.picker.next(self.inbox.iter().map(|(packet, _)| packet.header.tc)).unwrap_or(0);
+        let at = self.picker.next(self.inbox.iter().map(|(packet, _)| packet.header.tlp.tc)).unwrap_or(0);
         let input = match self.inbox.get(at) {
             Some((packet, _)) if open && self.ce.ready(&packet.header) => {
                 let (packet, flits) = self.inbox.remove(at).expect("looked at");

@@ -101,7 +101,7 @@ impl OutputQueue {
     /// Looks the next copy up: its destination, its port, its bits.
     pub(super) fn look_up(&mut self, table: &PbvTable, directory: &Directory, engine: u32, base: u16) {
         while self.copy.is_none() {
-            let classes = self.entries.iter().map(|(outgoing, _)| outgoing.packet.header.tc);
+            let classes = self.entries.iter().map(|(outgoing, _)| outgoing.packet.header.tlp.tc);
             let Some(at) = self.picker.next(classes) else { return };
             let (first, _) = &mut self.entries[at];
             let mut packet;

@@ -378,9 +378,9 @@ impl PacketError {
     }
 }
 
-/// The header of a frame, its collective part included.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Header {
+/// What every PCIe transaction has in its header, whatever it carries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Tlp {
     /// Traffic class, 0 to 7.
     pub tc: u8,
     /// Orthogonal header content, 0 to 31.
@@ -389,10 +389,26 @@ pub struct Header {
     pub ts: u8,
     /// Attributes, 0 to 7.
     pub attr: u8,
-    /// Device that sent this copy.
-    pub requester: u16,
     /// EP.
     pub poisoned: bool,
+}
+
+/// How results are rounded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Rounding {
+    /// The direction.
+    pub round: Round,
+    /// Flush to zero.
+    pub flush_to_zero: bool,
+}
+
+/// The header of a frame, its collective part included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Header {
+    /// What every PCIe transaction has.
+    pub tlp: Tlp,
+    /// Device that sent this copy.
+    pub requester: u16,
     /// Transaction number, 14 bits.
     pub tag: u16,
     /// Destination device.
@@ -418,9 +434,7 @@ pub struct Header {
     /// Type of the data's lanes.
     pub dtype: DType,
     /// Rounding and flushing; the rest of the mode is not in a frame.
-    pub round: Round,
-    /// Flush to zero.
-    pub flush_to_zero: bool,
+    pub rounding: Rounding,
     /// PBV entry, 7 bits.
     pub p_id: u8,
     /// End point that issued the collective.
@@ -437,12 +451,8 @@ impl Header {
     /// A header of a message from one device to another, everything else zero.
     pub const fn new(message: Message, requester: u16, device: u16, offset: u16) -> Header {
         Header {
-            tc: 0,
-            ohc: 0,
-            ts: 0,
-            attr: 0,
+            tlp: Tlp { tc: 0, ohc: 0, ts: 0, attr: 0, poisoned: false },
             requester,
-            poisoned: false,
             tag: 0,
             device,
             offset,
@@ -455,8 +465,7 @@ impl Header {
             status: Status::Ok,
             cc_id: 0,
             dtype: DType::U64,
-            round: Round::NearestEven,
-            flush_to_zero: false,
+            rounding: Rounding { round: Round::NearestEven, flush_to_zero: false },
             p_id: 0,
             dmu_id: NO_DEVICE,
             p_count: 0,
@@ -475,7 +484,8 @@ impl Header {
 
     /// Rounding and flushing as a mode.
     pub fn mode(&self) -> Mode {
-        Mode { round: self.round, flush_to_zero: self.flush_to_zero, ..Mode::default() }
+        let Rounding { round, flush_to_zero } = self.rounding;
+        Mode { round, flush_to_zero, ..Mode::default() }
     }
 
     /// The 32-bit destination address.
@@ -599,14 +609,14 @@ impl Packet {
         let header = &self.header;
         let mut dw0 = Dw0(0);
         dw0.set_kind(tlp_type(header.message));
-        dw0.set_tc(header.tc);
-        dw0.set_ohc(header.ohc);
-        dw0.set_ts(header.ts);
-        dw0.set_attr(header.attr);
+        dw0.set_tc(header.tlp.tc);
+        dw0.set_ohc(header.tlp.ohc);
+        dw0.set_ts(header.tlp.ts);
+        dw0.set_attr(header.tlp.attr);
         dw0.set_length((payload.len() / 4) as u16);
         let mut dw1 = Dw1(0);
         dw1.set_requester(header.requester);
-        dw1.set_ep(header.poisoned);
+        dw1.set_ep(header.tlp.poisoned);
         dw1.set_tag(header.tag);
         let mut dw3 = Dw3(0);
         dw3.set_message(header.message.number());
@@ -622,8 +632,8 @@ impl Packet {
         let mut dw4 = Dw4(0);
         dw4.set_cc_id(header.cc_id);
         dw4.set_dtype(header.dtype as u8);
-        dw4.set_round(header.round as u8);
-        dw4.set_ftz(header.flush_to_zero);
+        dw4.set_round(header.rounding.round as u8);
+        dw4.set_ftz(header.rounding.flush_to_zero);
         dw4.set_p_id(header.p_id);
         let mut dw5 = Dw5(0);
         dw5.set_dmu_id(header.dmu_id);
@@ -683,12 +693,8 @@ impl Packet {
             return Err(PacketError::Flags(dw7.flags()));
         }
         let header = Header {
-            tc: dw0.tc(),
-            ohc: dw0.ohc(),
-            ts: dw0.ts(),
-            attr: dw0.attr(),
+            tlp: Tlp { tc: dw0.tc(), ohc: dw0.ohc(), ts: dw0.ts(), attr: dw0.attr(), poisoned: dw1.ep() },
             requester: dw1.requester(),
-            poisoned: dw1.ep(),
             tag: dw1.tag(),
             device: u16_at(bytes, 8),
             offset: u16_at(bytes, 10),
@@ -701,8 +707,7 @@ impl Packet {
             status: Status::from_number(dw3.status()).ok_or(PacketError::Status(dw3.status()))?,
             cc_id: dw4.cc_id(),
             dtype: *DType::ALL.get(usize::from(dw4.dtype())).ok_or(PacketError::DataType(dw4.dtype()))?,
-            round: Round::ALL[usize::from(dw4.round())],
-            flush_to_zero: dw4.ftz(),
+            rounding: Rounding { round: Round::ALL[usize::from(dw4.round())], flush_to_zero: dw4.ftz() },
             p_id: dw4.p_id(),
             dmu_id: dw5.dmu_id(),
             p_count: dw5.p_count(),

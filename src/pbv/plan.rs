@@ -170,8 +170,8 @@ impl Collective {
     /// Header of a frame of this collective from its source to an engine.
     pub fn header(&self, message: Message, engine: u16) -> Header {
         let mut header = Header::new(message, self.source, engine, engine_base(self.plane));
-        (header.round, header.flush_to_zero) = (self.mode.round, self.mode.flush_to_zero);
-        header.tc = self.traffic_class;
+        (header.rounding.round, header.rounding.flush_to_zero) = (self.mode.round, self.mode.flush_to_zero);
+        header.tlp.tc = self.traffic_class;
         (header.cc_id, header.dmu_id, header.op, header.dtype) = (self.cc_id, self.source, self.op, self.dtype);
         header
     }

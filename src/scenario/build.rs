@@ -230,7 +230,7 @@ impl<'a> Builder<'a> {
             None => self.layout(&common)?,
         };
         let mut sources = programs::place(scenario, &mut layout, common.local, &mut self.problems);
-        let neighbours = sparse.map_or_else(|| Neighbours::new(&layout), Neighbours::of_nodes);
+        let neighbours = sparse.map_or_else(|| Neighbours::new(&layout.plan), Neighbours::of_nodes);
 
         let names = match sparse {
             Some(_) => Names::Shape(layout.shape.clone()),
@@ -243,7 +243,7 @@ impl<'a> Builder<'a> {
         if let Some(nodes) = sparse {
             let footprints = laid.footprints();
             let used = self.used_ports(&layout, footprints.values().copied());
-            let wired = nodes.furnish(&mut layout, &common, &used, windows);
+            let wired = nodes.furnish(&mut layout.plan, &layout.ends, &common, &used, windows);
             laid.registers.wire(wired);
         }
 
@@ -734,8 +734,8 @@ impl<'a> Builder<'a> {
                         receives: find(&segment.footprint.reached, &mut next[1], place, |&place| place).is_some(),
                         data: collective.kind != CollectiveKind::Barrier,
                     };
-                    let delay = collective.delays.get(participant).copied().unwrap_or(0);
-                    let start = collective.start_cycle + delay;
+                    let delay = collective.start.delays.get(participant).copied().unwrap_or(0);
+                    let start = collective.start.cycle + delay;
                     let offset = sender.unwrap_or(0) * built.stored_words as usize + segment.stored.start as usize;
                     let mut job = model.of_another(kind, offset, start);
                     if claims {

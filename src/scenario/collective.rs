@@ -40,12 +40,8 @@ pub struct Collective {
     pub inclusive: bool,
     /// Programs call it.
     pub called: bool,
-    /// Cycle in which the participants start.
-    pub start_cycle: u64,
-    /// By how much each participant is late.
-    pub delays: Vec<u64>,
-    /// Largest random delay, if the delays were drawn.
-    pub delay_random_max: Option<u64>,
+    /// When the participants start.
+    pub start: Start,
     /// broadcast: index into `participants` of the one that has the data.
     pub source: u32,
     /// reduce: the end point that gets the result, if the scenario names one. It need not take part.
@@ -83,6 +79,17 @@ impl Collective {
             CollectiveKind::Barrier => 0,
         }
     }
+}
+
+/// When participants start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Start {
+    /// Cycle in which those start that are not late.
+    pub cycle: u64,
+    /// By how much each participant is late.
+    pub delays: Vec<u64>,
+    /// Largest random delay, if the delays were drawn.
+    pub random_max: Option<u64>,
 }
 
 /// End points that take part, in the order of the scenario.
@@ -227,9 +234,9 @@ impl Serialize for Collective {
             Tree::Auto | Tree::Root(_) => fields.serialize_field("root", &self.root)?,
             Tree::Registers(registers) => fields.serialize_field("registers", &RegisterMap(registers))?,
         }
-        fields.serialize_field("start_cycle", &self.start_cycle)?;
-        fields.serialize_field("delay_cycles", &Delays(&self.delays))?;
-        if let Some(max) = &self.delay_random_max {
+        fields.serialize_field("start_cycle", &self.start.cycle)?;
+        fields.serialize_field("delay_cycles", &Delays(&self.start.delays))?;
+        if let Some(max) = &self.start.random_max {
             fields.serialize_field("delay_random_max", max)?;
         }
         if self.kind == CollectiveKind::Broadcast {

@@ -9,7 +9,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::Value as Json;
 
-pub use super::collective::{Collective, Data, Participants, SwitchRegisters, Tree};
+pub use super::collective::{Collective, Data, Participants, Start, SwitchRegisters, Tree};
 pub use super::file::{
     Arbiter, AutoOr, ChecksFile as Checks, CollectiveKind, Confidence, Distribution, Family, HotspotFile as Hotspot,
     LimitsFile as Limits, MeasureFile as Measure, Number, PacketFlits, RouterFile as Router,

@@ -66,7 +66,7 @@ pub fn text(layout: &Layout) -> String {
         let _ = writeln!(out, "\n--json lists every switch and link; only up to {LISTED} switches are listed here");
         return out;
     }
-    let neighbours = Neighbours::new(layout);
+    let neighbours = Neighbours::new(&layout.plan);
     let by_port: HashMap<(u32, u16), &PlanLink> =
         layout.plan.links.iter().flat_map(|link| [(link.a, link), (link.b, link)]).collect();
     for (switch, node) in layout.plan.nodes[..survey.switches].iter().enumerate() {

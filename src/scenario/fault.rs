@@ -2,6 +2,7 @@
 
 use crate::armed::file::EffectFile;
 use crate::problem::Problem;
+use watershed_fabric::fault::Effect;
 
 /// A fault as a scenario has it.
 pub(crate) struct Asked<'a> {
@@ -42,5 +43,16 @@ pub(crate) fn check(fault: &Asked<'_>, path: &str, problems: &mut Vec<Problem>) 
             Problem::at(format!("{path}.until_cycle"), "the fault ends before it begins")
                 .expected(format!("a cycle after {}", fault.from_cycle)),
         );
+    }
+}
+
+/// What a fault does to a frame; a delay has its number of cycles.
+pub(crate) fn effect(of: EffectFile, delay_cycles: Option<u64>) -> Effect {
+    match of {
+        EffectFile::Drop => Effect::Drop,
+        EffectFile::Corrupt => Effect::Corrupt,
+        EffectFile::Duplicate => Effect::Duplicate,
+        EffectFile::Delay => Effect::Delay(delay_cycles.unwrap_or(1)),
+        EffectFile::Dead => Effect::Dead,
     }
 }

@@ -212,7 +212,7 @@ mod tests {
             .unwrap_or_else(|problems| panic!("{problems}"))
             .scenario;
         assert_eq!((scenario.seed, scenario.switch.ceng.stages, scenario.link.latency.cycles), (4, 4, 9));
-        assert_eq!((scenario.collectives[0].elements, scenario.collectives[1].start_cycle), (16, 7));
+        assert_eq!((scenario.collectives[0].elements, scenario.collectives[1].start.cycle), (16, 7));
         assert_eq!(scenario.name, "top");
     }
 

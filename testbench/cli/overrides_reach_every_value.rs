@@ -50,7 +50,7 @@ fn values_of_every_kind_are_set() {
     assert_eq!(scenario.memory.bandwidth_bps, None);
     assert_eq!(scenario.collectives[0].elements, 64);
     assert_eq!(scenario.collectives[0].participants.list, [0, 1]);
-    assert_eq!(scenario.collectives[1].delay_random_max, Some(9));
+    assert_eq!(scenario.collectives[1].start.random_max, Some(9));
     assert_eq!(scenario.wave.signals, ["a.**"]);
 }
 

@@ -121,7 +121,7 @@ impl Block for Shooter {
 /// The latencies of the links between switches on the way of packet `seq`, found without the network.
 fn way(layout: &Layout, from: EndPlace, to: EndPlace, seq: u64, dst: u32) -> Vec<u64> {
     let Routing::Fabric(router) = &layout.routing else { panic!("a router of tables") };
-    let neighbours = Neighbours::new(layout);
+    let neighbours = Neighbours::new(&layout.plan);
     let latency: BTreeMap<(u32, u16), u16> =
         layout.plan.links.iter().flat_map(|link| [(link.a, link.latency), (link.b, link.latency)]).collect();
     let mut stand = Stand { switch: from.switch, port: from.port, channel: 0 };

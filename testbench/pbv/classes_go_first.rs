@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::support::{Lab, SET_UP};
 use watershed::arith::{DType, Op};
 use watershed::pbv::node::{Node, When};
-use watershed::pbv::packet::{Header, Message, Packet};
+use watershed::pbv::packet::{Header, Message, Packet, Tlp};
 use watershed::pbv::plan::{Branch, Collective};
 use watershed::pbv::system::{Spec, events, node, run as run_system};
 use watershed::scenario::load_text;
@@ -91,7 +91,8 @@ fn come(senders: &[(u8, usize)], words: usize, stages: u8) -> Vec<(u64, u16)> {
     let mut nodes = vec![Node::new(to)];
     for (from, &(class, frames)) in (1..).zip(senders) {
         let mut sender = Node::new(from);
-        let header = Header { tc: class, ..Header::new(Message::ReadReply, from, to, 0) };
+        let header =
+            Header { tlp: Tlp { tc: class, ..Tlp::default() }, ..Header::new(Message::ReadReply, from, to, 0) };
         for number in 0..frames {
             let when = if number == 0 { When::At(100) } else { When::Next };
             sender.then(when, Packet::of(header, vec![u64::from(from); words]));
@@ -150,7 +151,8 @@ fn a_frame_under_way_is_not_cut_by_a_higher_class() {
     let spec = |late: u64| {
         let mut nodes = vec![Node::new(3)];
         for (from, class, at, words) in [(1, 0, 100, 50), (2, 7, 100 + late, 1)] {
-            let header = Header { tc: class, ..Header::new(Message::ReadReply, from, 3, 0) };
+            let header =
+                Header { tlp: Tlp { tc: class, ..Tlp::default() }, ..Header::new(Message::ReadReply, from, 3, 0) };
             let mut sender = Node::new(from);
             sender.then(When::At(at), Packet::of(header, vec![7; words]));
             nodes.push(sender);

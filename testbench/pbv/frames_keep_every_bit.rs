@@ -4,7 +4,8 @@ use proptest::prelude::*;
 use watershed::arith::{DType, Flags, Op, Round};
 use watershed::pbv::packet::crc;
 use watershed::pbv::packet::{
-    Body, ConfigRecord, Control, Groups, Header, InitRecord, Message, PBV_ENTRIES, Packet, PacketError, Status,
+    Body, ConfigRecord, Control, Groups, Header, InitRecord, Message, PBV_ENTRIES, Packet, PacketError, Rounding,
+    Status, Tlp,
 };
 use watershed::pbv::reports::Reports;
 
@@ -22,10 +23,10 @@ prop_compose! {
         engines_only in any::<bool>(),
     ) -> Header {
         Header {
-            tc, ohc, ts, attr, requester, poisoned, tag, device, offset, message,
+            tlp: Tlp { tc, ohc, ts, attr, poisoned }, requester, tag, device, offset, message,
             control: if message == Message::Control { control } else { Control::Start },
             op: if message == Message::Control { Op::Barrier } else { op },
-            posted, error, engines_only, status, cc_id, dtype, round, flush_to_zero, p_id, dmu_id, p_count, run,
+            posted, error, engines_only, status, cc_id, dtype, rounding: Rounding { round, flush_to_zero }, p_id, dmu_id, p_count, run,
             flags: Flags::from_bits(flags),
         }
     }

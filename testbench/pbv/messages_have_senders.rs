@@ -101,7 +101,7 @@ fn bench_at(at: At) -> Bench {
 /// The status with which a message is refused, by the rules; `None`: it is obeyed, answered or passed over.
 fn rule(at: At, packet: &Packet) -> Option<Status> {
     let header = packet.header;
-    if header.poisoned {
+    if header.tlp.poisoned {
         return Some(Status::Poisoned);
     }
     if header.cc_id != CC {
@@ -297,7 +297,7 @@ fn every_message_in_every_state_is_admitted_by_the_rules() {
                     for packet in variants(message, from, run) {
                         let changes: [&dyn Fn(&mut Header); 7] = [
                             &|_| (),
-                            &|header| header.poisoned = true,
+                            &|header| header.tlp.poisoned = true,
                             &|header| header.cc_id = 0x123,
                             &|header| header.posted = true,
                             &|header| header.op = Op::Max,

@@ -37,7 +37,7 @@ fn wrong(lab: &Lab, collective: &Collective) -> Vec<(Packet, Status)> {
     vec![
         (frame(&|_| ()), Status::UnknownDevice),
         (frame(&|h| h.cc_id = 0x123), Status::UnknownContext),
-        (frame(&|h| h.poisoned = true), Status::Poisoned),
+        (frame(&|h| h.tlp.poisoned = true), Status::Poisoned),
         (frame(&|h| h.p_id = 99), Status::UnknownDevice),
         (frame(&|h| h.message = Message::ReadReply), Status::WrongType),
         (frame(&|h| h.device = 0x7777), Status::UnknownDevice),
@@ -266,10 +266,10 @@ fn poisoned_and_posted_frames_change_no_register() {
     };
     let command = Header { requester: 1, device: 2, offset: 0, ..collective.command(1).header };
     let frames = [
-        with(write(0xc100), &|header| header.poisoned = true),
+        with(write(0xc100), &|header| header.tlp.poisoned = true),
         with(write(0xc3fc), &|header| header.posted = true),
         with(write(0xc3fc), &|_| ()),
-        with(Packet::bare(command), &|header| header.poisoned = true),
+        with(Packet::bare(command), &|header| header.tlp.poisoned = true),
     ];
     lab.send(1, When::At(SET_UP), frames);
     let system = lab.run();

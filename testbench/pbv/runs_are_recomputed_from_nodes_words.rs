@@ -32,12 +32,23 @@ const SHAPES: [(&str, u64, [&str; 3]); 4] = [
     ("kind = \"mesh\"\nsize = [1]\nconcentration = 6", 6, ["s0", "s0", "s0"]),
 ];
 
-fn end_name(shape: usize, end: u64) -> String {
-    match shape {
-        0 => format!("leaf{end}"),
-        1 => format!("s{}.node{}", end / 3, end % 3),
-        2 => format!("s{}.node{}", end / 2, end % 2),
-        _ => format!("s0.node{end}"),
+/// What else is drawn depends on it.
+struct Drawn {
+    shape: usize,
+    ends: u64,
+    switches: [&'static str; 3],
+    /// Cycles of the engines' watchdogs.
+    timeout: u64,
+}
+
+impl Drawn {
+    fn end_name(&self, end: u64) -> String {
+        match self.shape {
+            0 => format!("leaf{end}"),
+            1 => format!("s{}.node{}", end / 3, end % 3),
+            2 => format!("s{}.node{}", end / 2, end % 2),
+            _ => format!("s0.node{end}"),
+        }
     }
 }
 
@@ -48,6 +59,7 @@ fn scenario(seed: u64) -> String {
     let shape = below(4) as usize;
     let (topology, ends, switches) = SHAPES[shape];
     let (timeout, retries) = (300 + below(500), below(3));
+    let drawn = Drawn { shape, ends, switches, timeout };
     let in_band = below(2) == 0;
     let configuration = if in_band { ["frame-each", "one-frame", "writes"][below(3) as usize] } else { "side-port" };
     let initialisation = ["through-master", "each"][below(2) as usize];
@@ -58,99 +70,114 @@ fn scenario(seed: u64) -> String {
          sequence_check = {sequence_check}\n[pbv.engine]\ntimeout_cycles = {timeout}\ntimeout_factor = 2\nretries = {retries}\n",
         [64, 64, 32, 96, 256, 1024][Rng::new(seed, 0xf117).below(6) as usize]
     );
-    let mut names = Vec::new();
-    for context in 0..=below(2) {
-        let rounds = 1 + below(3);
-        let stranger = below(ends);
-        let kind = below(5);
-        let patience = timeout * (2 + below(14));
-        let _ = write!(
-            text,
-            "[[pbv.collective]]\nname = \"c{context}\"\nrounds = {rounds}\nblocks = false\nmax_asks = 2\npatience_cycles = {patience}\n"
-        );
-        if kind == 0 {
-            let (mut left, mut right) = (Vec::new(), Vec::new());
-            for end in (0..ends).filter(|&end| end != stranger) {
-                if below(2) == 0 { left.push(end) } else { right.push(end) }
-            }
-            while left.len() < 2 {
-                left.push(right.pop().unwrap());
-            }
-            while right.is_empty() {
-                right.push(left.pop().unwrap());
-            }
-            let _ = write!(text, "kind = \"inter-group-barrier\"\ngroups = [{left:?}, {right:?}]\n");
-            // The second of the first group, so that it is not the source; any of the other one.
-            let group = below(2);
-            names.push((format!("c{context}.{group}"), stranger, if group == 0 { left[1] } else { right[0] }));
-        } else {
-            let source = (stranger + 1 + below(ends - 1)) % ends;
-            let other = (0..ends).find(|&end| end != stranger && end != source).unwrap();
-            let _ = write!(text, "except = [{stranger}]\nsource = {source}\n");
-            let op = ["sum", "min", "max", "xor", "and", "or"][below(6) as usize];
-            let order = ["arrival", "pbv"][below(2) as usize];
-            match kind {
-                1 => text.push_str("kind = \"barrier\"\n"),
-                2 => text.push_str("kind = \"multicast\"\ndtype = \"u64\"\nelements = 3\n"),
-                _ => {
-                    let _ = write!(
-                        text,
-                        "kind = \"allreduce\"\ndtype = \"u64\"\nop = \"{op}\"\nelements = 3\norder = \"{order}\"\n\
-                         data = {{ random = \"integers\" }}\n"
-                    );
-                }
-            }
-            if kind != 2 && below(3) == 0 {
-                text.push_str("rearm = true\n");
-            }
-            names.push((format!("c{context}"), stranger, other));
-        }
-        if kind != 2 {
-            let _ = writeln!(text, "task_cycles = {{ random_max = {} }}", below(2 * timeout));
-        }
-    }
+    let contexts = 0..=below(2);
+    let names: Vec<Disturbed> = contexts.map(|context| collective(&mut text, context, &drawn, &mut below)).collect();
     for _ in 0..below(3) {
-        let (name, stranger, participant) = &names[below(names.len() as u64) as usize];
-        let (wrong, end) = [
-            ("sender", stranger),
-            ("sender", stranger),
-            ("channel", stranger),
-            ("run", participant),
-            ("kind", participant),
-        ][below(5) as usize];
-        let to = if below(2) == 0 { switches[below(3) as usize].to_owned() } else { end_name(shape, below(ends)) };
-        // Before the first frame of the set-up, between its frames, or among those of the rounds.
-        let from = if below(2) == 0 { 0 } else { below(4000) };
-        let _ = write!(
-            text,
-            "[[pbv.stranger]]\nend_point = {end}\ncollective = \"{name}\"\nwrong = \"{wrong}\"\nto = \"{to}\"\n\
-             from_cycle = {from}\nuntil_cycle = {}\nevery_cycles = {}\n",
-            from + 500 + below(2500),
-            20 + below(60)
-        );
+        stranger(&mut text, &names, &drawn, &mut below);
     }
     for _ in 0..=below(3) {
-        let effect = ["drop", "corrupt", "duplicate", "delay", "drop", "dead"][below(6) as usize];
-        let at = match below(3) {
-            0 if effect != "dead" => "all".to_owned(),
-            1 => switches[below(3) as usize].to_owned(),
-            _ => end_name(shape, below(ends)),
-        };
-        let from = if below(2) == 0 { 0 } else { 200 + below(2500) };
-        let _ = write!(text, "[[pbv.fault]]\neffect = \"{effect}\"\nat = \"{at}\"\nfrom_cycle = {from}\n");
-        if effect == "dead" {
-            continue;
-        }
-        if effect == "delay" {
-            let _ = writeln!(text, "delay_cycles = {}", 1 + below(3 * timeout));
-        }
-        if below(2) == 0 {
-            let _ = writeln!(text, "nth = {}", below(6));
-        } else {
-            let _ = writeln!(text, "probability = 0.{:02}", 1 + below(25));
-        }
+        fault(&mut text, &drawn, &mut below);
     }
     text
+}
+
+/// A collective that strangers disturb: its name, an end point that takes no part in it, and one that does.
+type Disturbed = (String, u64, u64);
+
+fn collective(text: &mut String, context: u64, drawn: &Drawn, mut below: impl FnMut(u64) -> u64) -> Disturbed {
+    let rounds = 1 + below(3);
+    let stranger = below(drawn.ends);
+    let kind = below(5);
+    let patience = drawn.timeout * (2 + below(14));
+    let _ = write!(
+        text,
+        "[[pbv.collective]]\nname = \"c{context}\"\nrounds = {rounds}\nblocks = false\nmax_asks = 2\npatience_cycles = {patience}\n"
+    );
+    let disturbed = if kind == 0 {
+        let (mut left, mut right) = (Vec::new(), Vec::new());
+        for end in (0..drawn.ends).filter(|&end| end != stranger) {
+            if below(2) == 0 { left.push(end) } else { right.push(end) }
+        }
+        while left.len() < 2 {
+            left.push(right.pop().unwrap());
+        }
+        while right.is_empty() {
+            right.push(left.pop().unwrap());
+        }
+        let _ = write!(text, "kind = \"inter-group-barrier\"\ngroups = [{left:?}, {right:?}]\n");
+        // The second of the first group, so that it is not the source; any of the other one.
+        let group = below(2);
+        (format!("c{context}.{group}"), stranger, if group == 0 { left[1] } else { right[0] })
+    } else {
+        let source = (stranger + 1 + below(drawn.ends - 1)) % drawn.ends;
+        let other = (0..drawn.ends).find(|&end| end != stranger && end != source).unwrap();
+        let _ = write!(text, "except = [{stranger}]\nsource = {source}\n");
+        let op = ["sum", "min", "max", "xor", "and", "or"][below(6) as usize];
+        let order = ["arrival", "pbv"][below(2) as usize];
+        match kind {
+            1 => text.push_str("kind = \"barrier\"\n"),
+            2 => text.push_str("kind = \"multicast\"\ndtype = \"u64\"\nelements = 3\n"),
+            _ => {
+                let _ = write!(
+                    text,
+                    "kind = \"allreduce\"\ndtype = \"u64\"\nop = \"{op}\"\nelements = 3\norder = \"{order}\"\n\
+                         data = {{ random = \"integers\" }}\n"
+                );
+            }
+        }
+        if kind != 2 && below(3) == 0 {
+            text.push_str("rearm = true\n");
+        }
+        (format!("c{context}"), stranger, other)
+    };
+    if kind != 2 {
+        let _ = writeln!(text, "task_cycles = {{ random_max = {} }}", below(2 * drawn.timeout));
+    }
+    disturbed
+}
+
+fn stranger(text: &mut String, names: &[Disturbed], drawn: &Drawn, mut below: impl FnMut(u64) -> u64) {
+    let (name, stranger, participant) = &names[below(names.len() as u64) as usize];
+    let (wrong, end) = [
+        ("sender", stranger),
+        ("sender", stranger),
+        ("channel", stranger),
+        ("run", participant),
+        ("kind", participant),
+    ][below(5) as usize];
+    let to =
+        if below(2) == 0 { drawn.switches[below(3) as usize].to_owned() } else { drawn.end_name(below(drawn.ends)) };
+    // Before the first frame of the set-up, between its frames, or among those of the rounds.
+    let from = if below(2) == 0 { 0 } else { below(4000) };
+    let _ = write!(
+        text,
+        "[[pbv.stranger]]\nend_point = {end}\ncollective = \"{name}\"\nwrong = \"{wrong}\"\nto = \"{to}\"\n\
+             from_cycle = {from}\nuntil_cycle = {}\nevery_cycles = {}\n",
+        from + 500 + below(2500),
+        20 + below(60)
+    );
+}
+
+fn fault(text: &mut String, drawn: &Drawn, mut below: impl FnMut(u64) -> u64) {
+    let effect = ["drop", "corrupt", "duplicate", "delay", "drop", "dead"][below(6) as usize];
+    let at = match below(3) {
+        0 if effect != "dead" => "all".to_owned(),
+        1 => drawn.switches[below(3) as usize].to_owned(),
+        _ => drawn.end_name(below(drawn.ends)),
+    };
+    let from = if below(2) == 0 { 0 } else { 200 + below(2500) };
+    let _ = write!(text, "[[pbv.fault]]\neffect = \"{effect}\"\nat = \"{at}\"\nfrom_cycle = {from}\n");
+    if effect == "dead" {
+        return;
+    }
+    if effect == "delay" {
+        let _ = writeln!(text, "delay_cycles = {}", 1 + below(3 * drawn.timeout));
+    }
+    if below(2) == 0 {
+        let _ = writeln!(text, "nth = {}", below(6));
+    } else {
+        let _ = writeln!(text, "probability = 0.{:02}", 1 + below(25));
+    }
 }
 
 /// Run and words of a multicast.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use watershed::arith::quad::Opcode;
 use watershed::arith::{Quad, ResultCode};
+use watershed::armed::job::Timeouts;
 use watershed::armed::root::{Outbox, RootRound};
 use watershed::armed::station::Merges;
 use watershed::armed::{
@@ -50,9 +51,7 @@ fn tree(hazard: Hazard) -> (Tree, Out<Frame>) {
     let op = Opcode::from_number(0x14).unwrap();
     let job = Arc::new(Job {
         opening: true,
-        retry_after: 4000,
-        max_retries: 1,
-        patience: 1 << 20,
+        timeouts: Timeouts { retry_after: 4000, max_retries: 1, patience: 1 << 20 },
         ..Job::of(op, 3, Arc::from([0, 1, 2]), keys, quads.into())
     });
     let cfg = EngineCfg { descriptors: 1, stages: 2, hazard, timeouts: [1; 4], ..EngineCfg::default() };

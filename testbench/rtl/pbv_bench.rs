@@ -106,10 +106,10 @@ pub struct Given<'a> {
 
 /// A header and a number of words as the RTL has them.
 fn header_fields(header: &Header, lists: bool, words: usize) -> [u128; 23] {
-    let pass = u128::from(header.tc) << 11
-        | u128::from(header.ohc) << 6
-        | u128::from(header.ts) << 3
-        | u128::from(header.attr);
+    let pass = u128::from(header.tlp.tc) << 11
+        | u128::from(header.tlp.ohc) << 6
+        | u128::from(header.tlp.ts) << 3
+        | u128::from(header.tlp.attr);
     [
         u128::from(header.message.number()),
         u128::from(header.control.number()),
@@ -126,7 +126,7 @@ fn header_fields(header: &Header, lists: bool, words: usize) -> [u128; 23] {
         u128::from(header.p_id),
         u128::from(header.p_count),
         u128::from(header.posted),
-        u128::from(header.poisoned),
+        u128::from(header.tlp.poisoned),
         u128::from(header.error),
         u128::from(header.status.number()),
         flags_bits(header.flags),

@@ -291,14 +291,14 @@ fn from_above(cc_id: u16, kind: &Kind, message: Message, rng: &mut Rng) -> Packe
     let mut header = Header::new(message, requester, ME.0, ME.1);
     (header.cc_id, header.op, header.dtype) = (cc_id, op, dtype);
     (header.p_id, header.dmu_id, header.run) = (if below { entry } else { rng.below(128) as u8 }, dmu_id, run);
-    header.round = random::mode(rng).round;
-    header.flush_to_zero = rng.below(2) == 0;
+    header.rounding.round = random::mode(rng).round;
+    header.rounding.flush_to_zero = rng.below(2) == 0;
     header.p_count = rng.below(7) as u16;
     if rng.below(3) == 0 {
         header.tag = engine_tag(0xc000 + 0x400 * rng.below(4) as u16);
     }
     if rng.below(6) == 0 {
-        (header.tc, header.ohc, header.ts, header.attr) = (rng.below(8) as u8, 3, 5, 6);
+        (header.tlp.tc, header.tlp.ohc, header.tlp.ts, header.tlp.attr) = (rng.below(8) as u8, 3, 5, 6);
     }
     match message {
         Message::Command | Message::Multicast if rng.below(5) > 0 => header.run = run.wrapping_add(1),
@@ -350,7 +350,7 @@ fn error(cc_id: u16, kind: &Kind, rng: &mut Rng) -> Packet {
 /// Something wrong with it, now and then.
 fn spoil(header: &mut Header, rng: &mut Rng) {
     match rng.below(160) {
-        0 => header.poisoned = true,
+        0 => header.tlp.poisoned = true,
         1 => header.requester ^= 1,
         2 => header.p_id ^= 1 << rng.below(7),
         3 => header.run = header.run.wrapping_add(1),

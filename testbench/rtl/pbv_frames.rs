@@ -97,12 +97,12 @@ impl Sender {
         }
         let header = &mut packet.header;
         if rng.below(3) == 0 {
-            header.tc = rng.below(8) as u8;
+            header.tlp.tc = rng.below(8) as u8;
         }
         match rng.below(150) {
             0 => header.device ^= 1 << rng.below(16),
             1 => header.offset ^= 1 << rng.below(16),
-            2 => header.poisoned = true,
+            2 => header.tlp.poisoned = true,
             _ => {}
         }
         let words = packet.flits().expect("a frame");

@@ -437,106 +437,136 @@ fn set_up(net: &Network<'_>, steps: &Steps<'_>, part: &Part) {
 
 /// What end points of the armed family did between frames.
 fn ends(net: &Network<'_>, steps: &Steps<'_>, text: &str) {
-    let value = |key: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix(key)?.trim_start().strip_prefix('='));
-        line.map_or(0, |value| value.trim().parse::<u64>().unwrap())
-    };
-    let send = value("send_overhead_cycles");
-    for (at, part) in steps.parts.iter().enumerate() {
+    for (number, part) in steps.parts.iter().enumerate() {
         let Some(node) = net.node(&part.place).filter(|&node| net.kind(node) == NodeKind::End) else { continue };
-        let before = at.checked_sub(1).map(|before| &steps.parts[before]);
-        let after = steps.parts.get(at + 1);
-        let register = |what: &str| net.registers.find(&format!("{}.{what}", net.path(node)));
-        let states = |process: &str| {
-            let name = process.to_owned();
-            (0..).map_while(move |at| register(&format!("{name}{at}.state"))).collect::<Vec<_>>()
-        };
-        let any = |process: &str, state: u64, cycle: u64| states(process).iter().any(|of| of.value(cycle) == state);
+        let before = number.checked_sub(1).map(|before| &steps.parts[before]);
+        let after = steps.parts.get(number + 1);
+        let at = EndPoint { net, node };
         let cycles = part.from..part.to;
         match part.kind {
-            Kind::Compute => {
-                // The registers show what a process did in a cycle in the next one.
-                for cycle in cycles.clone() {
-                    let works = any("leaf", 1, cycle + 1) || any("software", 1, cycle + 1) || any("root", 1, cycle + 1);
-                    steps.demand(works, || format!("{} does not compute in cycle {cycle}", part.place));
-                    steps.all(cycle..cycle + 1, Kind::Compute, &part.place);
-                }
-                let done = ["leaf", "software"].iter().any(|process| {
-                    states(process).iter().any(|of| of.value(part.to) == 1 && of.value(part.to + 1) != 1)
-                });
-                let root = !states("root").is_empty();
-                let begins = ["leaf", "software"].iter().any(|process| {
-                    states(process).iter().any(|of| of.value(part.from) != 1 && of.value(part.from + 1) == 1)
-                });
-                steps.demand(begins || root || part.from == steps.why.start_cycle, || {
-                    format!("{} does not begin in cycle {}", part.place, part.from)
-                });
-                steps.demand(done || root, || format!("{} is not done in cycle {}", part.place, part.to));
-                // Where the scenario says how long it takes, nobody is late and nothing was before.
-                let says: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("compute_cycles = ")).collect();
-                let says = if let [only] = says[..] { only.parse::<u64>().ok() } else { None };
-                if let Some(says) =
-                    says.filter(|_| root && part.from > steps.why.start_cycle && !text.contains("late ="))
-                {
-                    steps.demand(part.to - part.from == says, || format!("{says} cycles of work"));
-                }
-            }
+            Kind::Compute => computes(&at, steps, part, text),
             Kind::LateStart => {
                 for cycle in cycles {
-                    let works = any("leaf", 1, cycle + 1) || any("software", 1, cycle + 1);
+                    let works = at.any("leaf", 1, cycle + 1) || at.any("software", 1, cycle + 1);
                     steps.demand(!works, || format!("{} computes in cycle {cycle}", part.place));
                     steps.all(cycle..cycle + 1, Kind::LateStart, &part.place);
                 }
             }
             Kind::SetUp => set_up(net, steps, part),
             Kind::TimeOut => {
-                let attempts: Vec<_> = (0..).map_while(|at| register(&format!("root{at}.attempts"))).collect();
+                let attempts: Vec<_> = (0..).map_while(|of| at.register(&format!("root{of}.attempts"))).collect();
                 steps.demand(attempts.iter().any(|of| of.steps(part.to) > 0), || {
                     format!("{} asks nobody again in cycle {}", part.place, part.to)
                 });
                 steps.all(cycles, Kind::TimeOut, &part.place);
             }
-            Kind::Queue => {
-                // It has been decided on, and other frames or the link keep it.
-                let [queue, sending] = ["nic.queue", "nic.sending"].map(|what| register(what).unwrap());
-                for cycle in cycles {
-                    let waits = queue.value(cycle) > 0 || sending.value(cycle) > 0 || cycle == part.from;
-                    steps.demand(waits, || format!("nothing is queued at {} in cycle {cycle}", part.place));
-                    steps.all(cycle..cycle + 1, Kind::Queue, &part.place);
-                }
-                let software = before.filter(|before| before.kind == Kind::Software && before.place == part.place);
-                let overhead = software.map_or(0, |before| before.to - before.from);
-                steps.demand(overhead >= send || part.from == steps.why.start_cycle, || {
-                    format!("{} takes {send} cycles of software to send", part.place)
-                });
-            }
-            Kind::Software => {
-                let overheads = send + value("receive_overhead_cycles") + value("merge_cycles");
-                steps.demand(overheads > 0, || format!("{} takes no time for software", part.place));
-                let [queue, inbox] = ["nic.queue", "nic.inbox"].map(|what| register(what).unwrap());
-                let sends = after.is_some_and(|after| matches!(after.kind, Kind::Frame | Kind::Queue | Kind::Inject));
-                let receives = before.is_some_and(|before| matches!(before.kind, Kind::Link | Kind::Behind));
-                for cycle in cycles {
-                    let waits = inbox.value(cycle + 1) > 0 || queue.value(cycle + 1) > 0;
-                    let own =
-                        any("software", 2, cycle + 1) || any("software", 1, cycle + 1) || any("root", 1, cycle + 1);
-                    steps.demand(waits || own, || format!("no software at {} in cycle {cycle}", part.place));
-                    steps.all(cycle..cycle + 1, Kind::Software, &part.place);
-                }
-                let least = if sends { send } else { 0 } + if receives { value("receive_overhead_cycles") } else { 0 };
-                steps.demand(part.to - part.from >= least, || {
-                    format!("{} takes at least {least} cycles of software", part.place)
-                });
-                let own = before.is_some_and(|before| {
-                    before.place == part.place && matches!(before.kind, Kind::Compute | Kind::LateStart | Kind::TimeOut)
-                });
-                steps.demand(!own || part.to - part.from == send, || {
-                    format!("the software of {} takes {send} cycles to send", part.place)
-                });
-            }
+            Kind::Queue => queues(&at, steps, (before, part), text),
+            Kind::Software => software(&at, steps, (before, part, after), text),
             _ => {}
         }
     }
+}
+
+/// The registers of an end point.
+struct EndPoint<'a> {
+    net: &'a Network<'a>,
+    node: u32,
+}
+
+impl<'a> EndPoint<'a> {
+    fn register(&self, what: &str) -> Option<&'a Register> {
+        self.net.registers.find(&format!("{}.{what}", self.net.path(self.node)))
+    }
+
+    /// The states of its processes of this kind.
+    fn states(&self, process: &str) -> Vec<&'a Register> {
+        (0..).map_while(|number| self.register(&format!("{process}{number}.state"))).collect()
+    }
+
+    /// Whether any of them is in this state.
+    fn any(&self, process: &str, state: u64, cycle: u64) -> bool {
+        self.states(process).iter().any(|of| of.value(cycle) == state)
+    }
+}
+
+/// The number that a scenario gives a key; 0 without it.
+fn number_of(text: &str, key: &str) -> u64 {
+    let line = text.lines().find_map(|line| line.strip_prefix(key)?.trim_start().strip_prefix('='));
+    line.map_or(0, |value| value.trim().parse().unwrap())
+}
+
+/// A process computes.
+fn computes(at: &EndPoint<'_>, steps: &Steps<'_>, part: &Part, text: &str) {
+    // The registers show what a process did in a cycle in the next one.
+    for cycle in part.from..part.to {
+        let works = at.any("leaf", 1, cycle + 1) || at.any("software", 1, cycle + 1) || at.any("root", 1, cycle + 1);
+        steps.demand(works, || format!("{} does not compute in cycle {cycle}", part.place));
+        steps.all(cycle..cycle + 1, Kind::Compute, &part.place);
+    }
+    let done = ["leaf", "software"]
+        .iter()
+        .any(|process| at.states(process).iter().any(|of| of.value(part.to) == 1 && of.value(part.to + 1) != 1));
+    let root = !at.states("root").is_empty();
+    let begins = ["leaf", "software"]
+        .iter()
+        .any(|process| at.states(process).iter().any(|of| of.value(part.from) != 1 && of.value(part.from + 1) == 1));
+    steps.demand(begins || root || part.from == steps.why.start_cycle, || {
+        format!("{} does not begin in cycle {}", part.place, part.from)
+    });
+    steps.demand(done || root, || format!("{} is not done in cycle {}", part.place, part.to));
+    // Where the scenario says how long it takes, nobody is late and nothing was before.
+    let says: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("compute_cycles = ")).collect();
+    let says = if let [only] = says[..] { only.parse::<u64>().ok() } else { None };
+    if let Some(says) = says.filter(|_| root && part.from > steps.why.start_cycle && !text.contains("late =")) {
+        steps.demand(part.to - part.from == says, || format!("{says} cycles of work"));
+    }
+}
+
+/// A frame waits for others and for the link.
+fn queues(at: &EndPoint<'_>, steps: &Steps<'_>, (before, part): (Option<&Part>, &Part), text: &str) {
+    let send = number_of(text, "send_overhead_cycles");
+    // It has been decided on, and other frames or the link keep it.
+    let [queue, sending] = ["nic.queue", "nic.sending"].map(|what| at.register(what).unwrap());
+    for cycle in part.from..part.to {
+        let waits = queue.value(cycle) > 0 || sending.value(cycle) > 0 || cycle == part.from;
+        steps.demand(waits, || format!("nothing is queued at {} in cycle {cycle}", part.place));
+        steps.all(cycle..cycle + 1, Kind::Queue, &part.place);
+    }
+    let software = before.filter(|before| before.kind == Kind::Software && before.place == part.place);
+    let overhead = software.map_or(0, |before| before.to - before.from);
+    steps.demand(overhead >= send || part.from == steps.why.start_cycle, || {
+        format!("{} takes {send} cycles of software to send", part.place)
+    });
+}
+
+/// Software takes its time.
+fn software(
+    at: &EndPoint<'_>,
+    steps: &Steps<'_>,
+    (before, part, after): (Option<&Part>, &Part, Option<&Part>),
+    text: &str,
+) {
+    let value = |key: &str| number_of(text, key);
+    let send = value("send_overhead_cycles");
+    let overheads = send + value("receive_overhead_cycles") + value("merge_cycles");
+    steps.demand(overheads > 0, || format!("{} takes no time for software", part.place));
+    let [queue, inbox] = ["nic.queue", "nic.inbox"].map(|what| at.register(what).unwrap());
+    let sends = after.is_some_and(|after| matches!(after.kind, Kind::Frame | Kind::Queue | Kind::Inject));
+    let receives = before.is_some_and(|before| matches!(before.kind, Kind::Link | Kind::Behind));
+    for cycle in part.from..part.to {
+        let waits = inbox.value(cycle + 1) > 0 || queue.value(cycle + 1) > 0;
+        let own = at.any("software", 2, cycle + 1) || at.any("software", 1, cycle + 1) || at.any("root", 1, cycle + 1);
+        steps.demand(waits || own, || format!("no software at {} in cycle {cycle}", part.place));
+        steps.all(cycle..cycle + 1, Kind::Software, &part.place);
+    }
+    let least = if sends { send } else { 0 } + if receives { value("receive_overhead_cycles") } else { 0 };
+    steps.demand(part.to - part.from >= least, || format!("{} takes at least {least} cycles of software", part.place));
+    let own = before.is_some_and(|before| {
+        before.place == part.place && matches!(before.kind, Kind::Compute | Kind::LateStart | Kind::TimeOut)
+    });
+    steps.demand(!own || part.to - part.from == send, || {
+        format!("the software of {} takes {send} cycles to send", part.place)
+    });
 }
 
 /// The cycle in which the collective engine took the message whose tail came in cycle `tail`: messages leave the inbox in

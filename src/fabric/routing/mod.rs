@@ -2,96 +2,28 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | this | which algorithms there are, and the tables a switch looks up |
+//! | this | the tables a switch looks up |
+//! | `algorithm` | which algorithms there are, and on which topology |
 //! | [`relation`] | the routing relation: outputs and channels by place, destination and random draw |
 //! | [`proof`] | reachability and freedom of deadlock, from the relation itself |
 
+mod algorithm;
 mod maps;
 pub mod proof;
 pub mod relation;
 #[cfg(test)]
 mod tests;
 
+pub use algorithm::{Algorithm, Unroutable};
 pub use maps::Stand;
-pub use proof::{Flaw, Proof, Relation, prove, prove_within};
+pub use proof::{Flaw, Proof, Relation, dependency_cycle, prove, prove_within, walk};
 pub use relation::{Choice, Router, Use, entropy};
 
 use super::tables::{At, Route, Tables};
-use super::topology::{Die, EndPlace, GenericTree, Layout, Mesh, Neighbours, Nodes, Shape, die_port as port};
-use super::{Flit, PortSet};
+use super::topology::{Die, EndPlace, GenericTree, Mesh, Nodes, Shape, die_port as port};
+use super::{Flit, Plan, PortSet};
 use std::sync::Arc;
 use watershed_state::state;
-
-/// A routing algorithm; what each means on each topology is in [`relation`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Algorithm {
-    /// One shortest way, dimension by dimension.
-    DimensionOrder,
-    /// A shortest way, drawn at random.
-    MinimalRandom,
-    /// Over a switch (or group) drawn at random.
-    Valiant,
-    /// By the credits of the switch's outputs.
-    Adaptive,
-}
-
-impl Algorithm {
-    /// Its name in a scenario.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::DimensionOrder => "dimension-order",
-            Self::MinimalRandom => "minimal-random",
-            Self::Valiant => "valiant",
-            Self::Adaptive => "adaptive",
-        }
-    }
-
-    /// The algorithms a topology has; the first is the default.
-    pub fn of(shape: &Shape) -> &'static [Algorithm] {
-        use Algorithm::{Adaptive, DimensionOrder, MinimalRandom, Valiant};
-        match shape {
-            Shape::Die(_) | Shape::Nodes(_) => &[DimensionOrder],
-            Shape::Tree(_) => &[MinimalRandom],
-            Shape::Mesh(mesh, _)
-                if mesh.size.len() > maps::MAX_DIMENSIONS
-                    || mesh.size.iter().any(|&side| side > u32::from(u16::MAX)) =>
-            {
-                &[DimensionOrder]
-            }
-            Shape::Mesh(..) | Shape::Torus(_) | Shape::HyperX(_) => &[DimensionOrder, MinimalRandom, Valiant, Adaptive],
-            Shape::Dragonfly(_) => &[MinimalRandom, Valiant, Adaptive],
-            // A fat tree, and whatever is routed over its shortest paths.
-            _ => &[MinimalRandom, Adaptive],
-        }
-    }
-}
-
-/// Why a topology cannot be routed as asked.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unroutable {
-    /// The topology has no such routing.
-    #[error("there is no {} routing for the topology \"{kind}\"", algorithm.name())]
-    NoSuchRouting {
-        /// What was asked for.
-        algorithm: Algorithm,
-        /// Kind of the topology.
-        kind: &'static str,
-        /// What there is.
-        others: Vec<Algorithm>,
-    },
-    /// There are too few channels for the classes it needs.
-    #[error("{} routing on the topology \"{kind}\" needs {needed} point-to-point channels, there {} {channels}", algorithm.name(), if *channels == 1 { "is" } else { "are" })]
-    Channels {
-        /// What was asked for.
-        algorithm: Algorithm,
-        /// Kind of the topology.
-        kind: &'static str,
-        /// Channels it needs.
-        needed: u8,
-        /// Channels there are.
-        channels: u8,
-    },
-}
 
 /// A routing function.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,6 +42,45 @@ pub enum Routing {
 }
 
 impl Routing {
+    /// A routing function for a topology whose switches and links are those of a plan.
+    ///
+    /// # Errors
+    /// If the topology has no such routing, or needs more point-to-point channels than there are.
+    pub fn make(shape: &Shape, plan: &Plan, algorithm: Algorithm) -> Result<Routing, Unroutable> {
+        let channels = plan.vcs.unicast;
+        let all = Algorithm::of(shape);
+        if !all.contains(&algorithm) {
+            return Err(Unroutable::NoSuchRouting { algorithm, kind: shape.kind(), others: all.to_vec() });
+        }
+        let routing = Self::unchecked(shape, plan, algorithm);
+        let needed = routing.needs();
+        if channels < needed {
+            return Err(Unroutable::Channels { algorithm, kind: shape.kind(), needed, channels });
+        }
+        Ok(routing)
+    }
+
+    /// The same with any number of channels: with too few of them a routing function that can deadlock, or that finds no
+    /// channel at all.
+    pub(crate) fn unchecked(shape: &Shape, plan: &Plan, algorithm: Algorithm) -> Routing {
+        match shape {
+            Shape::Die(die) => Routing::Die(*die),
+            Shape::Nodes(nodes) => Routing::Nodes(Arc::new(nodes.clone())),
+            Shape::Tree(tree) => Routing::Tree(tree.clone()),
+            // Too many dimensions or too long a side for the table of coordinates.
+            Shape::Mesh(mesh, _) if Algorithm::of(shape).len() == 1 => Routing::Mesh(mesh.clone()),
+            _ => Routing::Fabric(Arc::new(Router::new(shape, plan, algorithm))),
+        }
+    }
+
+    /// The simplest routing of a topology, whatever the number of channels.
+    pub(crate) fn simplest(shape: &Shape, plan: &Plan) -> Routing {
+        match shape {
+            Shape::Mesh(mesh, _) => Routing::Mesh(mesh.clone()),
+            _ => Self::unchecked(shape, plan, Algorithm::of(shape)[0]),
+        }
+    }
+
     /// The output port of the next step of a shortest way from switch `at` to switch `to`; `None` if they are the same.
     #[inline]
     pub fn hop(&self, at: u32, to: u32) -> Option<u16> {
@@ -200,34 +171,5 @@ impl<const W: usize> Tables<W> for Routes {
         format!(
             "a set-routed packet came in by port {port} of switch {switch}, and a plain fabric has no tables for it"
         )
-    }
-}
-
-/// A shortest route as the switches it visits, or `None` if it does not arrive within as many hops as there are ports.
-pub fn walk(layout: &Layout, from: u32, to: u32) -> Option<Vec<u32>> {
-    let neighbours = Neighbours::new(layout);
-    walk_with(&neighbours, &layout.routing, from, to)
-}
-
-pub(super) fn walk_with(neighbours: &Neighbours, routing: &Routing, from: u32, to: u32) -> Option<Vec<u32>> {
-    let mut path = vec![from];
-    let mut at = from;
-    while let Some(port) = routing.hop(at, to) {
-        at = neighbours.of(at, port)?.0;
-        path.push(at);
-        if path.len() > neighbours.ports() {
-            return None;
-        }
-    }
-    Some(path)
-}
-
-/// A cycle in the channel dependency graph of a layout's routing, as the names of the channels in it; `None` if the
-/// routing is free of deadlock. See [`prove`], which says more.
-pub fn dependency_cycle(layout: &Layout) -> Option<Vec<String>> {
-    match prove(layout, &layout.routing) {
-        Ok(_) => None,
-        Err(Flaw::Cycle(names)) => Some(names),
-        Err(other) => Some(vec![other.to_string()]),
     }
 }

@@ -193,7 +193,7 @@ impl<'a> Walk<'a> {
         Walk {
             layout,
             relation,
-            neighbours: Neighbours::new(layout),
+            neighbours: Neighbours::new(&layout.plan),
             channels,
             switches,
             base,
@@ -404,5 +404,34 @@ impl Edges {
             }
         }
         None
+    }
+}
+
+/// A shortest route as the switches it visits, or `None` if it does not arrive within as many hops as there are ports.
+pub fn walk(layout: &Layout, from: u32, to: u32) -> Option<Vec<u32>> {
+    let neighbours = Neighbours::new(&layout.plan);
+    walk_with(&neighbours, &layout.routing, from, to)
+}
+
+pub(super) fn walk_with(neighbours: &Neighbours, routing: &Routing, from: u32, to: u32) -> Option<Vec<u32>> {
+    let mut path = vec![from];
+    let mut at = from;
+    while let Some(port) = routing.hop(at, to) {
+        at = neighbours.of(at, port)?.0;
+        path.push(at);
+        if path.len() > neighbours.ports() {
+            return None;
+        }
+    }
+    Some(path)
+}
+
+/// A cycle in the channel dependency graph of a layout's routing, as the names of the channels in it; `None` if the
+/// routing is free of deadlock. See [`prove`], which says more.
+pub fn dependency_cycle(layout: &Layout) -> Option<Vec<String>> {
+    match prove(layout, &layout.routing) {
+        Ok(_) => None,
+        Err(Flaw::Cycle(names)) => Some(names),
+        Err(other) => Some(vec![other.to_string()]),
     }
 }

@@ -54,11 +54,10 @@
 //! - Files: links are ordered by the numbers of their switches, those that go up (to a higher number) before those that
 //!   go down. A packet changes to the next class at every step to a link that is not later in that order.
 
+use super::Algorithm;
 use super::maps::{Classes, Grid, Groups, Paths, Stand, Tree, pick, pick_order};
-use super::{Algorithm, Routing, Unroutable};
-use crate::topology::{EndPlace, Layout, Neighbours, Shape};
-use crate::{At, Route};
-use std::sync::Arc;
+use crate::topology::{EndPlace, Neighbours, Shape};
+use crate::{At, NodeKind, Plan, Route};
 
 /// What a choice is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,35 +119,12 @@ pub struct Router {
 }
 
 impl Router {
-    /// A routing function for a layout.
-    ///
-    /// # Errors
-    /// If the topology has no such routing, or needs more point-to-point channels than there are.
-    pub fn make(layout: &Layout, algorithm: Algorithm) -> Result<Routing, Unroutable> {
-        let channels = layout.plan.vcs.unicast;
-        let all = Algorithm::of(&layout.shape);
-        if !all.contains(&algorithm) {
-            return Err(Unroutable::NoSuchRouting { algorithm, kind: layout.shape.kind(), others: all.to_vec() });
-        }
-        let routing = Self::unchecked(layout, algorithm);
-        let needed = routing.needs();
-        if channels < needed {
-            return Err(Unroutable::Channels { algorithm, kind: layout.shape.kind(), needed, channels });
-        }
-        Ok(routing)
-    }
-
-    /// The same with any number of channels: with too few of them a routing function that can deadlock, or that finds no
-    /// channel at all.
-    pub(crate) fn unchecked(layout: &Layout, algorithm: Algorithm) -> Routing {
+    /// The tables of a topology for an algorithm that it has, with any number of channels.
+    pub(super) fn new(shape: &Shape, plan: &Plan, algorithm: Algorithm) -> Router {
+        let switches = plan.count(NodeKind::Switch);
         // The last arm serves a file, and any topology without a rule of its own.
         #[allow(clippy::match_wildcard_for_single_variants)]
-        let kind = match &layout.shape {
-            Shape::Die(die) => return Routing::Die(*die),
-            Shape::Nodes(nodes) => return Routing::Nodes(Arc::new(nodes.clone())),
-            Shape::Tree(tree) => return Routing::Tree(tree.clone()),
-            // Too many dimensions or too long a side for the table of coordinates.
-            Shape::Mesh(mesh, _) if Algorithm::of(&layout.shape).len() == 1 => return Routing::Mesh(mesh.clone()),
+        let kind = match shape {
             Shape::Mesh(mesh, _) => Kind::Grid(Grid::new(&mesh.size, false)),
             Shape::Torus(torus) => Kind::Grid(Grid::new(&torus.size, true)),
             Shape::HyperX(hyperx) => Kind::HyperX(Grid::new(&hyperx.size, false)),
@@ -161,9 +137,10 @@ impl Router {
                 Kind::Dragonfly(Groups::new(of.groups, of.switches_per_group, of.global, copies))
             }
             _ => {
-                let neighbours = Neighbours::new(layout);
-                let width = usize::from(layout.external_ports);
-                Kind::Paths(Paths::new(layout.switches(), width, |switch, port| neighbours.of(switch, port)))
+                let neighbours = Neighbours::new(plan);
+                let external = plan.nodes[..switches].iter().map(|node| node.ports - u16::from(node.engine));
+                let width = usize::from(external.max().unwrap_or(0));
+                Kind::Paths(Paths::new(switches, width, |switch, port| neighbours.of(switch, port)))
             }
         };
         let escapes = match (&kind, algorithm) {
@@ -171,10 +148,9 @@ impl Router {
             (Kind::HyperX(_), Algorithm::Adaptive) => 1,
             _ => 0,
         };
-        let switches = layout.switches() as u32;
-        let mut network = vec![0; switches as usize];
-        for link in &layout.plan.links {
-            if link.a.0 < switches && link.b.0 < switches {
+        let mut network = vec![0; switches];
+        for link in &plan.links {
+            if (link.a.0.max(link.b.0) as usize) < switches {
                 for (switch, port) in [link.a, link.b] {
                     network[switch as usize] |= 1u64.checked_shl(u32::from(port)).unwrap_or(0);
                 }
@@ -187,8 +163,8 @@ impl Router {
         };
         let mut router = Router { kind, algorithm, classes: Classes::new(1, 1, 0), escapes, draws, network };
         let count = router.needs();
-        router.classes = Classes::new(layout.plan.vcs.unicast, count, escapes);
-        Routing::Fabric(Arc::new(router))
+        router.classes = Classes::new(plan.vcs.unicast, count, escapes);
+        router
     }
 
     /// The algorithm.

@@ -1,6 +1,7 @@
 use super::super::Vcs;
 use super::super::topology::{Common, Dragonfly, FatTree, Graph, GraphEnd, GraphLink, GraphSwitch};
-use super::super::topology::{HyperX, LinkParams, Subnodes, Torus, Wiring};
+use super::super::topology::{HyperX, Layout, LinkParams, Neighbours, Subnodes, Torus, Wiring};
+use super::proof::walk_with;
 use super::*;
 
 fn common(unicast: u8) -> Common {
@@ -88,7 +89,7 @@ fn ways_between_subnodes_arrive_and_cannot_deadlock() {
         let Shape::Nodes(nodes) = nodes(size, sockets, 2, 2) else { unreachable!("nodes") };
         let subnodes = Subnodes { count, links, ..Subnodes::default() };
         let shape = Shape::Nodes(Nodes { subnodes, hsio_ports: 4, ..nodes });
-        let needed = Router::unchecked(&shape.layout(&common(1)), Algorithm::DimensionOrder).needs();
+        let needed = Routing::unchecked(&shape, &shape.site(&common(1)).plan, Algorithm::DimensionOrder).needs();
         for channels in [needed, needed + 1] {
             let layout = shape.layout(&common(channels));
             if let Err(flaw) = prove(&layout, &layout.routing) {
@@ -106,7 +107,7 @@ fn ways_between_nodes_arrive_and_cannot_deadlock() {
         [(&[][..], 4, 4, 4), (&[3, 2], 2, 4, 4), (&[2, 2, 2], 2, 2, 2), (&[5], 3, 3, 2), (&[4, 3], 1, 2, 4)]
     {
         let shape = nodes(size, sockets, tiles, positions);
-        let needed = Router::unchecked(&shape.layout(&common(1)), Algorithm::DimensionOrder).needs();
+        let needed = Routing::unchecked(&shape, &shape.site(&common(1)).plan, Algorithm::DimensionOrder).needs();
         for channels in [needed, needed + 1, 2 * needed] {
             let layout = shape.layout(&common(channels));
             if let Err(flaw) = prove(&layout, &layout.routing) {
@@ -168,7 +169,7 @@ fn everything() -> Vec<(String, Layout)> {
     let mut all = Vec::new();
     for shape in shapes() {
         for &algorithm in Algorithm::of(&shape) {
-            let needed = Router::unchecked(&shape.layout(&common(1)), algorithm).needs();
+            let needed = Routing::unchecked(&shape, &shape.site(&common(1)).plan, algorithm).needs();
             for channels in [needed, needed + 1, 2 * needed] {
                 let layout = shape.layout(&common(channels)).routed(algorithm).expect("enough channels");
                 all.push((format!("{}, {}, {channels} channels", shape.describe(), algorithm.name()), layout));
@@ -180,7 +181,7 @@ fn everything() -> Vec<(String, Layout)> {
 
 /// Distances over the links from one switch, without any routing.
 fn distances(layout: &Layout, from: u32) -> Vec<u32> {
-    let (switches, neighbours) = (layout.switches() as u32, Neighbours::new(layout));
+    let (switches, neighbours) = (layout.switches() as u32, Neighbours::new(&layout.plan));
     let mut distance = vec![u32::MAX; switches as usize];
     let mut frontier = std::collections::VecDeque::from([from]);
     distance[from as usize] = 0;
@@ -200,7 +201,7 @@ fn distances(layout: &Layout, from: u32) -> Vec<u32> {
 /// The switches a packet visits if it always takes the lowest channel that it may, and the classes it uses.
 fn follow(layout: &Layout, from: EndPlace, to: EndPlace, draw: u64) -> (Vec<u32>, Vec<u8>) {
     let Routing::Fabric(router) = &layout.routing else { panic!("a router of tables") };
-    let neighbours = Neighbours::new(layout);
+    let neighbours = Neighbours::new(&layout.plan);
     let mut stand = Stand { switch: from.switch, port: from.port, channel: 0 };
     let (mut path, mut classes) = (vec![from.switch], Vec::new());
     loop {
@@ -222,7 +223,7 @@ fn follow(layout: &Layout, from: EndPlace, to: EndPlace, draw: u64) -> (Vec<u32>
 fn every_route_arrives_by_a_shortest_path() {
     for shape in shapes() {
         let layout = shape.layout(&common(8));
-        let neighbours = Neighbours::new(&layout);
+        let neighbours = Neighbours::new(&layout.plan);
         let mut hosts: Vec<u32> = layout.ends.iter().map(|end| end.switch).collect();
         if matches!(shape, Shape::Die(_)) {
             hosts = (0..layout.switches() as u32).collect();

@@ -22,8 +22,8 @@
 //! Tiles and positions are parameters; with other than four tiles the first and the last are core tiles and all others
 //! hold peripheral switches *chosen*.
 
-use super::{Common, EndPlace, Layout, join};
-use crate::routing::Routing;
+use super::site::join;
+use super::{Common, EndPlace, Site};
 use crate::{NodeKind, Plan, PlanNode};
 
 /// Port numbers of a die's switch.
@@ -120,9 +120,9 @@ impl Die {
         (f64::from(tile) * 3.0 + f64::from(position % 2), f64::from(1 - position / 2))
     }
 
-    /// Lays the die out.
-    pub fn layout(self, common: &Common) -> Layout {
-        let Die { tiles, positions } = self;
+    /// Its switches, links and end points.
+    pub fn site(&self, common: &Common) -> Site {
+        let Die { tiles, positions } = *self;
         let mut nodes = Vec::new();
         let mut ends = Vec::new();
         let (mut cores, mut peripheral) = (0, 0);
@@ -160,28 +160,20 @@ impl Die {
         }
         let levels = ["local", "intra-tile", "inter-tile"].map(String::from).to_vec();
         debug_assert_eq!(levels[usize::from(LOCAL)], "local");
-        let mut layout = Layout {
-            plan: Plan { vcs: common.vcs, nodes, links, levels },
-            routing: Routing::Die(self),
-            ends: Vec::new(),
-            cores,
-            external_ports: port::EXTERNAL,
-            shape: super::Shape::Die(self),
-            far: std::sync::OnceLock::new(),
-        };
+        let mut site = Site::new(Plan { vcs: common.vcs, nodes, links, levels }, cores, port::EXTERNAL);
         for place in ends {
-            let switch = &layout.plan.nodes[place.switch as usize];
+            let switch = &site.plan.nodes[place.switch as usize];
             let name = format!("{}.memory", switch.name);
             let path = switch.path.replace(".switch", ".memory");
-            layout.push_end(place, common.local, name, path);
+            site.push_end(place, common.local, name, path);
         }
-        layout
+        site
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::LinkParams;
+    use super::super::{Layout, LinkParams};
     use super::*;
     use crate::Vcs;
 

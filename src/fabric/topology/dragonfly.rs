@@ -22,8 +22,8 @@
 //! | `concentration`, p | end points a switch | from 1; balanced: h | shared links | a port each |
 //! | `wiring` | cycles | two latencies: in a group, between groups | | |
 
-use super::{Common, Layout, Shape, Wiring, join, mesh};
-use crate::routing::{Algorithm, Router, Routing};
+use super::site::join;
+use super::{Common, Site, Wiring, mesh};
 use crate::{NodeKind, Plan, PlanNode};
 
 /// A dragonfly's shape.
@@ -104,8 +104,8 @@ impl Dragonfly {
         (middle + large * angle.cos() + small * inner.cos(), middle + large * angle.sin() + small * inner.sin())
     }
 
-    /// Lays the dragonfly out.
-    pub fn layout(&self, common: &Common) -> Layout {
+    /// Its switches, links and end points.
+    pub fn site(&self, common: &Common) -> Site {
         let Dragonfly { switches_per_group: a, groups, concentration, .. } = *self;
         let switches = u32::try_from(self.switches()).expect("scenario checks bound the size");
         let first_local = self.first_local_port() as u16;
@@ -135,17 +135,9 @@ impl Dragonfly {
             }
         }
         let levels = ["local", "group", "global"].map(String::from).to_vec();
-        let mut layout = Layout {
-            plan: Plan { vcs: common.vcs, nodes, links, levels },
-            routing: Routing::Mesh(super::Mesh { size: vec![1], concentration: 1 }),
-            ends: Vec::new(),
-            cores: switches as usize * usize::from(concentration),
-            external_ports: external,
-            shape: Shape::Dragonfly(self.clone()),
-            far: std::sync::OnceLock::new(),
-        };
-        mesh::populate(&mut layout, switches, first_local, concentration, common.local);
-        layout.routing = Router::unchecked(&layout, Algorithm::MinimalRandom);
-        layout
+        let cores = switches as usize * usize::from(concentration);
+        let mut site = Site::new(Plan { vcs: common.vcs, nodes, links, levels }, cores, external);
+        mesh::populate(&mut site, switches, first_local, concentration, common.local);
+        site
     }
 }

@@ -27,8 +27,8 @@
 //! | `levels` | levels | from 1 | up to 2 (levels - 1) hops | k^(n-1) switches each |
 //! | `concentration` | end points a leaf | from 1; k is full bisection | more share the up ports | a port each |
 
-use super::{Common, Layout, Shape, Wiring, join, mesh};
-use crate::routing::{Algorithm, Router, Routing};
+use super::site::join;
+use super::{Common, Site, Wiring, mesh};
 use crate::{NodeKind, Plan, PlanNode};
 
 /// A k-ary n-tree's shape.
@@ -75,8 +75,8 @@ impl FatTree {
         (f64::from(switch % leaves) * 1.4, f64::from(self.levels - 1 - switch / leaves) * 1.8)
     }
 
-    /// Lays the tree out.
-    pub fn layout(&self, common: &Common) -> Layout {
+    /// Its switches, links and end points.
+    pub fn site(&self, common: &Common) -> Site {
         let leaves = self.leaves().and_then(|n| u32::try_from(n).ok()).expect("scenario checks bound the size");
         let external = self.down() + self.arity;
         let nodes = (0..self.levels * leaves)
@@ -107,17 +107,9 @@ impl FatTree {
         }
         let between = (1..self.levels).map(|level| format!("level{}-{level}", level - 1));
         let levels = std::iter::once("local".to_string()).chain(between).collect();
-        let mut layout = Layout {
-            plan: Plan { vcs: common.vcs, nodes, links, levels },
-            routing: Routing::Mesh(super::Mesh { size: vec![1], concentration: 1 }),
-            ends: Vec::new(),
-            cores: leaves as usize * usize::from(self.concentration),
-            external_ports: external,
-            shape: Shape::FatTree(self.clone()),
-            far: std::sync::OnceLock::new(),
-        };
-        mesh::populate(&mut layout, leaves, 0, self.concentration, common.local);
-        layout.routing = Router::unchecked(&layout, Algorithm::MinimalRandom);
-        layout
+        let cores = leaves as usize * usize::from(self.concentration);
+        let mut site = Site::new(Plan { vcs: common.vcs, nodes, links, levels }, cores, external);
+        mesh::populate(&mut site, leaves, 0, self.concentration, common.local);
+        site
     }
 }

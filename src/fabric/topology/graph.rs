@@ -10,8 +10,8 @@
 //! Limitations: routes follow shortest paths in hops, whatever the latencies; the table of distances grows with the square
 //! of the number of switches.
 
-use super::{Common, EndPlace, Layout, LinkParams, Shape, join};
-use crate::routing::{Algorithm, Router, Routing};
+use super::site::join;
+use super::{Common, EndPlace, LinkParams, Site};
 use crate::{NodeKind, Plan, PlanNode};
 
 /// A switch of a file.
@@ -68,8 +68,8 @@ impl Graph {
         links.chain(ends).max().map_or(1, |port| port + 1)
     }
 
-    /// Lays it out.
-    pub fn layout(&self, common: &Common) -> Layout {
+    /// Its switches, links and end points.
+    pub fn site(&self, common: &Common) -> Site {
         let external = self.ports();
         let node = |switch: &GraphSwitch| PlanNode {
             kind: NodeKind::Switch,
@@ -91,21 +91,12 @@ impl Graph {
             links: self.links.iter().map(link).collect(),
             levels: self.levels.clone(),
         };
-        let mut layout = Layout {
-            plan,
-            routing: Routing::Mesh(super::Mesh { size: vec![1], concentration: 1 }),
-            ends: Vec::new(),
-            cores: self.ends.len(),
-            external_ports: external,
-            shape: Shape::Graph(std::sync::Arc::new(self.clone())),
-            far: std::sync::OnceLock::new(),
-        };
+        let mut site = Site::new(plan, self.ends.len(), external);
         for end in &self.ends {
             let local = LinkParams { latency: end.latency.unwrap_or(common.local.latency), ..common.local };
             let path = format!("net.{}", end.name);
-            layout.push_end(end.place, local, end.name.clone(), path);
+            site.push_end(end.place, local, end.name.clone(), path);
         }
-        layout.routing = Router::unchecked(&layout, Algorithm::MinimalRandom);
-        layout
+        site
     }
 }

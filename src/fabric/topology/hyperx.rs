@@ -22,9 +22,9 @@
 //! | `concentration` | end points a switch | from 1 | shared links | a port each |
 //! | `wiring` | cycles | from 1 | with [`Lengths::Distance`](super::Lengths) a link takes its step latency times the places it spans: an on-chip flattened butterfly of tiles of c end points has a step of the square root of c | |
 
-use super::{Common, Layout, Shape, Wiring, join, mesh};
+use super::site::join;
+use super::{Common, Site, Wiring, mesh};
 use crate::Plan;
-use crate::routing::{Algorithm, Router, Routing};
 
 /// A HyperX's shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,8 +43,8 @@ impl HyperX {
         self.size.iter().map(|&side| side - 1).sum()
     }
 
-    /// Lays it out.
-    pub fn layout(&self, common: &Common) -> Layout {
+    /// Its switches, links and end points.
+    pub fn site(&self, common: &Common) -> Site {
         let switches: u32 = self.size.iter().product();
         let first_local = self.first_local_port() as u16;
         let external = first_local + self.concentration;
@@ -70,17 +70,8 @@ impl HyperX {
             links,
             levels: mesh::levels(&self.size),
         };
-        let mut layout = Layout {
-            plan,
-            routing: Routing::Mesh(super::Mesh { size: self.size.clone(), concentration: self.concentration }),
-            ends: Vec::new(),
-            cores: switches as usize * usize::from(self.concentration),
-            external_ports: external,
-            shape: Shape::HyperX(self.clone()),
-            far: std::sync::OnceLock::new(),
-        };
-        mesh::populate(&mut layout, switches, first_local, self.concentration, common.local);
-        layout.routing = Router::unchecked(&layout, Algorithm::DimensionOrder);
-        layout
+        let mut site = Site::new(plan, switches as usize * usize::from(self.concentration), external);
+        mesh::populate(&mut site, switches, first_local, self.concentration, common.local);
+        site
     }
 }

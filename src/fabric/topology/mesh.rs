@@ -10,8 +10,8 @@
 //! switches. A side of 1 adds no ports, so `size = [1]` with several end points is a single switch (a star). Ports at
 //! the border have no link. Point-to-point packets correct the dimensions in order.
 
-use super::{Common, EndPlace, Layout, LinkParams, Shape, Wiring, join};
-use crate::routing::Routing;
+use super::site::join;
+use super::{Common, EndPlace, LinkParams, Site, Wiring};
 use crate::{NodeKind, Plan, PlanNode};
 use std::fmt::Write;
 
@@ -71,15 +71,14 @@ impl Mesh {
         None
     }
 
-    /// Lays the mesh out.
-    pub fn layout(&self, common: &Common) -> Layout {
-        self.layout_with(common, &Wiring::default())
+    /// Its switches, links and end points, with latencies of its own for each dimension.
+    pub fn site_with(&self, common: &Common, wiring: &Wiring) -> Site {
+        grid(self, false, "mesh", common, wiring)
     }
 
-    /// Lays the mesh out with latencies of its own for each dimension.
-    pub fn layout_with(&self, common: &Common, wiring: &Wiring) -> Layout {
-        let routing = Routing::Mesh(self.clone());
-        grid(self, false, "mesh", common, wiring, routing, Shape::Mesh(self.clone(), wiring.clone()))
+    /// Its switches, links and end points.
+    pub fn site(&self, common: &Common) -> Site {
+        self.site_with(common, &Wiring::default())
     }
 }
 
@@ -141,28 +140,20 @@ pub(super) fn switches(size: &[u32], external: u16, root: &str, engine: bool) ->
 }
 
 /// Adds `concentration` end points to each of the first `switches` switches, from port `first` on.
-pub(super) fn populate(layout: &mut Layout, switches: u32, first: u16, concentration: u16, local: LinkParams) {
+pub(super) fn populate(site: &mut Site, switches: u32, first: u16, concentration: u16, local: LinkParams) {
     for switch in 0..switches {
         for end in 0..concentration {
-            let node = &layout.plan.nodes[switch as usize];
+            let node = &site.plan.nodes[switch as usize];
             let leaf = if concentration == 1 { "node".to_string() } else { format!("node{end}") };
             let name = format!("{}.{leaf}", node.name);
             let path = format!("{}.{leaf}", node.path.strip_suffix(".switch").unwrap_or(&node.path));
-            layout.push_end(EndPlace { switch, port: first + end }, local, name, path);
+            site.push_end(EndPlace { switch, port: first + end }, local, name, path);
         }
     }
 }
 
 /// Lays out a mesh, or a torus if the rows are closed.
-pub(super) fn grid(
-    mesh: &Mesh,
-    closed: bool,
-    root: &str,
-    common: &Common,
-    wiring: &Wiring,
-    routing: Routing,
-    shape: Shape,
-) -> Layout {
+pub(super) fn grid(mesh: &Mesh, closed: bool, root: &str, common: &Common, wiring: &Wiring) -> Site {
     let Mesh { size, concentration } = mesh;
     let switches = mesh.switches().and_then(|n| u32::try_from(n).ok()).expect("scenario checks bound the size");
     let first_local = mesh.first_local_port();
@@ -185,22 +176,11 @@ pub(super) fn grid(
         }
         stride *= side;
     }
-    let mut layout = Layout {
-        plan: Plan {
-            vcs: common.vcs,
-            nodes: self::switches(size, external, root, common.engine),
-            links,
-            levels: levels(size),
-        },
-        routing,
-        ends: Vec::new(),
-        cores: switches as usize * usize::from(*concentration),
-        external_ports: external,
-        shape,
-        far: std::sync::OnceLock::new(),
-    };
-    populate(&mut layout, switches, first_local, *concentration, common.local);
-    layout
+    let nodes = self::switches(size, external, root, common.engine);
+    let plan = Plan { vcs: common.vcs, nodes, links, levels: levels(size) };
+    let mut site = Site::new(plan, switches as usize * usize::from(*concentration), external);
+    populate(&mut site, switches, first_local, *concentration, common.local);
+    site
 }
 
 #[cfg(test)]

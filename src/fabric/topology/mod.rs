@@ -1,8 +1,8 @@
 //! Topologies: which switches there are, how they are linked, where end points attach.
 //!
-//! A topology yields a [`Layout`]: the plan of the system, its point-to-point routing, and the place of every end
-//! point. A new topology is one file here and its arms in the methods of [`Shape`]; [`routing`](super::routing) gives it
-//! shortest paths until it has a rule of its own.
+//! A topology yields a [`Site`]: the plan of the system and the place of every end point. With a point-to-point routing it
+//! is a [`Layout`]. A new topology is one file here, its arms in the methods of [`Shape`], and a line in the file of
+//! [`Layout`]; [`routing`](super::routing) gives it shortest paths until it has a rule of its own.
 //!
 //! | file | what | switches | ports of a switch, engine and free ones not counted |
 //! |---|---|---|---|
@@ -23,8 +23,11 @@ mod dragonfly;
 mod fat_tree;
 mod graph;
 mod hyperx;
+mod layout;
 mod mesh;
+mod neighbours;
 pub mod nodes;
+mod site;
 mod survey;
 mod torus;
 mod tree;
@@ -36,210 +39,15 @@ pub use dragonfly::Dragonfly;
 pub use fat_tree::FatTree;
 pub use graph::{Graph, GraphEnd, GraphLink, GraphSwitch};
 pub use hyperx::HyperX;
+pub use layout::Layout;
 pub use mesh::Mesh;
+pub use neighbours::Neighbours;
 pub use nodes::{Budget, NodeLink, NodePlace, Nodes, Subnodes};
+pub use site::{Common, EndPlace, Lengths, LinkParams, Site, Wiring};
 pub use survey::{Survey, survey};
 pub use torus::Torus;
 pub use tree::GenericTree;
 pub use ways::{Towards, Ways};
-
-use super::routing::{Algorithm, Router, Routing, Unroutable};
-use super::{NodeKind, Plan, PlanLink, PlanNode, Vcs};
-use std::collections::HashMap;
-use std::sync::OnceLock;
-
-/// Latency and width of the links of a level.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LinkParams {
-    /// Latency in cycles, at least 1.
-    pub latency: u16,
-    /// Cycles a flit keeps the link busy, at least 1.
-    pub cycles_per_flit: u16,
-}
-
-/// What every topology needs to know.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Common {
-    /// Virtual channels of every link.
-    pub vcs: Vcs,
-    /// Whether switches have an internal engine port (their last).
-    pub engine: bool,
-    /// Links between switches.
-    pub link: LinkParams,
-    /// Links between a switch and its end points.
-    pub local: LinkParams,
-}
-
-/// How the latencies of links between switches follow from [`Common::link`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Lengths {
-    /// All links of a dimension have the same latency.
-    #[default]
-    Equal,
-    /// The latency is that of a step times the steps between the switches in their row: a row of tiles on a chip. The
-    /// link that closes a ring of a torus of side k spans k - 1 steps.
-    Distance,
-    /// Twice the latency of a step for every link: a torus folded so that its rings have no long link.
-    Folded,
-}
-
-/// Latencies of links between switches, where a topology has several kinds.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Wiring {
-    /// One latency for every dimension (level of a tree, local and global links of a dragonfly); empty: all have that
-    /// of [`Common::link`].
-    pub latencies: Vec<u16>,
-    /// What follows from the distance.
-    pub lengths: Lengths,
-}
-
-impl Wiring {
-    /// The link of a step in dimension `dimension` that spans `steps` steps.
-    fn link(&self, common: &Common, dimension: usize, steps: u32) -> LinkParams {
-        let step = self.latencies.get(dimension).copied().unwrap_or(common.link.latency);
-        let times = match self.lengths {
-            Lengths::Equal => 1,
-            Lengths::Distance => steps.max(1),
-            Lengths::Folded => 2,
-        };
-        let latency = u16::try_from(u32::from(step).saturating_mul(times)).unwrap_or(u16::MAX);
-        LinkParams { latency, ..common.link }
-    }
-
-    /// The longest latency that results, before it is cut to what a link can have: scenario checks ask.
-    pub fn longest(&self, step: u64, sides: &[u32]) -> u64 {
-        let times = |side: u32| match self.lengths {
-            Lengths::Equal => 1,
-            Lengths::Distance => u64::from(side.max(2) - 1),
-            Lengths::Folded => 2,
-        };
-        let each = |(d, &side): (usize, &u32)| self.latencies.get(d).map_or(step, |&l| u64::from(l)) * times(side);
-        sides.iter().enumerate().map(each).max().unwrap_or(step)
-    }
-}
-
-/// Where an end point attaches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
-pub struct EndPlace {
-    /// The switch.
-    pub switch: u32,
-    /// Its port.
-    pub port: u16,
-}
-
-/// A topology, laid out.
-#[derive(Clone, Debug)]
-pub struct Layout {
-    /// Nodes and links.
-    pub plan: Plan,
-    /// Point-to-point routing between switches.
-    pub routing: Routing,
-    /// Place of every end point, in their order.
-    pub ends: Vec<EndPlace>,
-    /// How many of the end points are cores; the rest are extra traffic end points.
-    pub cores: usize,
-    /// External ports of a switch, the engine port not counted.
-    pub external_ports: u16,
-    /// What was laid out.
-    pub shape: Shape,
-    /// Far ends of ports, made when it is first asked for.
-    far: OnceLock<HashMap<(u32, u16), (u32, u16)>>,
-}
-
-impl Layout {
-    /// A layout that was made by hand; `shape` is what it is said to be where it is described.
-    pub fn of(plan: Plan, routing: Routing, ends: Vec<EndPlace>, external_ports: u16, shape: Shape) -> Layout {
-        Layout { plan, routing, cores: ends.len(), ends, external_ports, shape, far: OnceLock::new() }
-    }
-
-    /// Number of switches.
-    pub fn switches(&self) -> usize {
-        self.plan.count(NodeKind::Switch)
-    }
-
-    /// The switch with this short name.
-    pub fn switch(&self, name: &str) -> Option<u32> {
-        let switches = self.switches();
-        self.plan.nodes[..switches].iter().position(|node| node.name == name).map(|at| at as u32)
-    }
-
-    /// Short names of all switches, in order.
-    pub fn switch_names(&self) -> impl Iterator<Item = &str> {
-        self.plan.nodes[..self.switches()].iter().map(|node| node.name.as_str())
-    }
-
-    /// The neighbour at the far end of a switch's port: node and port. The first call makes an index of the links as
-    /// they are then; [`Neighbours`] is the faster table.
-    pub fn neighbour(&self, switch: u32, port: u16) -> Option<(u32, u16)> {
-        let far = self
-            .far
-            .get_or_init(|| self.plan.links.iter().flat_map(|link| [(link.a, link.b), (link.b, link.a)]).collect());
-        far.get(&(switch, port)).copied()
-    }
-
-    /// The end point at a port of a switch.
-    pub fn end_at(&self, place: EndPlace) -> Option<usize> {
-        let (node, _) = self.neighbour(place.switch, place.port)?;
-        (node as usize).checked_sub(self.plan.nodes.len() - self.ends.len())
-    }
-
-    /// Gives the layout another routing function.
-    ///
-    /// # Errors
-    /// If the topology has no such routing, or needs more point-to-point channels than there are.
-    pub fn routed(mut self, algorithm: Algorithm) -> Result<Layout, Unroutable> {
-        self.routing = Router::make(&self, algorithm)?;
-        Ok(self)
-    }
-
-    /// As [`Layout::routed`], of a layout in place.
-    ///
-    /// # Errors
-    /// The same; the layout stays as it was.
-    pub fn route(&mut self, algorithm: Algorithm) -> Result<(), Unroutable> {
-        self.routing = Router::make(self, algorithm)?;
-        Ok(())
-    }
-
-    /// Whether there are as many point-to-point channels as the simplest routing needs to be free of deadlocks.
-    ///
-    /// # Errors
-    /// If there are fewer.
-    pub fn check_channels(&self) -> Result<(), Unroutable> {
-        Router::make(self, Algorithm::of(&self.shape)[0]).map(|_| ())
-    }
-
-    /// Attaches an extra end point, named after `what` it is for, to a free port and returns its number.
-    ///
-    /// # Panics
-    /// If the port is not free; ask [`Layout::neighbour`] first.
-    pub fn attach(&mut self, place: EndPlace, local: LinkParams, what: &str) -> usize {
-        assert!(self.neighbour(place.switch, place.port).is_none(), "the port has a link already");
-        let end = self.ends.len();
-        let at = &self.plan.nodes[place.switch as usize];
-        let path = at.path.strip_suffix(".switch").unwrap_or(&at.path);
-        let (name, path) = (format!("{}.{what}{}", at.name, place.port), format!("{path}.{what}{}", place.port));
-        self.push_end(place, local, name, path);
-        end
-    }
-
-    fn push_end(&mut self, place: EndPlace, local: LinkParams, name: String, path: String) {
-        let node = self.plan.nodes.len() as u32;
-        self.plan.nodes.push(PlanNode { kind: NodeKind::End, ports: 1, engine: false, name, path });
-        self.plan.links.push(PlanLink {
-            a: (node, 0),
-            b: (place.switch, place.port),
-            latency: local.latency,
-            cycles_per_flit: local.cycles_per_flit,
-            level: 0,
-        });
-        self.ends.push(place);
-        if let Some(far) = self.far.get_mut() {
-            far.insert((node, 0), (place.switch, place.port));
-            far.insert((place.switch, place.port), (node, 0));
-        }
-    }
-}
 
 /// A topology and its parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -280,18 +88,18 @@ impl Shape {
         }
     }
 
-    /// Lays it out, with the simplest routing it has.
-    pub fn layout(&self, common: &Common) -> Layout {
+    /// Its switches, links and end points.
+    pub fn site(&self, common: &Common) -> Site {
         match self {
-            Shape::Die(die) => die.layout(common),
-            Shape::Nodes(nodes) => nodes.layout(common),
-            Shape::Mesh(mesh, wiring) => mesh.layout_with(common, wiring),
-            Shape::Torus(torus) => torus.layout(common),
-            Shape::HyperX(hyperx) => hyperx.layout(common),
-            Shape::FatTree(tree) => tree.layout(common),
-            Shape::Dragonfly(dragonfly) => dragonfly.layout(common),
-            Shape::Tree(tree) => tree.layout(common),
-            Shape::Graph(graph) => graph.layout(common),
+            Shape::Die(die) => die.site(common),
+            Shape::Nodes(nodes) => nodes.site(common),
+            Shape::Mesh(mesh, wiring) => mesh.site_with(common, wiring),
+            Shape::Torus(torus) => torus.site(common),
+            Shape::HyperX(hyperx) => hyperx.site(common),
+            Shape::FatTree(tree) => tree.site(common),
+            Shape::Dragonfly(dragonfly) => dragonfly.site(common),
+            Shape::Tree(tree) => tree.site(common),
+            Shape::Graph(graph) => graph.site(common),
         }
     }
 
@@ -511,75 +319,6 @@ fn numbers(name: &str) -> Option<Vec<u64>> {
     name.split(|c: char| !c.is_ascii_digit()).filter(|part| !part.is_empty()).map(|part| part.parse().ok()).collect()
 }
 
-/// Who is at the far end of every port, for many look-ups: a table, or arithmetic where a system has too many ports.
-#[derive(Clone, Debug)]
-pub struct Neighbours(Far);
-
-#[derive(Clone, Debug)]
-enum Far {
-    Table { base: Vec<u32>, far: Vec<Option<(u32, u16)>> },
-    Nodes { nodes: Nodes, switches: u32 },
-}
-
-impl Neighbours {
-    /// The table of a layout.
-    pub fn new(layout: &Layout) -> Neighbours {
-        let mut base = Vec::with_capacity(layout.plan.nodes.len());
-        let mut ports = 0;
-        for node in &layout.plan.nodes {
-            base.push(ports);
-            ports += u32::from(node.ports);
-        }
-        let mut far = vec![None; ports as usize];
-        for link in &layout.plan.links {
-            for (a, b) in [(link.a, link.b), (link.b, link.a)] {
-                far[base[a.0 as usize] as usize + usize::from(a.1)] = Some(b);
-            }
-        }
-        Neighbours(Far::Table { base, far })
-    }
-
-    /// The neighbours in a system of nodes, by arithmetic; end points are its cores, numbered after the switches.
-    ///
-    /// # Panics
-    /// If there are more switches than numbers for them.
-    pub fn of_nodes(nodes: &Nodes) -> Neighbours {
-        let switches = nodes.switches().and_then(|count| u32::try_from(count).ok()).expect("a size that was checked");
-        Neighbours(Far::Nodes { nodes: nodes.clone(), switches })
-    }
-
-    /// Node and port at the far end of a port; `None` if the port has no link or there is no such port.
-    #[inline]
-    pub fn of(&self, node: u32, port: u16) -> Option<(u32, u16)> {
-        match &self.0 {
-            Far::Table { base, far } => {
-                let next = base.get(node as usize + 1).copied().unwrap_or(far.len() as u32);
-                let at = *base.get(node as usize)? + u32::from(port);
-                if at < next { far[at as usize] } else { None }
-            }
-            Far::Nodes { nodes, switches } if node < *switches => match port {
-                die_port::LOCAL => nodes.end_of(node).map(|end| (switches + end, 0)),
-                _ => nodes.link(node, port).map(|link| (link.switch, link.port)),
-            },
-            Far::Nodes { nodes, switches } => {
-                let end = node - switches;
-                let place = (port == 0 && u64::from(end) < nodes.cores()?).then(|| nodes.end_place(end))?;
-                Some((place.switch, place.port))
-            }
-        }
-    }
-
-    /// How many ports there are in all.
-    pub fn ports(&self) -> usize {
-        match &self.0 {
-            Far::Table { far, .. } => far.len(),
-            Far::Nodes { nodes, switches } => {
-                *switches as usize * usize::from(nodes.ports() + 1) + nodes.cores().unwrap_or(0) as usize
-            }
-        }
-    }
-}
-
 /// Names of switches: listed, or made from the shape when one is asked for.
 #[derive(Clone, Debug)]
 pub enum Names {
@@ -603,9 +342,4 @@ impl From<Vec<String>> for Names {
     fn from(list: Vec<String>) -> Names {
         Names::List(list)
     }
-}
-
-/// A link between two switches.
-fn join(a: (u32, u16), b: (u32, u16), params: LinkParams, level: u8) -> PlanLink {
-    PlanLink { a, b, latency: params.latency, cycles_per_flit: params.cycles_per_flit, level }
 }

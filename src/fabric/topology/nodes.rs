@@ -47,8 +47,8 @@
 //! HSIO port leads on: at most two sockets a node. Every HSIO link begins a new class of channels, so that links inside a socket
 //! never wait for each other in a circle: 2D + 2 classes in all, and D + 1 or 2D + 2 more with subnodes.
 
-use super::{Common, Die, EndPlace, Layout, LinkParams, Shape, die_port as port, join};
-use crate::routing::Routing;
+use super::site::join;
+use super::{Common, Die, EndPlace, LinkParams, Site, die_port as port};
 use crate::{NodeKind, Plan, PlanNode};
 use std::fmt::Write;
 
@@ -545,22 +545,18 @@ impl Nodes {
         LEVELS[..count].iter().copied().map(String::from).collect()
     }
 
-    /// A layout without switches and links: what is known before it is clear which of them anything uses. `furnish` adds
-    /// those.
-    pub fn bare(&self, common: &Common) -> Layout {
+    /// A site without switches and links.
+    pub(super) fn bare_site(&self, common: &Common) -> Site {
         let cores = self.cores().expect("a size that was checked") as u32;
-        Layout {
+        Site {
             plan: Plan { vcs: common.vcs, nodes: Vec::new(), links: Vec::new(), levels: self.levels() },
-            routing: Routing::Nodes(std::sync::Arc::new(self.clone())),
             ends: (0..cores).map(|end| self.end_place(end)).collect(),
             cores: cores as usize,
             external_ports: self.ports(),
-            shape: Shape::Nodes(self.clone()),
-            far: std::sync::OnceLock::new(),
         }
     }
 
-    /// Adds the switches and links of a bare layout that are used: `used` says so of every port, as a bit of a word a
+    /// Adds the switches and links of a [bare layout](Nodes::bare) that are used to its plan: `used` says so of every port, as a bit of a word a
     /// switch. All switches and end points keep their numbers; those that nothing uses have no ports and cost a few
     /// bytes, and no node has a name (the shape has them).
     ///
@@ -569,7 +565,14 @@ impl Nodes {
     ///
     /// # Panics
     /// If a port that is used has no link.
-    pub fn furnish(&self, layout: &mut Layout, common: &Common, used: &[u64], compact: bool) -> Vec<u64> {
+    pub fn furnish(
+        &self,
+        plan: &mut Plan,
+        ends: &[EndPlace],
+        common: &Common,
+        used: &[u64],
+        compact: bool,
+    ) -> Vec<u64> {
         let node = |kind: NodeKind, ports: u16, engine: bool| PlanNode {
             kind,
             ports,
@@ -593,14 +596,13 @@ impl Nodes {
             Some(ports) => (ports & ((1 << port) - 1)).count_ones() as u16,
             None => port,
         };
-        let plan = &mut layout.plan;
-        plan.nodes = Vec::with_capacity(used.len() + layout.cores);
+        plan.nodes = Vec::with_capacity(used.len() + ends.len());
         for (switch, &outs) in used.iter().enumerate() {
             let there = wired.get(switch).copied().unwrap_or(outs) != 0;
             let ports = wired.get(switch).map_or(ports, |ports| ports.count_ones() as u16 + u16::from(common.engine));
             plan.nodes.push(node(NodeKind::Switch, if there { ports } else { 0 }, there && common.engine));
         }
-        for place in &layout.ends {
+        for place in ends {
             let there = used[place.switch as usize] >> place.port & 1;
             plan.nodes.push(node(NodeKind::End, there as u16, false));
         }
@@ -626,8 +628,8 @@ impl Nodes {
         wired
     }
 
-    /// Lays the whole system out.
-    pub fn layout(&self, common: &Common) -> Layout {
+    /// Its switches, links and end points.
+    pub fn site(&self, common: &Common) -> Site {
         let switches = self.switches().expect("a size that was checked") as u32;
         let cores = self.cores().expect("a size that was checked") as u32;
         let ports = self.ports();
@@ -645,21 +647,14 @@ impl Nodes {
                 links.push(join((switch, out), (link.switch, link.port), self.params(common, &link), link.level));
             }
         }
-        let mut layout = Layout {
-            plan: Plan { vcs: common.vcs, nodes: nodes.collect(), links, levels: self.levels() },
-            routing: Routing::Nodes(std::sync::Arc::new(self.clone())),
-            ends: Vec::new(),
-            cores: cores as usize,
-            external_ports: ports,
-            shape: Shape::Nodes(self.clone()),
-            far: std::sync::OnceLock::new(),
-        };
+        let plan = Plan { vcs: common.vcs, nodes: nodes.collect(), links, levels: self.levels() };
+        let mut site = Site::new(plan, cores as usize, ports);
         for end in 0..cores {
             let place = self.end_place(end);
             let name = format!("{}.memory", self.switch_name(place.switch));
-            layout.push_end(place, common.local, name, format!("{}.memory", self.path(place.switch)));
+            site.push_end(place, common.local, name, format!("{}.memory", self.path(place.switch)));
         }
-        layout
+        site
     }
 }
 

@@ -35,7 +35,7 @@ const SOURCES: usize = 4096;
 pub fn survey(layout: &Layout) -> Survey {
     let switches = layout.switches();
     let inner = |link: &&PlanLink| link.a.0.max(link.b.0) < switches as u32;
-    let neighbours = Neighbours::new(layout);
+    let neighbours = Neighbours::new(&layout.plan);
     let mut ends = vec![0u64; switches];
     for place in &layout.ends {
         ends[place.switch as usize] += 1;

@@ -20,8 +20,7 @@
 //! | `concentration` | end points a switch | from 1 | shared links | a port each |
 //! | `wiring` | cycles | from 1 | [`Lengths`](super::Lengths): equal, folded (twice), or the closing link side - 1 times | auto buffers grow with the round trip |
 
-use super::{Common, Layout, Mesh, Shape, Wiring, mesh};
-use crate::routing::{Algorithm, Router, Routing};
+use super::{Common, Mesh, Site, Wiring, mesh};
 
 /// A torus's shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,13 +39,8 @@ impl Torus {
         Mesh { size: self.size.clone(), concentration: self.concentration }
     }
 
-    /// Lays the torus out. It is routed in dimension order, whatever the number of channels; a scenario's checks and
-    /// [`Layout::routed`] refuse to run it with fewer than two.
-    pub fn layout(&self, common: &Common) -> Layout {
-        let shape = Shape::Torus(self.clone());
-        let placeholder = Routing::Mesh(self.as_mesh());
-        let mut layout = mesh::grid(&self.as_mesh(), true, "torus", common, &self.wiring, placeholder, shape);
-        layout.routing = Router::unchecked(&layout, Algorithm::DimensionOrder);
-        layout
+    /// Its switches, links and end points.
+    pub fn site(&self, common: &Common) -> Site {
+        mesh::grid(&self.as_mesh(), true, "torus", common, &self.wiring)
     }
 }

@@ -22,8 +22,8 @@
 //!
 //! Point-to-point packets climb to the lowest common switch and descend: there is one route, and none can deadlock.
 
-use super::{Common, EndPlace, Layout, Shape, join};
-use crate::routing::Routing;
+use super::site::join;
+use super::{Common, EndPlace, Site};
 use crate::{NodeKind, Plan, PlanNode};
 
 /// A tree's shape.
@@ -141,8 +141,8 @@ impl GenericTree {
         if to_level == level && to_place == place { Some(step as u16) } else { Some(self.branching[level]) }
     }
 
-    /// Lays the tree out.
-    pub fn layout(&self, common: &Common) -> Layout {
+    /// Its switches, links and end points.
+    pub fn site(&self, common: &Common) -> Site {
         let switches = u32::try_from(self.switches()).expect("scenario checks bound the size");
         let external = u16::try_from(self.ports()).expect("scenario checks bound the ports");
         let nodes = (0..switches)
@@ -165,29 +165,21 @@ impl GenericTree {
                 links.push(join((child, up), (parent, down), common.link, level as u8));
             }
         }
-        let mut layout = Layout {
-            plan: Plan { vcs: common.vcs, nodes, links, levels },
-            shape: Shape::Tree(self.clone()),
-            routing: Routing::Tree(self.clone()),
-            ends: Vec::new(),
-            cores: self.end_points() as usize,
-            external_ports: external,
-            far: std::sync::OnceLock::new(),
-        };
+        let mut site = Site::new(Plan { vcs: common.vcs, nodes, links, levels }, self.end_points() as usize, external);
         for end in 0..self.end_points() {
             let leaf = end < self.leaves();
             let number = if leaf { end } else { end - self.leaves() };
             let name = format!("{}{number}", if leaf { "leaf" } else { "root" });
             let path = format!("tree.{name}");
-            layout.push_end(self.end_point(end), common.local, name, path);
+            site.push_end(self.end_point(end), common.local, name, path);
         }
-        layout
+        site
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{LinkParams, Neighbours};
+    use super::super::{Layout, LinkParams, Neighbours};
     use super::*;
     use crate::Vcs;
     use crate::routing::{dependency_cycle, walk};
@@ -218,7 +210,7 @@ mod tests {
         for (branching, roots) in [(&[4, 4][..], 1), (&[2, 3, 2], 0), (&[7], 1), (&[1, 1, 3], 2)] {
             let layout = layout(branching, roots);
             assert_eq!(layout.plan.fault(), None, "{branching:?}");
-            let neighbours = Neighbours::new(&layout);
+            let neighbours = Neighbours::new(&layout.plan);
             for from in 0..layout.switches() as u32 {
                 for to in 0..layout.switches() as u32 {
                     let way = walk(&layout, from, to).expect("arrives");

@@ -78,6 +78,30 @@ pub(super) struct Places {
     pub live: usize,
 }
 
+/// Cycles that a switch takes besides those of the link.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Delays {
+    /// The front stages of its pipeline, before switch allocation.
+    pub front: u16,
+    /// After switch allocation until the flit is on the link.
+    pub post: u16,
+    /// To process a credit.
+    pub credit: u16,
+}
+
+/// Where a part of the system ends, and what goes beyond.
+#[derive(Clone, Debug)]
+pub(crate) struct Edge {
+    /// The ports of this part: all, unless the system is divided.
+    pub home: std::ops::Range<u32>,
+    /// Whether there are other parts. A part may have all ports and not all nodes.
+    pub divided: bool,
+    /// What goes to other parts, until the end of the cycle.
+    pub crossings: Vec<Crossing>,
+}
+
+state!(Edge { saved: crossings; built: home, divided });
+
 /// What moves, flits and credits, and the rules it moves by: all of a system that belongs to no port.
 #[derive(Clone, Debug)]
 pub(crate) struct Flow {
@@ -97,16 +121,12 @@ pub(crate) struct Flow {
     pub seen: Option<Box<Seen>>,
     /// Flits moved since cycle 0: the watchdog's pulse.
     pub moves: u64,
-    /// Cycle the front stages of a switch's pipeline add before switch allocation.
-    pub front: u16,
-    /// Cycles after switch allocation until the flit is on the link.
-    pub post: u16,
+    /// What a switch adds to links.
+    pub delays: Delays,
     /// How closely single events are looked at everywhere: [`UNSEEN`] or [`CHECKED`], either with [`DIVIDED`], or
     /// [`WATCHED`]; what moves flits is compiled for each. Set at the start of every cycle. Waves look only at what goes
     /// on at the nodes they trace.
     pub(crate) look: u8,
-    /// Cycles a switch takes to process a credit.
-    pub(crate) credit_delay: u16,
     /// Whether any route computation has said that it is asked again.
     pub(crate) asks_again: bool,
     /// The journal of flits, if it is kept.
@@ -114,18 +134,14 @@ pub(crate) struct Flow {
     /// Whether a point-to-point channel stays with its packet until the tail's credit is back.
     pub(super) drains: bool,
     pub first_switchless_node: u32,
-    /// The ports of this part of the system: all, unless it is divided.
-    pub(crate) home: std::ops::Range<u32>,
-    /// Whether there are other parts. A part may have all ports and not all nodes.
-    pub(super) divided: bool,
-    /// What goes to other parts, until the end of the cycle.
-    pub(crate) crossings: Vec<Crossing>,
+    /// Where this part of the system ends.
+    pub(crate) edge: Edge,
 }
 
 state!(Flow {
-    saved: now, pool, more, places, arrivals, returns, busy, moves, asks_again, crossings;
+    saved: now, pool, more, places, arrivals, returns, busy, moves, asks_again, edge;
     watched: seen, journal;
-    built: vcs, vc_shift, monitored, front, post, look, credit_delay, drains, first_switchless_node, home, divided
+    built: vcs, vc_shift, monitored, delays, look, drains, first_switchless_node
 });
 
 impl Flow {
@@ -153,7 +169,7 @@ impl Flow {
     /// channel allocation one by one.
     #[inline]
     fn stay(&self, vc: u8, node: u32) -> u64 {
-        if vc < self.vcs.set && node < self.first_switchless_node { u64::from(self.front) } else { 0 }
+        if vc < self.vcs.set && node < self.first_switchless_node { u64::from(self.delays.front) } else { 0 }
     }
 
     /// Takes over what another part sent in this cycle.
@@ -276,10 +292,10 @@ impl Flow {
             let upstream = (link.to_port << self.vc_shift) + vc;
             let back = Return { queue: upstream, to: Whither::new(link.to_node, number) };
             let delay = u64::from(link.back);
-            if LOOK & DIVIDED == 0 || self.home.contains(&link.to_port) {
+            if LOOK & DIVIDED == 0 || self.edge.home.contains(&link.to_port) {
                 self.returns.push(self.now, delay, back);
             } else {
-                self.crossings.push(Crossing::Credit(self.now + delay, back));
+                self.edge.crossings.push(Crossing::Credit(self.now + delay, back));
             }
         }
         self.moves += 1;
@@ -327,12 +343,12 @@ impl Flow {
             self.note_sent((port, vc), entry, flit);
         }
         let arrival = Arrival { queue, to: Whither::new(link.to_node, number), entry };
-        if LOOK & DIVIDED == 0 || self.home.contains(&link.to_port) {
+        if LOOK & DIVIDED == 0 || self.edge.home.contains(&link.to_port) {
             self.arrivals.push(self.now, delay, arrival);
         } else {
             let more = self.more.of(entry).into();
             self.discard(entry);
-            self.crossings.push(Crossing::Flit(self.now + delay, Arrival { entry: NONE, ..arrival }, flit, more));
+            self.edge.crossings.push(Crossing::Flit(self.now + delay, Arrival { entry: NONE, ..arrival }, flit, more));
         }
         flit.tag.tail()
     }
@@ -377,7 +393,7 @@ impl Flow {
         if self.journal.is_some() || self.busy.len() > 0 {
             return WATCHED;
         }
-        (if self.monitored { CHECKED } else { UNSEEN }) | if self.divided { DIVIDED } else { 0 }
+        (if self.monitored { CHECKED } else { UNSEEN }) | if self.edge.divided { DIVIDED } else { 0 }
     }
 
     /// Whether a port's link would be free in cycle `cycle`, if it took a flit now.

@@ -19,7 +19,7 @@
 //! send to the cycle in which the returned credit can be spent again, a switch that takes the flit at once needs
 //! [`credit_round_trip`] cycles.
 
-use flow::{Busy, Places, channel_mask};
+use flow::{Busy, Delays, Edge, Places, channel_mask};
 use queue::{append, shuffle_apart};
 
 use super::arena::Arena;
@@ -235,16 +235,12 @@ impl Wires {
                 seen: None,
                 journal: None,
                 moves: 0,
-                front,
-                post,
+                delays: Delays { front, post, credit: cfg.router.credit_delay },
                 look: WATCHED,
-                credit_delay: cfg.router.credit_delay,
                 asks_again: false,
                 drains: cfg.router.wait_for_tail_credit,
                 first_switchless_node: switches,
-                home: home.clone(),
-                divided: division.len() > 1,
-                crossings: Vec::new(),
+                edge: Edge { home: home.clone(), divided: division.len() > 1, crossings: Vec::new() },
             };
             Wires {
                 nodes: Nodes::new(&nodes, division, part, (firsts[part].1, firsts[part + 1].1), vc_shift),

@@ -29,7 +29,7 @@ use crate::tables::engine_tag;
 
 /// Where a message comes from, as seen from a context.
 fn is_from_above(context: &Context, header: &Header) -> bool {
-    header.requester == context.above || header.requester == context.collector
+    header.requester == context.peers.above || header.requester == context.peers.collector
 }
 
 /// Whether the sender is where it says in the table, and has to do with the context.
@@ -44,8 +44,8 @@ impl Ce {
     pub(super) fn admit(&mut self, slot: u16, header: &Header, cx: &CeCx<'_>) -> Result<(), Status> {
         let context = self.at(slot);
         let legal = match header.message {
-            Message::Initialisation => [context.above, context.initialiser].contains(&header.requester),
-            Message::Control | Message::Satisfied => header.requester == context.above,
+            Message::Initialisation => [context.peers.above, context.peers.initialiser].contains(&header.requester),
+            Message::Control | Message::Satisfied => header.requester == context.peers.above,
             Message::Command | Message::Multicast => is_from_above(context, header),
             Message::Retry | Message::Error => {
                 let handed_on = self.handed_on(slot, cx) >> header.p_id & 1 != 0;
@@ -107,10 +107,10 @@ impl Ce {
         for &device in &devices {
             (cx.missing)(context.cc_id, device, from.status);
         }
-        let mut header = Header::new(Message::Error, me.0, context.requester, context.requester_offset);
-        (header.tag, header.tc) = (engine_tag(me.1), from.tc);
+        let mut header = Header::new(Message::Error, me.0, context.peers.requester, context.peers.requester_offset);
+        (header.tag, header.tlp.tc) = (engine_tag(me.1), from.tlp.tc);
         (header.status, header.cc_id, header.run) = (from.status, context.cc_id, from.run);
-        (header.dmu_id, header.p_id, header.p_count) = (context.dmu_id, context.p_id, from.p_count);
+        (header.dmu_id, header.p_id, header.p_count) = (context.peers.dmu_id, context.peers.p_id, from.p_count);
         let packet = Packet { header, body: Body::Missing { pbv: 0, devices } };
         cx.out.push(Outgoing { packet, target: Target::Header });
     }

@@ -45,7 +45,7 @@ impl Ce {
             let stored = context.stored;
             let mut packet = context.response(Message::Satisfied, me);
             packet.header.p_count = stored.p_count;
-            let source = context.dmu_id;
+            let source = context.peers.dmu_id;
             context.state = State::Done;
             self.distribute(slot, packet, source, stored.answer_source, cx);
         } else {
@@ -66,10 +66,10 @@ impl Ce {
     pub(super) fn name_missing(&mut self, slot: u16, cx: &mut CeCx<'_>) {
         let me = self.me;
         let context = self.at(slot);
-        let mut header = Header::new(Message::Error, me.0, context.requester, context.requester_offset);
-        (header.tag, header.tc) = (engine_tag(me.1), context.like.tc);
+        let mut header = Header::new(Message::Error, me.0, context.peers.requester, context.peers.requester_offset);
+        (header.tag, header.tlp.tc) = (engine_tag(me.1), context.like.tlp.tc);
         (header.status, header.cc_id, header.run) = (context.error, context.cc_id, context.like.run);
-        (header.dmu_id, header.p_id) = (context.dmu_id, context.p_id);
+        (header.dmu_id, header.p_id) = (context.peers.dmu_id, context.peers.p_id);
         let (pbv, all) = (context.track.pbv, context.missing.iter().copied().collect::<Vec<u16>>());
         for devices in all.chunks(MOST_MISSING).map(<[u16]>::to_vec).chain(all.is_empty().then(Vec::new)) {
             let body = Body::Missing { pbv, devices };
@@ -101,7 +101,7 @@ impl Ce {
         }
         if stored.rearm {
             let context = self.renew(slot);
-            context.last = Some(packet);
+            context.data.last = Some(packet);
             context.state = State::Active;
             context.like.run = context.like.run.wrapping_add(1);
             context.track = Track { pbv: stored.pbv, p_count: stored.p_count };
@@ -135,7 +135,7 @@ impl Ce {
         } else {
             (context.flags, context.error) = (header.flags, header.status);
         }
-        context.result = Some(packet.words().to_vec());
+        context.data.result = Some(packet.words().to_vec());
         let mut copy = Packet { header: self.down(header), body: packet.body.clone() };
         copy.header.p_count = self.at(slot).stored.p_count;
         self.distribute(slot, copy, NO_DEVICE, false, cx);

@@ -47,8 +47,8 @@ impl Ce {
             return self.refuse(&packet.header, status, cx);
         }
         let header = &mut packet.header;
-        (header.device, header.offset) = (context.requester, context.requester_offset);
-        header.p_id = context.p_id;
+        (header.device, header.offset) = (context.peers.requester, context.peers.requester_offset);
+        header.p_id = context.peers.p_id;
         cx.out.push(Outgoing { packet, target: Target::Header });
     }
 }

@@ -19,7 +19,7 @@ pub(super) struct Memory {
 impl Memory {
     /// A context has begun anew; a line has this many words.
     pub fn clear(&mut self, slot: u16, context: &Context, line: u32) {
-        let lines = (context.accumulators.len() as u32).div_ceil(line);
+        let lines = (context.data.accumulators.len() as u32).div_ceil(line);
         self.clears.retain(|&(other, ..)| other != slot);
         if lines > 0 {
             self.clears.push_back((slot, context.generation, lines));

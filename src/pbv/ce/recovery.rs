@@ -49,7 +49,7 @@ impl Ce {
         let me = self.me;
         let context = self.at(slot);
         // The source is above the master, and gets no answer either.
-        let above = header.requester == context.above || header.requester == context.collector;
+        let above = header.requester == context.peers.above || header.requester == context.peers.collector;
         if context.is_master() || !above {
             self.answer_again(slot, header, cx);
             return None;
@@ -83,13 +83,13 @@ impl Ce {
             };
             Outgoing { packet, target }
         };
-        if let Some(last) = context.last.as_ref().filter(|last| last.header.run == header.run) {
+        if let Some(last) = context.data.last.as_ref().filter(|last| last.header.run == header.run) {
             return cx.out.push(addressed(last.clone()));
         }
         if context.like.run != header.run {
             return;
         }
-        if context.hands_to_source() && header.requester == context.requester {
+        if context.hands_to_source() && header.requester == context.peers.requester {
             return self.hand_again(slot, cx);
         }
         let context = self.at(slot);
@@ -112,7 +112,7 @@ impl Ce {
         }
         let mut packet = context.response(Message::Satisfied, me);
         packet.header.p_count = context.stored.p_count;
-        if let Some(result) = &context.result {
+        if let Some(result) = &context.data.result {
             packet.body = Body::Words(result.clone());
         }
         cx.out.push(addressed(packet));
@@ -197,7 +197,7 @@ impl Ce {
                 (header.requester, header.tag) = (me, tag);
                 // Who has not acknowledged a multicast may not have it: its data goes out again.
                 let packet = if context.is_multicast() {
-                    Packet::of(header, context.cast.clone())
+                    Packet::of(header, context.data.cast.clone())
                 } else {
                     (header.message, header.status) = (Message::Retry, Status::TimedOut);
                     Packet::bare(header)
@@ -250,8 +250,8 @@ impl Ce {
         (context.error, context.state) = (Status::TimedOut, State::Done);
         (context.deadline, context.satisfied) = (None, true);
         context.release = context.stored.groups.map(|_| Status::TimedOut);
-        context.result = Some(Vec::new());
-        let (cc_id, above, run) = (context.cc_id, context.above, context.like.run);
+        context.data.result = Some(Vec::new());
+        let (cc_id, above, run) = (context.cc_id, context.peers.above, context.like.run);
         let mut packet = context.response(Message::Satisfied, me);
         packet.body = Body::Words(Vec::new());
         packet.header.p_count = context.stored.p_count;

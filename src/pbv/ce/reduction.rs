@@ -18,7 +18,7 @@ impl Feed {
     /// What enters a unit for word `at`.
     pub(super) fn operand(&self, context: &Context, at: usize) -> TreeIn {
         let mut operands = Operands::new();
-        if let Some(old) = context.accumulators[at] {
+        if let Some(old) = context.data.accumulators[at] {
             operands.set(0, old);
         }
         operands.set(1, self.words[at]);
@@ -63,7 +63,7 @@ impl Ce {
     pub(super) fn feed_kept(&mut self, slot: u16) {
         let coming = self.feeds.iter().any(|feed| feed.slot == slot && matches!(feed.way, FeedWay::Keep(_)));
         let context = self.at(slot);
-        if coming || context.kept.iter().any(Option::is_some) {
+        if coming || context.data.kept.iter().any(Option::is_some) {
             context.under_way += 1;
             let generation = context.generation;
             self.feeds.push_back(Feed { slot, generation, words: Vec::new(), next: 0, way: FeedWay::Release(0) });
@@ -93,7 +93,7 @@ impl Ce {
             if let FeedWay::Keep(entry) = feed.way {
                 feed.next += usize::from(self.cfg.memory_ports) * units;
                 if feed.next >= feed.words.len() {
-                    context.kept[usize::from(entry)] = Some(std::mem::take(&mut feed.words));
+                    context.data.kept[usize::from(entry)] = Some(std::mem::take(&mut feed.words));
                     context.under_way -= 1;
                     self.feeds.pop_front();
                 }
@@ -102,8 +102,8 @@ impl Ce {
             if let FeedWay::Release(entry) = &mut feed.way
                 && feed.words.is_empty()
             {
-                let next = (usize::from(*entry)..context.kept.len()).find(|&at| context.kept[at].is_some());
-                let Some(words) = next.and_then(|at| context.kept[at].take()) else {
+                let next = (usize::from(*entry)..context.data.kept.len()).find(|&at| context.data.kept[at].is_some());
+                let Some(words) = next.and_then(|at| context.data.kept[at].take()) else {
                     context.under_way -= 1;
                     over = Some(feed.slot);
                     self.feeds.pop_front();
@@ -153,7 +153,7 @@ impl Ce {
             let Some(context) = context.filter(|context| context.generation == (done.tag >> 32) as u32) else {
                 continue;
             };
-            if let Some(place) = context.accumulators.get_mut(word) {
+            if let Some(place) = context.data.accumulators.get_mut(word) {
                 *place = Some(done.value);
                 context.flags |= done.flags;
                 context.under_way -= 1;

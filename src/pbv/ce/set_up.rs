@@ -1,7 +1,7 @@
 //! Set-up: an initialisation frame takes a context, and goes on to the engines and nodes below.
 
 use super::{Ce, CeCx, Outgoing, Target, Tracked, reply_offset};
-use crate::context::{Context, State};
+use crate::context::{Context, Data, Peers, State};
 use crate::packet::{Body, Header, InitRecord, NO_DEVICE, PBV_ENTRIES, Packet, Status};
 use crate::tracking::{Track, TrackOp};
 use std::collections::BTreeSet;
@@ -46,29 +46,32 @@ impl Ce {
             return None;
         };
         self.index[usize::from(header.cc_id)] = slot + 1;
-        let kept = if record.pbv_order { PBV_ENTRIES } else { 0 };
         let context = Context {
             cc_id: header.cc_id,
             state: State::Active,
             stored: record,
             track: Track { pbv: record.pbv, p_count: record.p_count },
-            requester: header.requester,
-            requester_offset: reply_offset(&header),
-            initialiser: header.requester,
-            above: if record.above == NO_DEVICE { header.requester } else { record.above },
-            collector: if record.collector == NO_DEVICE { header.requester } else { record.collector },
-            p_id: header.p_id,
-            dmu_id: header.dmu_id,
+            peers: Peers {
+                requester: header.requester,
+                requester_offset: reply_offset(&header),
+                initialiser: header.requester,
+                above: if record.above == NO_DEVICE { header.requester } else { record.above },
+                collector: if record.collector == NO_DEVICE { header.requester } else { record.collector },
+                p_id: header.p_id,
+                dmu_id: header.dmu_id,
+            },
             like: Header { engines_only: false, ..header },
             flags: Flags::NONE,
             error: Status::Ok,
             missing: BTreeSet::new(),
-            accumulators: vec![None; usize::from(record.words)],
-            kept: vec![None; kept],
-            result: None,
-            cast: Vec::new(),
-            handed: Vec::new(),
-            last: None,
+            data: Data {
+                accumulators: vec![None; usize::from(record.words)],
+                kept: vec![None; if record.pbv_order { PBV_ENTRIES } else { 0 }],
+                result: None,
+                cast: Vec::new(),
+                handed: Vec::new(),
+                last: None,
+            },
             generation: 0,
             satisfied: false,
             early: false,

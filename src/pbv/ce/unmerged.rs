@@ -25,8 +25,8 @@ impl Ce {
         let context = self.at(slot);
         packet.header = header;
         packet.header.p_id = entry;
-        (packet.header.device, packet.header.offset) = (context.requester, context.requester_offset);
-        context.handed.push(packet.clone());
+        (packet.header.device, packet.header.offset) = (context.peers.requester, context.peers.requester_offset);
+        context.data.handed.push(packet.clone());
         cx.out.push(Outgoing { packet, target: Target::Header });
     }
 
@@ -34,8 +34,8 @@ impl Ce {
     pub(super) fn hand_again(&mut self, slot: u16, cx: &mut CeCx<'_>) {
         let me = self.me;
         let context = self.at(slot);
-        let mut again = context.handed.clone();
-        if let Some(result) = context.result.clone() {
+        let mut again = context.data.handed.clone();
+        if let Some(result) = context.data.result.clone() {
             // It has handed its result in, and its node has not got it.
             let satisfied = context.response(Message::Satisfied, me);
             again = vec![Packet { body: Body::Words(result), ..satisfied }];

@@ -14,7 +14,7 @@ impl Node {
         let merges = |gather: &Gather| gather.master == header.requester;
         let merges = at.and_then(|at| self.parts[at].part.gather.as_ref()).is_some_and(merges);
         match header.message {
-            _ if header.poisoned => return Err(Status::Poisoned),
+            _ if header.tlp.poisoned => return Err(Status::Poisoned),
             _ if header.offset != 0 => return Err(Status::BadAddress),
             _ if header.engines_only => return Err(Status::WrongType),
             Message::Contribution | Message::Failure if merges => {}

@@ -4,11 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::config::disturbs_software;
-use super::config::{Armed, Reduction};
-use super::file::{
-    ComputeFile, ConfiguredBy, EffectFile, HazardFile, Method, NanFile, SendsFile, SignallingNan, WayFile, WrongFile,
-};
+use super::config::{Armed, Reduction, disturbs_software};
+use super::faults::Places;
+use super::file::{ComputeFile, ConfiguredBy, HazardFile, Method, NanFile, SendsFile, SignallingNan, WrongFile};
 use crate::build::routed;
 use crate::config::{AutoOr, Data};
 use crate::names::layout;
@@ -16,21 +14,19 @@ use crate::problem::Problem;
 use crate::random::Stream;
 use crate::run::system::ArmedSystem;
 use crate::sources::{self, Sources};
-use crate::switches::{buffer, channel_kinds, pipeline, policy, replay, router};
+use crate::switches::{buffer, channel_kinds, pipeline, policy, router};
 use crate::{Loaded, Problems, Scenario, values, workload};
 use watershed_arith::{Mode, NanPolicy, Op, Quad, SignalPolicy, repsum};
-use watershed_armed::frame::ETHERNET_BYTES;
-use watershed_armed::job::RunTime;
+use watershed_armed::job::{RunTime, Timeouts};
 use watershed_armed::manage::Verb;
 use watershed_armed::{
-    Adapter, Agent, CHANNELS, Client, Compute, Discard, Effect, End, Engine, EngineCfg, FRAME_BYTES, Fault, FaultyLink,
-    Forged, Hazard, Inputs, Job, Keys, Late, Leaf, LinkLayer, Managed, Manager, ManagerCfg, Other, Overheads, Owner,
-    Refusal, Root, Soft, SpanningTree, Stranger, System, Tables, TablesCfg, Tokens, Way, Wired, Wrong, station, tables,
+    Adapter, Agent, CHANNELS, Client, Compute, Discard, End, Engine, EngineCfg, FRAME_BYTES, Forged, Hazard, Inputs,
+    Job, Keys, Late, Leaf, Managed, Manager, ManagerCfg, Other, Overheads, Owner, Refusal, Root, Soft, SpanningTree,
+    Stranger, System, Tables, TablesCfg, Tokens, Wired, Wrong, station, tables,
 };
 use watershed_fabric::routing::Routes;
 use watershed_fabric::topology::{Common, EndPlace, Layout};
 use watershed_fabric::{Blocks, NodeKind, Parts, Plan, PlanLink, SwitchCfg, Vcs};
-use watershed_kernel::{Cycle, Rng};
 
 /// One reduction, laid out.
 pub struct Laid {
@@ -122,8 +118,8 @@ pub(crate) struct Placed {
 
 pub(crate) struct Builder<'a> {
     loaded: &'a Loaded,
-    scenario: &'a Scenario,
-    armed: &'a Armed,
+    pub(super) scenario: &'a Scenario,
+    pub(super) armed: &'a Armed,
     options: BuildOptions,
     pub(crate) problems: Vec<Problem>,
 }
@@ -316,8 +312,8 @@ impl<'a> Builder<'a> {
             entrance_frames: engine.entrance_frames as u16,
             exit_frames: engine.exit_frames as u16,
             memory_ports: engine.memory_ports as u8,
-            timeouts: engine.timeouts_1024_cycles,
-            thresholds: engine.wait_count_thresholds,
+            timeouts: std::array::from_fn(|which| engine.timeouts_1024_cycles[which]),
+            thresholds: std::array::from_fn(|which| engine.wait_count_thresholds[which]),
             mode: Mode { nan, signal, ..Mode::default() },
             hazard: match engine.hazard {
                 HazardFile::Interlock => Hazard::Interlock,
@@ -429,9 +425,11 @@ impl<'a> Builder<'a> {
             members: Arc::clone(&members),
             first_seqno: reduction.first_seqno,
             start: reduction.start_cycle,
-            retry_after: reduction.retry_after_cycles,
-            max_retries: reduction.max_retries,
-            patience: reduction.patience_cycles,
+            timeouts: Timeouts {
+                retry_after: reduction.retry_after_cycles,
+                max_retries: reduction.max_retries,
+                patience: reduction.patience_cycles,
+            },
             inputs: self.inputs(index, reduction),
             compute,
             local_cycles: u64::from(reduction.contributions_per_node - 1) * u64::from(self.armed.engine.stages),
@@ -488,139 +486,6 @@ impl<'a> Builder<'a> {
             delete: reduction.delete_tree,
             first_patience: if reduction.patience_cycles == 0 { 0 } else { first_patience },
         })
-    }
-
-    // ------------------------------------------------------------------------------------------------- faults
-
-    /// Puts faulty links into the plan, and says which end points are dead from when until when.
-    fn faults(
-        &mut self,
-        plan: &mut Plan,
-        bumps: &mut Vec<Wired>,
-        ends: &[EndPlace],
-        places: &Places<'_>,
-        lay_links: &[PlanLink],
-    ) -> Vec<(usize, Cycle, Cycle)> {
-        let switches = plan.count(NodeKind::Switch);
-        let climbs = places.climbs;
-        let mut dead = Vec::new();
-        let mut at: BTreeMap<(u32, u16), Vec<Fault>> = BTreeMap::new();
-        for (index, file) in self.armed.faults.iter().enumerate() {
-            let (from, until) = (file.from_cycle, file.until_cycle.unwrap_or(Cycle::MAX));
-            let fault = Fault {
-                effect: match file.effect {
-                    EffectFile::Drop => Effect::Drop,
-                    EffectFile::Corrupt => Effect::Corrupt,
-                    EffectFile::Duplicate => Effect::Duplicate,
-                    EffectFile::Delay => Effect::Delay(file.delay_cycles.unwrap_or(1)),
-                    EffectFile::Dead => Effect::Dead,
-                },
-                way: match file.way {
-                    WayFile::Up => Way::Up,
-                    WayFile::Down => Way::Down,
-                    WayFile::Both => Way::Both,
-                    WayFile::Agent => Way::Agent,
-                },
-                threshold: file.probability.map_or(u64::MAX, Rng::threshold),
-                nth: file.nth,
-                id: None,
-                from,
-                until,
-            };
-            let climbs = if file.way == WayFile::Agent { places.managed } else { places.climbs };
-            let what = if file.way == WayFile::Agent { "frame for the agent climbs" } else { "tree climbs" };
-            let first_end = plan.nodes.len() - plan.count(NodeKind::End);
-            let end = plan.nodes[first_end..].iter().position(|node| node.name == file.at);
-            let switch = plan.nodes[..switches].iter().position(|node| node.name == file.at).map(|at| at as u32);
-            let places: Vec<(u32, u16)> = match (file.at.as_str(), end, switch) {
-                ("all", ..) => {
-                    // Every link on which a frame of a tree travels: those that climb, and those of their leaves.
-                    let mut places = climbs.clone();
-                    for reduction in &self.armed.reductions {
-                        places.extend(reduction.leaves.iter().map(|&end| {
-                            let place = ends[end as usize];
-                            (place.switch, place.port)
-                        }));
-                    }
-                    places.into_iter().collect()
-                }
-                (_, Some(end), _) if fault.effect == Effect::Dead => {
-                    dead.push((end, from, until));
-                    Vec::new()
-                }
-                (_, Some(end), _) => vec![(ends[end].switch, ends[end].port)],
-                (_, _, Some(switch)) if fault.effect == Effect::Dead => {
-                    let of = |end: (u32, u16)| (end.0 == switch).then_some(end.1);
-                    let ports = plan.links.iter().flat_map(|link| [of(link.a), of(link.b)]).flatten();
-                    ports.map(|port| (switch, port)).collect()
-                }
-                (_, _, Some(switch)) => {
-                    let ports: Vec<(u32, u16)> = climbs.iter().copied().filter(|climb| climb.0 == switch).collect();
-                    if ports.is_empty() {
-                        self.problems.push(Problem::at(
-                            format!("armed.fault[{index}].at"),
-                            format!("no {what} from switch \"{}\"", file.at),
-                        ));
-                    }
-                    ports
-                }
-                _ => {
-                    let known =
-                        plan.nodes.iter().filter(|node| node.kind != NodeKind::Bump).map(|node| node.name.as_str());
-                    self.problems.push(
-                        Problem::at(format!("armed.fault[{index}].at"), format!("there is no \"{}\"", file.at))
-                            .expected("the name of a switch or an end point, or \"all\"")
-                            .nearest(&file.at, known),
-                    );
-                    Vec::new()
-                }
-            };
-            for place in places {
-                at.entry(place).or_default().push(fault);
-            }
-        }
-        let layer = LinkLayer { sequence_check: self.armed.link_layer.sequence_check, reliability: None };
-        let replays = self.scenario.link.reliability;
-        if replays.is_some() {
-            // Every link has the layer, once, whichever of its ends a fault names.
-            let switch_end = |port: (u32, u16)| ((port.0 as usize) < switches).then_some(port);
-            for link in lay_links {
-                let ends = [switch_end(link.a), switch_end(link.b)];
-                let Some(first) = ends.into_iter().flatten().min() else { continue };
-                let other = ends.into_iter().flatten().find(|&end| end != first);
-                let faults = other.and_then(|other| at.remove(&other)).unwrap_or_default();
-                at.entry(first).or_default().extend(faults);
-            }
-        }
-        let lay_local: BTreeSet<(u32, u16)> = ends.iter().map(|end| (end.switch, end.port)).collect();
-        for (stream, ((switch, port), faults)) in at.into_iter().enumerate() {
-            let what = if faults.is_empty() { "link" } else { "fault" };
-            let name = format!("{}.P{port}.{what}", plan.nodes[switch as usize].name);
-            let (node, port) = match replays {
-                // The wire is beyond the switch's own engine, and before that of another switch.
-                Some(_) if !lay_local.contains(&(switch, port)) => {
-                    if climbs.contains(&(switch, port)) {
-                        plan.beyond(switch, port)
-                    } else {
-                        (switch, port)
-                    }
-                }
-                _ => plan.outermost(switch, port),
-            };
-            let bump = (switches + plan.insert_bump(node, port, 1, &name)) as u32;
-            let reliability = replays.map(|replays| {
-                // The bump models the link and both its ends, which are one register each from their nodes.
-                let outer = plan.links.iter_mut().find(|link| link.a == (bump, 1));
-                let outer = outer.expect("a bump has two sides");
-                let (wire, flit) = (u64::from(outer.latency), u64::from(outer.cycles_per_flit));
-                outer.latency = 1;
-                replay(&replays, wire, flit, self.scenario.link.cut().flits(ETHERNET_BYTES) as u64)
-            });
-            let layer = LinkLayer { reliability, ..layer };
-            let link = FaultyLink::new(faults, layer, self.scenario.seed, 0xfa17_0000 + stream as u64);
-            bumps.push(Wired::Fault(Box::new(link)));
-        }
-        dead
     }
 
     // ---------------------------------------------------------------------------------------------- processes
@@ -720,12 +585,6 @@ impl<'a> Builder<'a> {
             end.add_stranger(Stranger::new(Arc::clone(job), wrong, forged, file.from_cycle, until, file.every_cycles));
         }
     }
-}
-
-/// Links on which frames of trees climb, and on which those for the agent do.
-struct Places<'a> {
-    climbs: &'a BTreeSet<(u32, u16)>,
-    managed: &'a BTreeSet<(u32, u16)>,
 }
 
 /// What every frame of a reduction carries.

@@ -1,16 +1,17 @@
 //! The armed family's part of a configuration, and the rules its keys have among each other.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 
 use super::file::{
-    AgentFile, ArmedFile, ComputeFile, ConfiguredBy, DETERMINISTIC, EngineFile, FaultFile, HazardFile, LateFile,
-    LinkLayerFile, MEAN, Method, NanFile, ReductionFile, SendsFile, SignallingNan, StrangerFile, WrongFile, op_name,
+    AgentFile, ArmedFile, ComputeFile, ConfiguredBy, DETERMINISTIC, EngineFile, FaultFile, LateFile, LinkLayerFile,
+    MEAN, Method, ReductionFile, SendsFile, StrangerFile, WrongFile, op_name,
 };
 use crate::collective::Data;
 use crate::fault;
 use crate::file::{AutoOr, ParticipantsFile};
+use crate::participants::{end_point, listed};
 use crate::problem::Problem;
 use crate::random;
 use crate::topology::Topology;
@@ -24,7 +25,7 @@ use watershed_fabric::topology::Shape;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Armed {
     /// The engines.
-    pub engine: Engine,
+    pub engine: EngineFile,
     /// Entries of a multicast table.
     pub table_entries: u32,
     /// The management agent at run time.
@@ -40,54 +41,6 @@ pub struct Armed {
     pub faults: Vec<FaultFile>,
     /// Strangers.
     pub strangers: Vec<StrangerFile>,
-}
-
-/// The engines.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Engine {
-    /// Descriptors.
-    pub descriptors: u32,
-    /// Stages of the arithmetic.
-    pub stages: u32,
-    /// Frames of the entrance.
-    pub entrance_frames: u32,
-    /// Frames of the exit.
-    pub exit_frames: u32,
-    /// Accesses to the descriptor memory in a cycle.
-    #[serde(skip_serializing_if = "super::file::is_two")]
-    pub memory_ports: u32,
-    /// What happens in a hazard.
-    #[serde(skip_serializing_if = "super::file::is_interlock")]
-    pub hazard: HazardFile,
-    /// Time-outs.
-    pub timeouts_1024_cycles: [u32; 4],
-    /// Their thresholds.
-    pub wait_count_thresholds: [u32; 3],
-    /// Signalling NaNs.
-    pub signalling_nan: SignallingNan,
-    /// NaN results.
-    pub nan: NanFile,
-    /// Switches whose engines are out of service.
-    pub unavailable: Vec<String>,
-}
-
-impl Engine {
-    fn of(engine: &EngineFile) -> Engine {
-        let array = |list: &[u32], at: usize| list.get(at).copied().unwrap_or_default();
-        Engine {
-            descriptors: engine.descriptors,
-            stages: engine.stages,
-            entrance_frames: engine.entrance_frames,
-            exit_frames: engine.exit_frames,
-            memory_ports: engine.memory_ports,
-            hazard: engine.hazard,
-            timeouts_1024_cycles: std::array::from_fn(|k| array(&engine.timeouts_1024_cycles, k)),
-            wait_count_thresholds: std::array::from_fn(|k| array(&engine.wait_count_thresholds, k)),
-            signalling_nan: engine.signalling_nan,
-            nan: engine.nan,
-            unavailable: engine.unavailable.clone(),
-        }
-    }
 }
 
 /// The management agent at run time.
@@ -308,7 +261,7 @@ pub(crate) fn resolve(
         if file.ethernet[..index].contains(end) {
             problems.push(Problem::at(path, format!("end point {end} is listed twice")));
         } else {
-            end_point(*end, ends, &path, problems);
+            end_point((*end).into(), ends, &path, problems);
         }
     }
     let mut names = BTreeMap::new();
@@ -357,7 +310,7 @@ pub(crate) fn resolve(
         );
     }
     Armed {
-        engine: Engine::of(engine),
+        engine: engine.clone(),
         table_entries: file.table_entries.unwrap_or(8192),
         agent,
         link_layer: file.link_layer.clone(),
@@ -376,7 +329,7 @@ fn manage(
     link_latency: u64,
     problems: &mut Vec<Problem>,
 ) -> Manage {
-    end_point(file.end_point, ends, "armed.agent.end_point", problems);
+    end_point(file.end_point.into(), ends, "armed.agent.end_point", problems);
     let order_timeout = match file.order_timeout_cycles {
         AutoOr::Auto => 4096 + 64 * link_latency,
         AutoOr::Fixed(cycles) => u64::from(cycles).max(1),
@@ -456,16 +409,6 @@ fn check_changes(file: &ArmedFile, reductions: &mut [Reduction], problems: &mut 
     }
 }
 
-fn end_point(end: u32, ends: u32, path: &str, problems: &mut Vec<Problem>) -> bool {
-    if end >= ends {
-        problems.push(
-            Problem::at(path, format!("there is no end point {end}"))
-                .expected(format!("an end point from 0 to {}", ends.saturating_sub(1))),
-        );
-    }
-    end < ends
-}
-
 fn one(
     file: &ReductionFile,
     index: usize,
@@ -477,26 +420,7 @@ fn one(
 ) -> Reduction {
     let ends = topology.end_points();
     let (_, opcode) = composed(&file.op);
-    let listed: Vec<u32> = match &file.participants {
-        ParticipantsFile::All => (0..ends).collect(),
-        ParticipantsFile::List(list) => {
-            let mut seen = BTreeSet::new();
-            let mut ends_of = Vec::new();
-            for (at, end) in list.iter().enumerate() {
-                let here = format!("{path}.participants[{at}]");
-                let number = u32::try_from(*end).unwrap_or(u32::MAX);
-                if !end_point(number, ends, &here, problems) {
-                    continue;
-                }
-                if seen.insert(number) {
-                    ends_of.push(number);
-                } else {
-                    problems.push(Problem::at(here, format!("end point {end} takes part twice")));
-                }
-            }
-            ends_of
-        }
-    };
+    let listed = listed(&file.participants, ends, "takes part twice", &format!("{path}.participants"), problems);
     let top = match &topology.shape {
         Shape::Tree(tree) if tree.roots > 0 => Some(tree.leaves() as u32),
         _ => None,
@@ -505,7 +429,7 @@ fn one(
         top.filter(|_| file.participants == ParticipantsFile::All).or(listed.first().copied()).unwrap_or(0)
     });
     if file.root.is_some() {
-        end_point(root, ends, &format!("{path}.root"), problems);
+        end_point(root.into(), ends, &format!("{path}.root"), problems);
     }
     let leaves: Vec<u32> = listed.into_iter().filter(|&end| end != root).collect();
     if leaves.is_empty() {
@@ -522,40 +446,8 @@ fn one(
         }
     }
     let participants = leaves.len() as u32 + 1;
-    let mut slowest = match &file.compute_cycles {
-        ComputeFile::Same(cycles) => *cycles,
-        ComputeFile::Random { least, most } => {
-            if least > most {
-                problems.push(
-                    Problem::at(format!("{path}.compute_cycles.random_min"), "the least is above the largest")
-                        .expected(format!("up to {most}")),
-                );
-            }
-            *most
-        }
-        ComputeFile::List(rows) => {
-            if rows.len() != participants as usize && rows.len() != 1 {
-                problems.push(
-                    Problem::at(
-                        format!("{path}.compute_cycles"),
-                        format!("{} rows for {participants} participants", rows.len()),
-                    )
-                    .expected("one row for each, the root's first, or one row for all"),
-                );
-            }
-            rows.iter().flatten().copied().max().unwrap_or(0)
-        }
-    };
-    for (at, late) in file.late.iter().enumerate() {
-        let here = format!("{path}.late[{at}].end_point");
-        if late.end_point != root && !leaves.contains(&late.end_point) {
-            problems.push(Problem::at(here, format!("end point {} takes no part", late.end_point)));
-        }
-        slowest = slowest.saturating_add(late.cycles);
-    }
+    let slowest = slowest(file, (root, &leaves), path, problems);
     let longest = armed.engine.timeouts_1024_cycles.iter().copied().max().unwrap_or(0);
-    // Times so long that no run reaches them are all the same.
-    let slowest = slowest.min(FOREVER);
     let auto_retry = 4 * 1024 * u64::from(longest) + 2 * slowest + 20_000;
     let retry_after_cycles = match file.retry_after_cycles {
         AutoOr::Auto => auto_retry,
@@ -598,6 +490,44 @@ fn one(
         same_every_round: same_every_round(file, &data, opcode),
         data,
     }
+}
+
+/// Cycles that the slowest participant computes.
+fn slowest(file: &ReductionFile, (root, leaves): (u32, &[u32]), path: &str, problems: &mut Vec<Problem>) -> u64 {
+    let participants = leaves.len() + 1;
+    let mut slowest = match &file.compute_cycles {
+        ComputeFile::Same(cycles) => *cycles,
+        ComputeFile::Random { least, most } => {
+            if least > most {
+                problems.push(
+                    Problem::at(format!("{path}.compute_cycles.random_min"), "the least is above the largest")
+                        .expected(format!("up to {most}")),
+                );
+            }
+            *most
+        }
+        ComputeFile::List(rows) => {
+            if rows.len() != participants && rows.len() != 1 {
+                problems.push(
+                    Problem::at(
+                        format!("{path}.compute_cycles"),
+                        format!("{} rows for {participants} participants", rows.len()),
+                    )
+                    .expected("one row for each, the root's first, or one row for all"),
+                );
+            }
+            rows.iter().flatten().copied().max().unwrap_or(0)
+        }
+    };
+    for (at, late) in file.late.iter().enumerate() {
+        let here = format!("{path}.late[{at}].end_point");
+        if late.end_point != root && !leaves.contains(&late.end_point) {
+            problems.push(Problem::at(here, format!("end point {} takes no part", late.end_point)));
+        }
+        slowest = slowest.saturating_add(late.cycles);
+    }
+    // Times so long that no run reaches them are all the same.
+    slowest.min(FOREVER)
 }
 
 fn same_every_round(file: &ReductionFile, data: &Data, opcode: &Opcode) -> bool {
@@ -711,7 +641,7 @@ fn check_stranger(
         );
         return;
     };
-    let at_end = end_point(file.end_point, ends, &format!("{path}.end_point"), problems);
+    let at_end = end_point(file.end_point.into(), ends, &format!("{path}.end_point"), problems);
     if reduction.method == Method::Software && !disturbs_software(file.wrong) {
         problems.push(
             Problem::at(format!("{path}.wrong"), "the reduction is in software: its messages have no such thing")

@@ -23,16 +23,45 @@ pub fn ladder(system: &System, ready: &Ready<()>) -> Ladder {
     let plan = system.plan();
     let switches = plan.count(NodeKind::Switch) as u32;
     let first_end = (plan.nodes.len() - plan.count(NodeKind::End)) as u32;
+    let (parents, mut columns) = trees(system, ready);
+    let managed = managed(system, first_end);
+    columns.extend(managed.iter().map(|(station, _)| *station));
+    let mut seen = std::collections::BTreeSet::new();
+    columns.retain(|station| seen.insert(*station));
+    let column: BTreeMap<u32, usize> = columns.iter().enumerate().map(|(at, station)| (*station, at)).collect();
+    let mut ladder = Ladder {
+        actors: columns.iter().map(|&at| plan.nodes[at as usize].name.replace(".engine", "")).collect(),
+        ..Ladder::default()
+    };
+
+    let mut logs: Vec<(u32, &[Logged])> = Vec::new();
+    for (at, bump) in system.bumps().enumerate() {
+        if let Some(Wired::Engine(engine)) = bump {
+            logs.push((switches + at as u32, engine.log().entries()));
+        }
+    }
+    for (at, end) in system.ends().enumerate() {
+        logs.push((first_end + at as u32, end.log().entries()));
+    }
+    ladder.messages.extend(frames(&logs, &parents, &column));
+    ladder.messages.extend(managed_messages(&managed, first_end, &column));
+    ladder
+}
+
+/// Who is above whom in which tree, and the stations of all trees: roots, engines from the root down, leaves.
+fn trees(system: &System, ready: &Ready<()>) -> (Parents, Vec<u32>) {
+    let plan = system.plan();
+    let switches = plan.count(NodeKind::Switch) as u32;
+    let first_end = (plan.nodes.len() - plan.count(NodeKind::End)) as u32;
     let mut parents: Parents = BTreeMap::new();
-    let mut columns: Vec<u32> = Vec::new();
     let (mut roots, mut leaves) = (Vec::new(), Vec::new());
     let mut engines: Vec<(u32, u32)> = Vec::new();
     let engine_at: BTreeMap<(u32, u16), u32> =
         ready.engines.iter().map(|(place, number)| (*place, switches + *number as u32)).collect();
+    let end_at: BTreeMap<(u32, u16), u32> =
+        (0..system.end_count() as u32).map(|end| (end_place(plan, first_end + end), first_end + end)).collect();
     for laid in &ready.reductions {
         for (tree, id) in laid.trees.iter().zip(&laid.ids(system)) {
-            let end_at: BTreeMap<(u32, u16), u32> =
-                (0..system.end_count() as u32).map(|end| (end_place(plan, first_end + end), first_end + end)).collect();
             let station_of_switch: BTreeMap<u32, u32> = tree
                 .rows
                 .iter()
@@ -62,32 +91,16 @@ pub fn ladder(system: &System, ready: &Ready<()>) -> Ladder {
         }
     }
     engines.sort_unstable();
-    columns.extend(roots);
-    columns.extend(engines.into_iter().map(|(_, station)| station));
-    columns.extend(leaves);
-    let managed = managed(system, first_end);
-    columns.extend(managed.iter().map(|(station, _)| *station));
-    let mut seen = std::collections::BTreeSet::new();
-    columns.retain(|station| seen.insert(*station));
-    let column: BTreeMap<u32, usize> = columns.iter().enumerate().map(|(at, station)| (*station, at)).collect();
-    let mut ladder = Ladder {
-        actors: columns.iter().map(|&at| plan.nodes[at as usize].name.replace(".engine", "")).collect(),
-        ..Ladder::default()
-    };
+    let engines = engines.into_iter().map(|(_, station)| station);
+    (parents, roots.into_iter().chain(engines).chain(leaves).collect())
+}
 
-    let mut logs: Vec<(u32, &[Logged])> = Vec::new();
-    for (at, bump) in system.bumps().enumerate() {
-        if let Some(Wired::Engine(engine)) = bump {
-            logs.push((switches + at as u32, engine.log().entries()));
-        }
-    }
-    for (at, end) in system.ends().enumerate() {
-        logs.push((first_end + at as u32, end.log().entries()));
-    }
+/// The frames of all trees, each from the station that sent it, or passed it on, to those above or below.
+fn frames(logs: &[(u32, &[Logged])], parents: &Parents, column: &BTreeMap<u32, usize>) -> Vec<Message> {
     // Who sent a token when, by token: a station sends it once, or passes it once.
     let mut emitted: BTreeMap<u64, Vec<(u32, u64)>> = BTreeMap::new();
     let mut taken: BTreeMap<(u64, u32), Vec<u64>> = BTreeMap::new();
-    for (station, entries) in &logs {
+    for (station, entries) in logs {
         for entry in *entries {
             if emits(entry.what) {
                 emitted.entry(entry.token).or_default().push((*station, entry.cycle));
@@ -97,13 +110,11 @@ pub fn ladder(system: &System, ready: &Ready<()>) -> Ladder {
             }
         }
     }
-    for (station, entries) in &logs {
-        for entry in *entries {
-            if !emits(entry.what) {
-                continue;
-            }
+    let mut messages = Vec::new();
+    for (station, entries) in logs {
+        for entry in entries.iter().filter(|entry| emits(entry.what)) {
             let id = entry.frame.address.multicast_id;
-            let down = is_down(entry, *station, &parents, &emitted);
+            let down = is_down(entry, *station, parents, &emitted);
             let targets: Vec<u32> = if down {
                 parents
                     .iter()
@@ -118,12 +129,11 @@ pub fn ladder(system: &System, ready: &Ready<()>) -> Ladder {
                     .get(&(entry.token, to))
                     .and_then(|cycles| cycles.iter().copied().find(|&cycle| cycle >= entry.cycle));
                 let (Some(&from), Some(&to)) = (column.get(station), column.get(&to)) else { continue };
-                ladder.messages.push(Message { from, to, sent: entry.cycle, arrived, label: label(entry, down) });
+                messages.push(Message { from, to, sent: entry.cycle, arrived, label: label(entry, down) });
             }
         }
     }
-    ladder.messages.extend(managed_messages(&managed, first_end, &column));
-    ladder
+    messages
 }
 
 /// What end points, and switches in their order, have logged of the agent's frames.

@@ -4,8 +4,10 @@
 //! |------|-------|
 //! | [`file`](mod@file) | the `[armed]` table |
 //! | [`config`] | the same after checking: the input of `build` |
-//! | [`build`] | trees, engines, faults, end points |
-//! | [`run`](mod@run) | the run and its report |
+//! | [`build`] | trees, engines, end points |
+//! | `faults` | links that misbehave or send again, dead end points |
+//! | [`run`](mod@run) | the run |
+//! | `report` | what the rounds of a reduction came to |
 //! | `asked` | requested rounds, from rounds on the wire |
 //! | [`golden`] | the golden check: who merged what in which order, walked by the oracle |
 //! | [`result`] | results, as a document and as text |
@@ -14,8 +16,10 @@
 mod asked;
 pub mod build;
 pub mod config;
+mod faults;
 pub mod golden;
 pub mod ladder;
+mod report;
 pub mod result;
 pub mod run;
 

@@ -44,7 +44,7 @@ impl<'a> Paths<'a> {
         let both =
             |link: &watershed_fabric::PlanLink| [(link.a, u64::from(link.latency)), (link.b, u64::from(link.latency))];
         let latency = layout.plan.links.iter().flat_map(both).collect();
-        Self::over(layout, common, Neighbours::new(layout), latency, stages)
+        Self::over(layout, common, Neighbours::new(&layout.plan), latency, stages)
     }
 
     fn over(

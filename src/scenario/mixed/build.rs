@@ -137,7 +137,7 @@ fn assemble(loaded: &Loaded, options: &RunOptions<'_>, problems: &mut Vec<Proble
         }
         let mut builder = common::Builder::new(loaded);
         let names = lay.switch_names().map(String::from).collect::<Vec<_>>();
-        let laid = builder.lay(&lay, &common, &Neighbours::new(&lay), names.into());
+        let laid = builder.lay(&lay, &common, &Neighbours::new(&lay.plan), names.into());
         let ready = laid.and_then(|laid| builder.place(laid, &lay, &common));
         problems.append(&mut builder.problems);
         let (mut placed, ready) = ready?.split();

@@ -11,16 +11,17 @@ use groups::{groups, setup};
 use stranger::stranger;
 
 use super::file::{
-    CollectiveFile, CongestionFile, EngineFile, FailsFile, FaultFile, InitialisationFile, KindFile, MEAN, MergeFile,
-    OrderFile, PbvFile, ReportsFile, SetupFile, StartFile, StrangerFile, TreeFile,
+    CollectiveFile, CongestionFile, EngineFile, FailsFile, FaultFile, KindFile, MEAN, MergeFile, OrderFile, PbvFile,
+    ReportsFile, SetupFile, StartFile, StrangerFile, TreeFile,
 };
-use super::rules::{arithmetic, check_fault, initial, merging, same_every_round, spreading, timing};
+use super::rules::{arithmetic, check_fault, engines_can, initial, merging, same_every_round, spreading, timing};
 use super::share::Share;
 use crate::armed::config::link_layer;
 use crate::armed::file::{ComputeFile, LateFile, LinkLayerFile};
 use crate::collective::{Data, Participants};
 use crate::file::{AutoOr, ParticipantsFile};
 use crate::names::{Layout, Named, layout};
+use crate::participants::{end_point, listed};
 use crate::problem::Problem;
 use crate::random::Stream;
 use crate::topology::Topology;
@@ -344,28 +345,7 @@ pub(crate) fn resolve(file: &PbvFile, topology: &Topology, replays: bool, proble
     for (index, request) in file.congestion.iter().enumerate() {
         asked.extend(congestion(request, index, file, setup.configured_by, topology, problems));
     }
-    let reports = file.reports.as_ref().map(|reports| {
-        if reports.until.is_some_and(|until| until >= reports.above) {
-            problems.push(
-                Problem::at("pbv.reports.until", "a queue would be reported again while it stands as high")
-                    .expected(format!("less than `above`, {}", reports.above)),
-            );
-        }
-        for (at, queue) in reports.queues.iter().enumerate() {
-            if super::congestion::queue(queue).is_none() {
-                let known = super::file::WATCHED;
-                problems.push(
-                    Problem::at(format!("pbv.reports.queues[{at}]"), format!("there is no queue \"{queue}\""))
-                        .nearest(queue, known),
-                );
-            }
-        }
-        let to = reports.to.unwrap_or(setup.configured_by);
-        if reports.to.is_some() {
-            end_point(to, topology, "pbv.reports.to", problems);
-        }
-        (reports.clone(), to)
-    });
+    let reports = file.reports.as_ref().map(|of| reports(of, setup.configured_by, topology, problems));
     let mut strange = |(index, file)| stranger(file, index, (&collectives, &setup), topology, problems);
     let strangers = file.stranger.iter().enumerate().filter_map(&mut strange).collect();
     let pbv = Pbv {
@@ -393,6 +373,30 @@ pub(crate) fn resolve(file: &PbvFile, topology: &Topology, replays: bool, proble
     pbv
 }
 
+/// Congestion reports, and the end point that gets them.
+fn reports(reports: &ReportsFile, usual: u32, topology: &Topology, problems: &mut Vec<Problem>) -> (ReportsFile, u32) {
+    if reports.until.is_some_and(|until| until >= reports.above) {
+        problems.push(
+            Problem::at("pbv.reports.until", "a queue would be reported again while it stands as high")
+                .expected(format!("less than `above`, {}", reports.above)),
+        );
+    }
+    for (at, queue) in reports.queues.iter().enumerate() {
+        if super::congestion::queue(queue).is_none() {
+            let known = super::file::WATCHED;
+            problems.push(
+                Problem::at(format!("pbv.reports.queues[{at}]"), format!("there is no queue \"{queue}\""))
+                    .nearest(queue, known),
+            );
+        }
+    }
+    let to = reports.to.unwrap_or(usual);
+    if reports.to.is_some() {
+        end_point(to.into(), topology.end_points(), "pbv.reports.to", problems);
+    }
+    (reports.clone(), to)
+}
+
 fn congestion(
     file: &CongestionFile,
     index: usize,
@@ -403,7 +407,7 @@ fn congestion(
 ) -> Option<Congestion> {
     let path = format!("pbv.congestion[{index}]");
     let by = file.by.unwrap_or(configures);
-    let known = file.by.is_none_or(|by| end_point(by, topology, &format!("{path}.by"), problems));
+    let known = file.by.is_none_or(|by| end_point(by.into(), topology.end_points(), &format!("{path}.by"), problems));
     let switches = if file.at == "all" {
         (0..topology.switches()).collect()
     } else {
@@ -457,23 +461,54 @@ fn device_ids(file: &PbvFile, topology: &Topology, problems: &mut Vec<Problem>) 
 /// Ports of a switch: a set of requests is a word.
 const MOST_PORTS: u32 = 64;
 
-fn end_point(end: u32, topology: &Topology, path: &str, problems: &mut Vec<Problem>) -> bool {
-    let ends = topology.end_points();
-    if end >= ends {
-        problems.push(
-            Problem::at(path, format!("there is no end point {end}"))
-                .expected(format!("an end point from 0 to {}", ends.saturating_sub(1))),
-        );
-    }
-    end < ends
-}
-
 fn switch(name: &str, topology: &Topology, path: String, problems: &mut Vec<Problem>) -> Option<u32> {
     let found = topology.switch_by_name(name);
     if found.is_none() {
         problems.push(Problem::at(path, format!("there is no switch \"{name}\"")).expected(topology.switch_names()));
     }
     found
+}
+
+/// End points that take part: those that are listed, of certain switches, without some.
+fn taking_part(file: &CollectiveFile, path: &str, topology: &Topology, problems: &mut Vec<Problem>) -> Vec<u32> {
+    let ends = topology.end_points();
+    let mut list = listed(&file.participants, ends, "takes part twice", &format!("{path}.participants"), problems);
+    if !file.at_switches.is_empty() {
+        let named = file.at_switches.iter().enumerate();
+        let at: BTreeSet<u32> = named
+            .filter_map(|(k, name)| switch(name, topology, format!("{path}.at_switches[{k}]"), problems))
+            .collect();
+        list.retain(|&end| at.contains(&topology.end_point(end).0));
+    }
+    for (at, &end) in file.except.iter().enumerate() {
+        end_point(end.into(), ends, &format!("{path}.except[{at}]"), problems);
+    }
+    list.retain(|end| !file.except.contains(end));
+    list
+}
+
+/// Engines that report elsewhere than the tree says.
+fn parents(
+    given: &BTreeMap<String, String>,
+    master: u32,
+    path: &str,
+    topology: &Topology,
+    problems: &mut Vec<Problem>,
+) -> BTreeMap<u32, u32> {
+    let mut parents = BTreeMap::new();
+    for (below, above) in given {
+        let here = format!("{path}.parents.{below}");
+        let below = switch(below, topology, here.clone(), problems);
+        let above = switch(above, topology, here.clone(), problems);
+        if let (Some(below), Some(above)) = (below, above) {
+            if below == above || below == master {
+                let what = if below == master { "the master reports to nobody" } else { "it reports to itself" };
+                problems.push(Problem::at(here, what));
+            }
+            parents.insert(below, above);
+        }
+    }
+    parents
 }
 
 fn one(
@@ -486,82 +521,19 @@ fn one(
 ) -> Collective {
     let ends = topology.end_points();
     let all = file.participants == ParticipantsFile::All && file.at_switches.is_empty() && file.except.is_empty();
-    let mut list: Vec<u32> = match &file.participants {
-        ParticipantsFile::All => (0..ends).collect(),
-        ParticipantsFile::List(list) => {
-            let mut seen = BTreeSet::new();
-            let mut kept = Vec::new();
-            for (at, end) in list.iter().enumerate() {
-                let here = format!("{path}.participants[{at}]");
-                let number = u32::try_from(*end).unwrap_or(u32::MAX);
-                if !end_point(number, topology, &here, problems) {
-                    continue;
-                }
-                if seen.insert(number) {
-                    kept.push(number);
-                } else {
-                    problems.push(Problem::at(here, format!("end point {end} takes part twice")));
-                }
-            }
-            kept
-        }
-    };
-    if !file.at_switches.is_empty() {
-        let named = file.at_switches.iter().enumerate();
-        let at: BTreeSet<u32> = named
-            .filter_map(|(k, name)| switch(name, topology, format!("{path}.at_switches[{k}]"), problems))
-            .collect();
-        list.retain(|&end| at.contains(&topology.end_point(end).0));
-    }
-    for (at, &end) in file.except.iter().enumerate() {
-        end_point(end, topology, &format!("{path}.except[{at}]"), problems);
-    }
-    list.retain(|end| !file.except.contains(end));
+    let list = taking_part(file, path, topology, problems);
     if list.is_empty() {
         problems.push(Problem::at(format!("{path}.participants"), "nobody takes part").expected("at least one"));
     }
     let source = file.source.or(list.first().copied()).unwrap_or(0);
-    let sound = file.source.is_none() || end_point(source, topology, &format!("{path}.source"), problems);
+    let sound = file.source.is_none() || end_point(source.into(), ends, &format!("{path}.source"), problems);
     let mut master = if sound && source < ends { topology.end_point(source).0 } else { 0 };
     if let Some(name) = &file.master {
         master = switch(name, topology, format!("{path}.master"), problems).unwrap_or(0);
     }
-    let mut parents = BTreeMap::new();
-    for (below, above) in &file.parents {
-        let here = format!("{path}.parents.{below}");
-        let below = switch(below, topology, here.clone(), problems);
-        let above = switch(above, topology, here.clone(), problems);
-        if let (Some(below), Some(above)) = (below, above) {
-            if below == above || below == master {
-                let what = if below == master { "the master reports to nobody" } else { "it reports to itself" };
-                problems.push(Problem::at(here, what));
-            }
-            parents.insert(below, above);
-        }
-    }
+    let parents = parents(&file.parents, master, path, topology, problems);
     let forwards = forwards(&file.forwards, master, path, topology, problems);
-    if file.plane >= pbv.engine.per_switch {
-        problems.push(
-            Problem::at(format!("{path}.plane"), format!("switches have no engine {}", file.plane))
-                .expected(format!("up to {}", pbv.engine.per_switch - 1))
-                .help("`pbv.engine.per_switch` is how many there are"),
-        );
-    }
-    if file.starts_on == StartFile::Initialisation && pbv.setup.initialisation == InitialisationFile::Each {
-        problems.push(
-            Problem::at(
-                format!("{path}.starts_on"),
-                "without a command, engines that the source sets up do not learn who is above",
-            )
-            .expected("\"command\", or `pbv.setup.initialisation = \"through-master\"`"),
-        );
-    }
-    if file.starts_on == StartFile::Initialisation && !pbv.setup.initialise_nodes {
-        problems.push(
-            Problem::at(format!("{path}.starts_on"), "initialisation frames go to switches only: no node would start")
-                .expected("\"command\", or `pbv.setup.initialise_nodes = true`"),
-        );
-    }
+    engines_can(file, path, pbv, problems);
     timing(file, path, &list, problems);
     let mean = file.kind == KindFile::Allreduce && file.op.as_deref() == Some(MEAN);
     let dtype = file.dtype.as_deref().and_then(DType::from_name).unwrap_or(DType::F64);

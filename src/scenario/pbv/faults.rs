@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use super::build::Builder;
 use super::file::WayFile;
 use crate::armed::file::EffectFile;
+use crate::fault::effect;
 use crate::problem::Problem;
 use crate::switches::replay;
 use watershed_fabric::Plan;
-use watershed_fabric::fault::{Effect, Fault, FaultyLink, LinkLayer, Way};
+use watershed_fabric::fault::{Fault, FaultyLink, LinkLayer, Way};
 use watershed_fabric::topology::Layout;
 use watershed_kernel::{Cycle, Rng};
 
@@ -20,13 +21,7 @@ impl Builder<'_> {
         for (index, file) in self.pbv.faults.iter().enumerate() {
             // Ways of a place are seen from the switch at whose port it begins.
             let fault = |leaves: Way| Fault {
-                effect: match file.effect {
-                    EffectFile::Drop => Effect::Drop,
-                    EffectFile::Corrupt => Effect::Corrupt,
-                    EffectFile::Duplicate => Effect::Duplicate,
-                    EffectFile::Delay => Effect::Delay(file.delay_cycles.unwrap_or(1)),
-                    EffectFile::Dead => Effect::Dead,
-                },
+                effect: effect(file.effect, file.delay_cycles),
                 way: match file.way {
                     WayFile::Both => Way::Both,
                     WayFile::From => leaves,

@@ -10,7 +10,8 @@
 //! | `faults` | links that misbehave |
 //! | [`congestion`] | congestion metrics that were asked for |
 //! | `mail` | what congestion metrics and reports came to |
-//! | [`run`](mod@run) | the run and its report |
+//! | [`run`](mod@run) | the run |
+//! | `report` | what the runs of a collective came to |
 //! | [`golden`] | the golden check: who entered where in which order, walked by the oracle |
 //! | [`strange`] | frames of strangers |
 //! | [`result`] | results, as a document and as text |
@@ -23,6 +24,7 @@ mod faults;
 pub mod golden;
 pub mod ladder;
 mod mail;
+mod report;
 pub mod result;
 mod rules;
 pub mod run;

@@ -1,6 +1,6 @@
 //! What makes no sense in the tables of the family, whatever the network is.
 
-use super::file::{CollectiveFile, FaultFile, KindFile, MergeFile, OrderFile, StartFile};
+use super::file::{CollectiveFile, FaultFile, InitialisationFile, KindFile, MergeFile, OrderFile, PbvFile, StartFile};
 use crate::armed::file::ComputeFile;
 use crate::fault;
 use crate::file::Number;
@@ -30,6 +30,32 @@ pub(super) fn merging(file: &CollectiveFile, path: &str, problems: &mut Vec<Prob
         let key = if file.rearm { "rearm" } else { "starts_on" };
         let what = format!("a source that merges commands each round: it has no `{key}`");
         problems.push(Problem::at_key(format!("{path}.{key}"), what).related(here, "the source merges"));
+    }
+}
+
+/// Whether engines are there and set up as the collective needs them.
+pub(super) fn engines_can(file: &CollectiveFile, path: &str, pbv: &PbvFile, problems: &mut Vec<Problem>) {
+    if file.plane >= pbv.engine.per_switch {
+        problems.push(
+            Problem::at(format!("{path}.plane"), format!("switches have no engine {}", file.plane))
+                .expected(format!("up to {}", pbv.engine.per_switch - 1))
+                .help("`pbv.engine.per_switch` is how many there are"),
+        );
+    }
+    if file.starts_on == StartFile::Initialisation && pbv.setup.initialisation == InitialisationFile::Each {
+        problems.push(
+            Problem::at(
+                format!("{path}.starts_on"),
+                "without a command, engines that the source sets up do not learn who is above",
+            )
+            .expected("\"command\", or `pbv.setup.initialisation = \"through-master\"`"),
+        );
+    }
+    if file.starts_on == StartFile::Initialisation && !pbv.setup.initialise_nodes {
+        problems.push(
+            Problem::at(format!("{path}.starts_on"), "initialisation frames go to switches only: no node would start")
+                .expected("\"command\", or `pbv.setup.initialise_nodes = true`"),
+        );
     }
 }
 

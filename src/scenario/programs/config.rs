@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::file::{CoreFile, MulticastFile, ParallelLinks, PipelineKind, ProgramFile};
 use crate::collective::SwitchRegisters;
 use crate::file::ParticipantsFile;
+use crate::participants::{end_point, listed};
 use crate::problem::Problem;
 use crate::source::Source;
 use crate::topology::Topology;
@@ -64,27 +65,7 @@ pub struct Text {
 
 /// Checks end points that are listed.
 pub(crate) fn ends(given: &ParticipantsFile, path: &str, topology: &Topology, problems: &mut Vec<Problem>) -> Vec<u32> {
-    let count = topology.end_points();
-    match given {
-        ParticipantsFile::All => (0..count).collect(),
-        ParticipantsFile::List(list) => {
-            let mut ends = Vec::new();
-            for (index, &end) in list.iter().enumerate() {
-                let here = format!("{path}[{index}]");
-                if end >= u64::from(count) {
-                    problems.push(
-                        Problem::at(here, format!("there is no end point {end}"))
-                            .expected(format!("an end point from 0 to {}", count - 1)),
-                    );
-                } else if ends.contains(&(end as u32)) {
-                    problems.push(Problem::at(here, format!("end point {end} is listed twice")));
-                } else {
-                    ends.push(end as u32);
-                }
-            }
-            ends
-        }
-    }
+    listed(given, topology.end_points(), "is listed twice", path, problems)
 }
 
 /// Checks the tree of a `[[multicast]]`; its registers are checked by the caller.
@@ -103,13 +84,7 @@ pub(crate) fn multicast(
                 .help("`switch.collective_ids` is how many there are"),
         );
     }
-    let count = topology.end_points();
-    if file.source >= count {
-        problems.push(
-            Problem::at(format!("{path}.source"), format!("there is no end point {}", file.source))
-                .expected(format!("an end point from 0 to {}", count - 1)),
-        );
-    }
+    end_point(file.source.into(), topology.end_points(), &format!("{path}.source"), problems);
     let mut receivers = ends(&file.receivers, &format!("{path}.receivers"), topology, problems);
     if file.receivers == ParticipantsFile::All {
         receivers.retain(|&end| end != file.source);

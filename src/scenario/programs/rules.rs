@@ -69,7 +69,7 @@ impl Rules {
         let layout = layout(loaded).ok()?;
         let neighbours = match &layout.shape {
             Shape::Nodes(nodes) => Neighbours::of_nodes(nodes),
-            _ => Neighbours::new(&layout),
+            _ => Neighbours::new(&layout.plan),
         };
         let scenario = &loaded.scenario;
         let mut rules = Rules { layout, neighbours, trees: Vec::new(), written: BTreeMap::new() };

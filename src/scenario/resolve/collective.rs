@@ -3,9 +3,10 @@
 use super::{Resolver, counted, port_number};
 use std::collections::BTreeMap;
 
-use crate::config::{Collective, Data, Participants, SwitchRegisters, Topology, Tree};
+use crate::config::{Collective, Data, Participants, Start, SwitchRegisters, Topology, Tree};
 use crate::file::{CollectiveFile, CollectiveKind, DelayFile, ParticipantsFile, ScenarioFile, SwitchRegistersFile};
 use crate::names::{self, Accumulate, DType, Named, Op, Round};
+use crate::participants::listed;
 use crate::problem::Problem;
 use crate::random::Stream;
 use crate::source::child;
@@ -125,9 +126,7 @@ impl Resolver<'_> {
             tree,
             inclusive: file.inclusive.unwrap_or(true),
             called: file.called,
-            start_cycle: file.start_cycle,
-            delays,
-            delay_random_max,
+            start: Start { cycle: file.start_cycle, delays, random_max: delay_random_max },
             source,
             receiver: file.receiver,
             segments: segments::checked(
@@ -258,31 +257,9 @@ impl Resolver<'_> {
     }
 
     fn participants(&mut self, file: &CollectiveFile, path: &str, topology: &Topology) -> Participants {
-        let end_points = topology.end_points();
-        match &file.participants {
-            ParticipantsFile::All => Participants { list: (0..end_points).collect(), all: true },
-            ParticipantsFile::List(given) => {
-                let mut first_at = BTreeMap::new();
-                let mut list = Vec::with_capacity(given.len().min(end_points as usize));
-                for (index, end_point) in given.iter().enumerate() {
-                    let here = format!("{path}.participants[{index}]");
-                    if *end_point >= u64::from(end_points) {
-                        self.report(
-                            Problem::at(here, format!("there is no end point {end_point}"))
-                                .expected(format!("an end point from 0 to {}", end_points - 1)),
-                        );
-                    } else if let Some(first) = first_at.insert(*end_point, index) {
-                        self.report(
-                            Problem::at(here, format!("end point {end_point} takes part twice"))
-                                .related(format!("{path}.participants[{first}]"), "here already"),
-                        );
-                    } else {
-                        list.push(*end_point as u32);
-                    }
-                }
-                Participants { list, all: false }
-            }
-        }
+        let path = format!("{path}.participants");
+        let list = listed(&file.participants, topology.end_points(), "takes part twice", &path, &mut self.problems);
+        Participants { list, all: file.participants == ParticipantsFile::All }
     }
 
     fn delays(

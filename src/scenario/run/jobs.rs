@@ -103,7 +103,7 @@ fn collective(of: &Collective, result: &CollectiveResult, at: usize) -> JobResul
         latency_cycles: None,
         latency_ns: None,
         elements_per_cycle: None,
-        round_latency_cycles: from_last(start, end, &of.delays),
+        round_latency_cycles: from_last(start, end, &of.start.delays),
         bit_exact: result.bit_exact,
         results: None,
         details: format!("collectives.{at}"),

@@ -489,7 +489,7 @@ impl Contestant {
         match self.part {
             Part::Collective | Part::Host => {
                 let delays = match self.part {
-                    Part::Collective => &scenario.collectives[0].delays,
+                    Part::Collective => &scenario.collectives[0].start.delays,
                     _ => &scenario.hosts[0].delays,
                 };
                 let cycles = |(at, end): (usize, &u32)| {

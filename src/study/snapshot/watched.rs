@@ -40,7 +40,7 @@ struct Defaults {
 
 /// The engines and the memories, from the start on; of plain fabrics a corner switch *\[chosen\]*.
 fn defaults(scenario: &Scenario) -> Defaults {
-    let start = scenario.collectives.iter().map(|collective| collective.start_cycle).min().unwrap_or(0);
+    let start = scenario.collectives.iter().map(|collective| collective.start.cycle).min().unwrap_or(0);
     match scenario.family {
         Family::Piuma => Defaults {
             signals: &["**.ceng.*", "**.memory.{job,calls,cce,icu,mtp,stp}*.**"],

@@ -103,7 +103,7 @@ fn the_layout_says_what_the_arithmetic_says() {
     for shape in shapes() {
         let layout = shape.layout(&common());
         assert_eq!(layout.plan.fault(), None);
-        let neighbours = Neighbours::new(&layout);
+        let neighbours = Neighbours::new(&layout.plan);
         for switch in 0..layout.switches() as u32 {
             let name = shape.switch_name(switch);
             assert_eq!(layout.shape.switch_by_name(&name), Some(switch), "{name}");

@@ -1,8 +1,9 @@
 //! Who sets engines up, and the groups of an inter-group barrier.
 
-use super::{Collective, Group, Setup, end_point, one, switch};
+use super::{Collective, Group, Setup, one, switch};
 use crate::armed::file::ComputeFile;
 use crate::file::ParticipantsFile;
+use crate::participants::end_point;
 use crate::pbv::file::{CollectiveFile, ConfigurationFile, PbvFile, SetupFile};
 use crate::problem::Problem;
 use crate::topology::Topology;
@@ -27,7 +28,9 @@ pub(super) fn setup(
         }
     }
     let configured_by = file.configured_by.or(collectives.first().map(|first| first.source)).unwrap_or(0);
-    let sound = file.configured_by.is_none_or(|end| end_point(end, topology, "pbv.setup.configured_by", problems));
+    let sound = file
+        .configured_by
+        .is_none_or(|end| end_point(end.into(), topology.end_points(), "pbv.setup.configured_by", problems));
     let mut through =
         if sound && configured_by < topology.end_points() { topology.end_point(configured_by).0 } else { 0 };
     if let Some(name) = &file.through {
@@ -68,7 +71,7 @@ pub(super) fn groups(
     for (number, group) in file.groups.iter().enumerate() {
         for (at, end) in group.iter().enumerate() {
             let here = format!("{path}.groups[{number}][{at}]");
-            end_point(u32::try_from(*end).unwrap_or(u32::MAX), topology, &here, problems);
+            end_point(*end, topology.end_points(), &here, problems);
             if let Some(first) = seen.insert(*end, here.clone()) {
                 let what = format!("end point {end} takes part twice");
                 problems.push(Problem::at(here, what).related(first, "here already"));

@@ -1,6 +1,7 @@
 //! The rules of strangers: which frames one that has no right to may send, and when.
 
-use super::{Collective, Setup, Stranger, end_point};
+use super::{Collective, Setup, Stranger};
+use crate::participants::end_point;
 use crate::pbv::file::{ConfigurationFile, StrangerFile, WrongFile};
 use crate::problem::Problem;
 use crate::topology::Topology;
@@ -30,7 +31,7 @@ pub(super) fn stranger(
 ) -> Option<Stranger> {
     let path = format!("pbv.stranger[{index}]");
     let before = problems.len();
-    end_point(file.end_point, topology, &format!("{path}.end_point"), problems);
+    end_point(file.end_point.into(), topology.end_points(), &format!("{path}.end_point"), problems);
     let number = collectives.iter().position(|of| of.name == file.collective);
     let Some(number) = number else {
         problems.push(
