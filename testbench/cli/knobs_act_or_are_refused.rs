@@ -27,18 +27,21 @@ fn shipped(name: &str, sets: &[String]) -> Result<Loaded, String> {
     loaded.map_err(|problems| problems.to_string())
 }
 
-/// What a run and `cost` say, but for what only repeats the scenario, and the configuration.
-fn said(name: &str, sets: &[String]) -> Result<(String, String), String> {
-    let loaded = shipped(name, sets)?;
+/// What a run and `cost` say, but for what only repeats the scenario.
+fn said(loaded: &Loaded) -> Result<String, String> {
     let options = RunOptions { all_links: true, ..RunOptions::default() };
-    let result = run(&loaded, &options).map_err(|error| error.to_string())?;
+    let result = run(loaded, &options).map_err(|error| error.to_string())?;
     let mut document = serde_json::to_value(&result.document).unwrap();
-    let config = document["config"].to_string();
     for key in ["config", "stamp", "scenario"] {
         document.as_object_mut().unwrap().remove(key);
     }
-    let cost = cost::cost(&loaded).map_err(|problems| problems.to_string())?;
-    Ok((format!("{document}\n{}", serde_json::to_value(&cost).unwrap()), config))
+    let cost = cost::cost(loaded).map_err(|problems| problems.to_string())?;
+    Ok(format!("{document}\n{}", serde_json::to_value(&cost).unwrap()))
+}
+
+/// The configuration of a scenario.
+fn config(loaded: &Loaded) -> String {
+    serde_json::to_string(&loaded.scenario).unwrap()
 }
 
 fn resolve<'a>(root: &'a Json, schema: &'a Json) -> &'a Json {
@@ -162,27 +165,34 @@ impl Kind {
         if let Some(text) = self.said.borrow().get(&key) {
             return text.clone();
         }
-        let text = said(name, sets).unwrap_or_else(|error| panic!("{name} {sets:?}: {error}"));
-        self.said.borrow_mut().insert(key, text.clone());
-        text
+        let found = shipped(name, sets).and_then(|loaded| Ok((said(&loaded)?, config(&loaded))));
+        let found = found.unwrap_or_else(|error| panic!("{name} {sets:?}: {error}"));
+        self.said.borrow_mut().insert(key, found.clone());
+        found
     }
 
-    fn acts(&self, name: &str, sets: &[String], key: &str, value: &str) -> Found {
+    /// What a value does. The same configuration is hardly ever another run: without `whole` it is not run.
+    fn acts(&self, name: &str, sets: &[String], key: &str, value: &str, whole: bool) -> Found {
         let mut with = sets.to_vec();
         with.push(format!("{key}={value}"));
-        match said(name, &with) {
-            Err(error) => {
-                assert!(error.contains("error: "), "{error}");
-                Found::Refused
-            }
-            Ok(found) => {
-                let base = self.base(name, sets);
-                match found {
-                    _ if found == base => Found::Same,
-                    (text, _) if text == base.0 => Found::Nothing,
-                    _ => Found::Acts,
-                }
-            }
+        let refused = |error: String| {
+            assert!(error.contains("error: "), "{error}");
+            Found::Refused
+        };
+        let loaded = match shipped(name, &with) {
+            Ok(loaded) => loaded,
+            Err(error) => return refused(error),
+        };
+        let (base, base_config) = self.base(name, sets);
+        let same = config(&loaded) == base_config;
+        if same && !whole {
+            return Found::Same;
+        }
+        match said(&loaded) {
+            Err(error) => refused(error),
+            Ok(text) if text != base => Found::Acts,
+            Ok(_) if same => Found::Same,
+            Ok(_) => Found::Nothing,
         }
     }
 
@@ -191,7 +201,7 @@ impl Kind {
         for (_, on, with, values) in &shown {
             let own = self.bases.iter().find(|(name, _)| name == on).map(|(_, sets)| sets.clone()).unwrap_or_default();
             let sets: Vec<String> = own.into_iter().chain(with.iter().cloned()).collect();
-            if values.iter().any(|value| self.acts(on, &sets, key, value) == Found::Acts) {
+            if values.iter().any(|value| self.acts(on, &sets, key, value, true) == Found::Acts) {
                 return Found::Acts;
             }
         }
@@ -203,7 +213,7 @@ impl Kind {
         for (name, sets) in &self.bases {
             let mut same = 0;
             for value in &values {
-                match self.acts(name, sets, key, value) {
+                match self.acts(name, sets, key, value, false) {
                     Found::Acts => return Found::Acts,
                     Found::Nothing => found = Found::Nothing,
                     Found::Same => same += 1,
@@ -211,6 +221,9 @@ impl Kind {
                 }
             }
             // One value may be the one that was there; of two one is another.
+            if same > 1 && values.iter().any(|value| self.acts(name, sets, key, value, true) == Found::Acts) {
+                return Found::Acts;
+            }
             if same > 1 {
                 found = Found::Nothing;
             }
