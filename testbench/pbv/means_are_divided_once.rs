@@ -28,7 +28,7 @@ fn a_mean_is_the_correctly_rounded_quotient_of_the_sum() {
             document(&scenario(3, &format!("dtype = \"{dtype}\"\nelements = 3\ndata = {{ values = [{rows}] }}")));
         assert!(document.passed(), "{:?}", document.checks);
         let of = document.pbv.unwrap().collectives.remove(0);
-        assert_eq!((of.op.as_str(), of.bit_exact), ("mean", Some(true)));
+        assert_eq!((of.op.as_deref(), of.bit_exact), (Some("mean"), Some(true)));
         assert_eq!(of.rounds[0].flags, ["inexact"]);
         of.rounds[0]
             .result
