@@ -125,6 +125,9 @@ impl fmt::Display for Autopsy {
             }
             return Ok(());
         }
+        if self.waiting == 0 {
+            return writeln!(f, "stall: no place in the network waits for another");
+        }
         writeln!(f, "stall: {} places wait, and no cycle is among them; the chains end here", self.waiting)?;
         for chain in &self.ends {
             for (i, wait) in chain.iter().enumerate() {

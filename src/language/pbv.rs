@@ -529,7 +529,8 @@ pub struct CollectiveFile {
     #[schemars(length(max = 65_536))]
     pub fails: Vec<FailsFile>,
     /// A node works at no other collective between its contribution and the answer. Collectives that overlap and come to
-    /// nodes in different orders then wait for each other for ever.
+    /// nodes in different orders then wait for each other for ever: the run ends and names their circle, or with
+    /// `patience_cycles` the nodes give up and name who was missing.
     pub blocks: bool,
     /// Cycles without an answer after which a node asks for it again, and a source sends its command again; 0 for never; "auto"
     /// is longer than all time-outs of engines and task times, and never without time-outs.

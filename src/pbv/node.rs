@@ -263,9 +263,16 @@ impl Node {
     // -------------------------------------------------------------------------------------------------------- tasks
 
     fn is_blocked(&self) -> bool {
-        self.parts
-            .iter()
-            .any(|running| running.part.blocks && matches!(running.state, PartState::Working | PartState::Met))
+        self.parts.iter().any(Running::blocks_others)
+    }
+
+    /// The contexts that keep a part from beginning, by its context: in each the node has begun and not gone on.
+    pub fn blocked(&self) -> impl Iterator<Item = (u16, u16)> + '_ {
+        let waits = self.parts.iter().filter(|running| running.state == PartState::Waits && running.part.blocks);
+        waits.flat_map(|waiting| {
+            let works = self.parts.iter().filter(|running| running.blocks_others());
+            works.map(|running| (waiting.part.cc_id, running.part.cc_id))
+        })
     }
 
     /// Asks for a part's task; it starts when nothing blocks it.

@@ -64,3 +64,48 @@ fn late_tasks_and_delayed_frames_are_waited_for() {
         assert!(document.cycles > 100_000);
     }
 }
+
+/// Three collectives whose commands come to the nodes of a row in different orders, from sources in different places.
+fn in_different_orders(more: &str) -> Document {
+    let job = |name: &str, source: u32| {
+        format!(
+            "[[pbv.collective]]\nname = \"{name}\"\nelements = 2\nstart_cycle = 3000\nsource = {source}\nrounds = 3\n{more}\n"
+        )
+    };
+    let text = [("left", 0), ("middle", 3), ("right", 6)].map(|(name, source)| job(name, source));
+    let text = format!("family = \"pbv\"\n[topology]\nkind = \"mesh\"\nsize = [7, 1]\n{}", text.concat());
+    let loaded = load_text("x.toml", &text, Path::new("."), "x", &[]).unwrap_or_else(|problems| panic!("{problems}"));
+    run(&loaded, &RunOptions::default()).unwrap().document
+}
+
+#[test]
+fn collectives_that_block_each_other_are_named_in_a_circle() {
+    let document = in_different_orders("");
+    assert_eq!(document.outcome, Outcome::Deadlock);
+    let said = progress(&document);
+    assert!(said.contains("no place in the network waits for another"), "{said}");
+    let circle =
+        said.split("collectives wait for each other in a circle:\n").nth(1).unwrap_or_else(|| panic!("{said}"));
+    let steps: Vec<(&str, &str, &str)> = circle
+        .lines()
+        .map_while(|line| {
+            let (who, rest) = line.strip_prefix("  ")?.split_once(" waits for ")?;
+            let (whom, why) = rest.split_once(": ")?;
+            Some((who, whom, why.strip_suffix(" works at that and begins nothing else before its end")?))
+        })
+        .collect();
+    assert!(steps.len() > 1, "{said}");
+    for (at, (_, whom, node)) in steps.iter().enumerate() {
+        assert_eq!(*whom, steps[(at + 1) % steps.len()].0, "{said}");
+        assert!(node.ends_with("_0.node"), "{said}");
+    }
+    // Nodes that work at several collectives at a time let all of them end, and nodes that ask name who was missing.
+    let document = in_different_orders("blocks = false");
+    assert_eq!(document.outcome, Outcome::Finished, "{}", progress(&document));
+    assert!(document.jobs.iter().all(|job| job.outcomes.complete == 3));
+    let document = in_different_orders("patience_cycles = 5000");
+    assert_eq!(document.outcome, Outcome::Finished, "{}", progress(&document));
+    for of in &document.pbv.unwrap().collectives {
+        assert!(of.rounds.iter().all(|round| round.outcome == "complete" || !round.missing.is_empty()), "{of:?}");
+    }
+}

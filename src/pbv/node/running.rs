@@ -68,6 +68,11 @@ pub(super) struct Running {
 }
 
 impl Running {
+    /// Whether the node begins nothing else for now.
+    pub(super) fn blocks_others(&self) -> bool {
+        self.part.blocks && matches!(self.state, PartState::Working | PartState::Met)
+    }
+
     /// Whether its run waits for a call.
     pub(super) fn is_uncalled(&self) -> bool {
         self.state == PartState::Working && self.part.task == TaskTime::Called && self.run > self.called

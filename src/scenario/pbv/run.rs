@@ -23,7 +23,7 @@ use crate::run::watchdog::{Watchdog, not_done, stands};
 use crate::sources::Sources;
 use crate::why;
 use watershed_fabric::fault::FaultyLink;
-use watershed_kernel::Cycle;
+use watershed_kernel::{Autopsy, Cycle, WaitFor};
 use watershed_pbv::node::Node;
 use watershed_pbv::packet::{HEADER_BYTES, PBV_ENTRIES, Status};
 use watershed_pbv::system::Wired;
@@ -108,6 +108,23 @@ impl At<'_, '_> {
     /// Names of the first of them.
     fn open(&self) -> Vec<String> {
         self.not_done().map(|node| self.name(node.device())).take(8).collect()
+    }
+
+    /// Collectives that wait for each other for ever, if there are any: each lacks a node that works at the next one, and begins no
+    /// other before that has ended (`blocks`).
+    fn circle(&self) -> Option<String> {
+        let name = |cc_id| self.pbv.collectives.iter().find(|of| of.cc_id == cc_id).map(|of| of.name.clone());
+        let waits = self.not_done().flat_map(|node| {
+            node.blocked().filter_map(move |(waiting, works)| {
+                let (who, whom) = (name(waiting)?, name(works)?);
+                let why = format!("{} works at that and begins nothing else before its end", self.name(node.device()));
+                Some(WaitFor { who, whom, why })
+            })
+        });
+        let Autopsy { cycle, .. } = Autopsy::new(waits.collect());
+        let lines = cycle.iter().map(|WaitFor { who, whom, why }| format!("  {who} waits for {whom}: {why}"));
+        let lines: Vec<String> = lines.collect();
+        (!lines.is_empty()).then(|| format!("collectives wait for each other in a circle:\n{}", lines.join("\n")))
     }
 
     fn totals(&self, pbv: &mut PbvResult) {
@@ -248,7 +265,9 @@ impl Family for Run<'_> {
     }
 
     fn left(&self, system: &System) -> String {
-        not_done(&self.at(system.pbv()).open())
+        let at = self.at(system.pbv());
+        let circle = at.circle().map_or_else(String::new, |circle| format!("{circle}\n"));
+        format!("{circle}{}", not_done(&at.open()))
     }
 
     fn cycles(&self, system: &System, outcome: Outcome) -> Cycle {
