@@ -106,7 +106,7 @@ fn a_turn_that_passes_in_a_later_round_is_found() {
         Some(switch::beside(&switch::iterative(300), 2, 2_000, name, define)?.map(drop))
     };
     let both = || Some([run(Some("WS_FAULT_ROUND"))?, run(None)?]);
-    is_found("a turn that passes in a later round", both(), "");
+    is_found("a turn that passes in a later round", both(), "out_valid_o");
 }
 
 #[test]
@@ -139,7 +139,8 @@ fn a_word_that_overtakes_the_one_before_is_found() {
     let run = |define: Option<&'static str>| {
         // The sound one is that of another test, built once.
         let name = define.map_or("pbv-ce", |_| "fault-word");
-        Some(pbv_ce::drive(name, pbv_ce::usual_engine(), (define, None), 0x9b5c_0000, 2_000)?.map(drop))
+        let fault = define.map_or(Some(0), |_| None);
+        Some(pbv_ce::drive(name, pbv_ce::usual_engine(), (define, fault), 0x9b5c_0000, 2_000)?.map(drop))
     };
     let both = || Some([run(Some("WS_FAULT_WORD"))?, run(None)?]);
     is_found("a word that overtakes the one before", both(), "in_unit");
@@ -160,7 +161,7 @@ fn a_short_line_that_is_taken_for_a_whole_one_is_found() {
 #[test]
 fn a_fault_in_each_mechanism_of_packet_engines_is_found() {
     let run = |fault: u8| {
-        let driven = pbv_ce::drive("fault-pbv", pbv_ce::usual_engine(), (None, Some(fault)), 0x9b5c_0000, 8_000)?;
+        let driven = pbv_ce::drive("pbv-ce", pbv_ce::usual_engine(), (None, Some(fault)), 0x9b5c_0000, 8_000)?;
         Some(driven.map(drop))
     };
     for (fault, what, signal) in [
@@ -181,7 +182,7 @@ fn a_fault_in_each_mechanism_of_packet_engines_is_found() {
 #[test]
 fn a_fault_in_each_way_of_frames_is_found() {
     let run = |fault: u8| {
-        let driven = pbv_frames::drive("fault-frame", pbv_ce::usual_engine(), Some(fault), 0xf4a3_0000, 6_000)?;
+        let driven = pbv_frames::drive("pbv-frame", pbv_ce::usual_engine(), Some(fault), 0xf4a3_0000, 6_000)?;
         Some(driven.map(drop))
     };
     for (fault, what, signal) in [

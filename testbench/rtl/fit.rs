@@ -109,8 +109,9 @@ fn block(key: &str) -> Option<Block<'static>> {
         "ws_pbv_ce" => Block::PacketEngine { contexts: number("Contexts") },
         "ws_armed_exit" => Block::FrameExit { frames: number("Frames") },
         "ws_armed_entrance" => Block::FrameEntrance,
+        "ws_unicast" => Block::Unicast { ports: number("Ports"), channels: number("Channels"), depth: number("Depth") },
         // Recorded, but no formula has them.
-        "ws_pbv_reduce" | "ws_pbv_take" | "ws_pbv_watch" | "ws_pbv_release" | "ws_armed_table" | "ws_unicast" => {
+        "ws_pbv_reduce" | "ws_pbv_release" | "ws_pbv_take" | "ws_pbv_watch" | "ws_armed_table" | "ws_quad_unit" => {
             return None;
         }
         _ => panic!("{module}"),
@@ -123,7 +124,7 @@ fn examples() -> Vec<Example> {
 }
 
 /// From the inside out.
-const ORDER: [&str; 13] = [
+const ORDER: [&str; 14] = [
     "add",
     "multiply",
     "compare",
@@ -134,6 +135,7 @@ const ORDER: [&str; 13] = [
     "packet-engine",
     "frame-exit",
     "frame-entrance",
+    "unicast",
     "tree",
     "ceng",
     "switch",

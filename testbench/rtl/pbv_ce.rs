@@ -454,9 +454,9 @@ fn wider() -> CeCfg {
     CeCfg { units: 4, ..narrow() }
 }
 
-fn engines_hold_what_the_model_holds(name: &str, cfg: CeCfg, cycles: u64) {
+fn engines_hold_what_the_model_holds(name: &str, (cfg, fault): (CeCfg, Option<u8>), cycles: u64) {
     let seed = seed(0x9b5c_0000);
-    let Some(driven) = drive(name, cfg, (None, None), seed, cycles) else { return };
+    let Some(driven) = drive(name, cfg, (None, fault), seed, cycles) else { return };
     let (cosim, counts) = driven.unwrap_or_else(|difference| panic!("{difference} (seed {seed})"));
     let Counts { taken, sent, refused, waited } = counts;
     let all = |counts: &BTreeMap<Message, u64>| counts.values().sum::<u64>();
@@ -481,24 +481,25 @@ const SOAK: u64 = 400_000;
 
 #[test]
 fn a_collective_engine_holds_what_the_model_holds() {
-    engines_hold_what_the_model_holds("pbv-ce", usual_engine(), SAMPLE);
+    // The simulator that has faults, none of which acts: the others have none.
+    engines_hold_what_the_model_holds("pbv-ce", (usual_engine(), Some(0)), SAMPLE);
 }
 
 #[test]
 fn a_collective_engine_of_narrow_memories_holds_what_the_model_holds() {
-    engines_hold_what_the_model_holds("pbv-ce-narrow", narrow(), SAMPLE);
+    engines_hold_what_the_model_holds("pbv-ce-narrow", (narrow(), None), SAMPLE);
 }
 
 #[test]
 fn a_collective_engine_of_two_units_holds_what_the_model_holds() {
-    engines_hold_what_the_model_holds("pbv-ce-wide", wide(), SAMPLE);
+    engines_hold_what_the_model_holds("pbv-ce-wide", (wide(), None), SAMPLE);
 }
 
 #[test]
 #[ignore = "takes minutes: make soak"]
 fn collective_engines_hold_what_the_model_holds_for_long() {
-    engines_hold_what_the_model_holds("pbv-ce", usual_engine(), SOAK);
-    engines_hold_what_the_model_holds("pbv-ce-narrow", narrow(), SOAK);
-    engines_hold_what_the_model_holds("pbv-ce-wide", wide(), SOAK);
-    engines_hold_what_the_model_holds("pbv-ce-wider", wider(), SOAK);
+    engines_hold_what_the_model_holds("pbv-ce-sound", (usual_engine(), None), SOAK);
+    engines_hold_what_the_model_holds("pbv-ce-narrow", (narrow(), None), SOAK);
+    engines_hold_what_the_model_holds("pbv-ce-wide", (wide(), None), SOAK);
+    engines_hold_what_the_model_holds("pbv-ce-wider", (wider(), None), SOAK);
 }

@@ -96,9 +96,6 @@ fn units() -> Vec<Point> {
     for stages in ["1", "2", "3", "4", "5", "6"] {
         all.push(Point::new("ws_int_unit", &[("Dtype", "DtI64"), ("Stages", stages)]));
     }
-    for stages in ["1", "2", "3", "4", "5", "6"] {
-        all.push(Point::new("ws_quad_unit", &[("Stages", stages)]));
-    }
     all
 }
 
@@ -110,6 +107,11 @@ const F16_SUM: &str = "44'h10";
 
 /// Trees, engines, switches, queues, parts of the other families' engines.
 fn blocks() -> Vec<Point> {
+    [trees_and_switches(), packet_engines(), channels_and_frames()].concat()
+}
+
+/// Trees, engines, collective switches, queues.
+fn trees_and_switches() -> Vec<Point> {
     let mut all = Vec::new();
     for (radix, stages, units) in [
         ("2", "1", COMPARE),
@@ -168,6 +170,12 @@ fn blocks() -> Vec<Point> {
             all.push(Point::new("ws_delay_fifo", &[("Width", width), ("Depth", depth)]));
         }
     }
+    all
+}
+
+/// Engines of packet engines, and their parts.
+fn packet_engines() -> Vec<Point> {
+    let mut all = Vec::new();
     for contexts in ["2", "4", "8", "16", "32"] {
         all.push(Point::new("ws_pbv_tracker", &[("Contexts", contexts)]));
     }
@@ -187,6 +195,12 @@ fn blocks() -> Vec<Point> {
         all.push(Point::new("ws_pbv_watch", &[("Contexts", contexts)]));
         all.push(Point::new("ws_pbv_release", &[("Contexts", contexts)]));
     }
+    all
+}
+
+/// Reduction engines, point-to-point channels, frames, the unit over four words.
+fn channels_and_frames() -> Vec<Point> {
+    let mut all = Vec::new();
     for (descriptors, ports) in [("2", "1"), ("3", "1"), ("4", "1"), ("6", "1"), ("8", "1"), ("2", "2"), ("4", "2")] {
         all.push(Point::new("ws_armed_table", &[("Descriptors", descriptors), ("MemoryPorts", ports)]));
     }
@@ -213,6 +227,9 @@ fn blocks() -> Vec<Point> {
     all.push(Point::new("ws_armed_entrance", &[]));
     for frames in ["2", "4", "8"] {
         all.push(Point::new("ws_armed_exit", &[("Frames", frames)]));
+    }
+    for stages in ["1", "2", "3", "4", "5", "6"] {
+        all.push(Point::new("ws_quad_unit", &[("Stages", stages)]));
     }
     all
 }
@@ -413,11 +430,16 @@ fn yosys_reads_every_module() {
         "ws_coll_switch -G Units=44'h100",
         "ws_coll_switch -G Units=44'h100 -G Ports=3 -G ScanSlots=2 -G ResultSlots=4",
         "ws_unicast",
+        "ws_unicast -G Ports=3 -G VcAllocator=1",
+        "ws_unicast -G Ports=2 -G VcAllocator=2 -G SwitchAllocator=1 -G Rounds=2",
         "ws_quad_unit",
         "ws_pbv_tracker",
         "ws_pbv_release -G Contexts=2",
         "ws_pbv_watch -G Contexts=2",
         "ws_pbv_take -G Contexts=2 -G Participants=4",
+        "ws_pbv_frame_in",
+        "ws_pbv_inbox -G Messages=2",
+        "ws_pbv_frame_out -G Places=4 -G Participants=4 -G Contexts=2 -G Early=2",
     ];
     let script: Vec<String> = tops
         .iter()

@@ -135,6 +135,10 @@ impl Unicast {
     /// Where the RTL has a signal of a switch's waves: `in` of a port and a channel.
     pub fn place(&self, port: u16, vc: u16, field: &str) -> Option<String> {
         let channel = vc.checked_sub(u16::from(self.set)).filter(|&channel| channel < u16::from(self.channels))?;
+        // The engine has a port, too, which no packet takes.
+        if port >= self.ports {
+            return None;
+        }
         let queue = port * u16::from(self.channels) + channel;
         match field {
             "flits" => Some(format!("u_uni.len[{queue}]")),

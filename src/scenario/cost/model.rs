@@ -180,10 +180,19 @@ pub enum Block<'a> {
     },
     /// What makes frames of flits.
     FrameEntrance,
+    /// The point-to-point channels of a switch, with their queues.
+    Unicast {
+        /// External ports.
+        ports: u64,
+        /// Channels of a port.
+        channels: u64,
+        /// Flits of an input queue.
+        depth: u64,
+    },
 }
 
 /// One block of each kind, for its number of terms.
-fn examples() -> [Block<'static>; 13] {
+fn examples() -> [Block<'static>; 14] {
     let (radix, stages, lanes, slots, results) = (2, 1, &[][..], 2, 8);
     [
         Block::Unit(Path::Add, Format::F64, 1),
@@ -196,6 +205,7 @@ fn examples() -> [Block<'static>; 13] {
         Block::PacketEngine { contexts: 1 },
         Block::FrameExit { frames: 1 },
         Block::FrameEntrance,
+        Block::Unicast { ports: 2, channels: 1, depth: 2 },
         Block::Tree { radix, stages, lanes },
         Block::Ceng { radix, stages, lanes, slots },
         Block::Switch { ports: 2, ids: 1, channels: 2, depth: 2, stages, lanes, slots, results },
@@ -318,6 +328,7 @@ impl Block<'_> {
             Self::PacketEngine { .. } => "packet-engine",
             Self::FrameExit { .. } => "frame-exit",
             Self::FrameEntrance => "frame-entrance",
+            Self::Unicast { .. } => "unicast",
         }
     }
 
@@ -332,6 +343,9 @@ impl Block<'_> {
             Self::Switch { ports, ids, channels, .. } => vec![("ports", ports), ("ids", ids), ("channels", channels)],
             Self::Queue { width, depth } => vec![("width", width), ("depth", depth)],
             Self::Tracker { contexts } | Self::PacketEngine { contexts } => vec![("contexts", contexts)],
+            Self::Unicast { ports, channels, depth } => {
+                vec![("ports", ports), ("channels", channels), ("depth", depth)]
+            }
             Self::FrameExit { frames } => vec![("frames", frames)],
             Self::FrameEntrance => Vec::new(),
         }
@@ -388,6 +402,13 @@ impl Block<'_> {
             (Self::Switch { ports, channels, .. }, FlipFlops) => {
                 vec![channels as f64, ((ports + 1) * channels) as f64]
             }
+            // Every output looks at every queue, and a queue may take any channel of it.
+            (Self::Unicast { ports, channels, .. }, Nand2) => {
+                let (ports, channels) = (ports as f64, channels as f64);
+                vec![ports * channels, ports * ports * channels, (ports * channels).powi(2)]
+            }
+            (Self::Unicast { ports, channels, .. }, FlipFlops) => vec![ports as f64, (ports * channels) as f64],
+            (Self::Unicast { ports, channels, .. }, _) => vec![1.0, (ports * channels) as f64],
             (Self::Queue { width, depth }, Nand2) => {
                 vec![width as f64, (width * depth) as f64, width as f64 / depth.max(1) as f64]
             }
@@ -491,7 +512,8 @@ impl Fit {
         for block in examples() {
             let name = block.name();
             let Some(fitted) = self.0.get(name) else {
-                if name == "packet-engine" {
+                // Bills can do without these.
+                if ["packet-engine", "unicast"].contains(&name) {
                     continue;
                 }
                 return Err(format!("there is no table `fit.{name}`"));
@@ -574,6 +596,9 @@ impl Fit {
                 }
                 // A request and a response vector for every id and input, and the id's operation, type and mode.
                 parts.flip_flops += (ids * (2 * (ports + 1) * (ports + 1) + 13)) as f64;
+            }
+            Block::Unicast { ports, channels, depth } => {
+                add(&Block::Queue { width: TWIN_FLIT, depth }, ports * channels);
             }
             _ => {}
         }
