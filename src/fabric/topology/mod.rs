@@ -1,8 +1,8 @@
 //! Topologies: which switches there are, how they are linked, where end points attach.
 //!
 //! A topology yields a [`Site`]: the plan of the system and the place of every end point. With a point-to-point routing it
-//! is a [`Layout`]. A new topology is one file here, its arms in the methods of [`Shape`], and a line in the file of
-//! [`Layout`]; [`routing`](super::routing) gives it shortest paths until it has a rule of its own.
+//! is a [`Layout`]. A new topology is one file here and its arms in the methods of [`Shape`];
+//! [`routing`](super::routing) gives it shortest paths until it has a rule of its own.
 //!
 //! | file | what | switches | ports of a switch, engine and free ones not counted |
 //! |---|---|---|---|
