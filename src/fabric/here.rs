@@ -52,12 +52,6 @@ impl<const W: usize> Here<'_, W> {
         self.sides[port << self.stride].gate
     }
 
-    /// How many ports there are.
-    #[inline]
-    pub fn outputs(&self) -> usize {
-        self.sides.len() >> self.stride
-    }
-
     /// The channel of a queue.
     #[inline]
     pub fn vc(&self, local: usize) -> u16 {

@@ -128,6 +128,66 @@ impl<const W: usize> PortSet<W> {
     }
 }
 
+/// A set of small numbers: a [`PortSet`], or a word where that is enough, whatever a family's sets are.
+pub(super) trait Numbers: Copy {
+    /// The empty set.
+    const NONE: Self;
+
+    fn insert(&mut self, number: u16);
+    fn remove(&mut self, number: u16);
+    fn is_none(&self) -> bool;
+    /// Its numbers, ascending.
+    fn numbers(self) -> impl Iterator<Item = u16>;
+}
+
+impl Numbers for u64 {
+    const NONE: u64 = 0;
+
+    #[inline(always)]
+    fn insert(&mut self, number: u16) {
+        *self |= 1 << (number & 63);
+    }
+
+    #[inline(always)]
+    fn remove(&mut self, number: u16) {
+        *self &= !(1 << (number & 63));
+    }
+
+    #[inline(always)]
+    fn is_none(&self) -> bool {
+        *self == 0
+    }
+
+    #[inline(always)]
+    fn numbers(self) -> impl Iterator<Item = u16> {
+        each(self).map(|bit| bit as u16)
+    }
+}
+
+impl<const W: usize> Numbers for PortSet<W> {
+    const NONE: PortSet<W> = PortSet::EMPTY;
+
+    #[inline]
+    fn insert(&mut self, number: u16) {
+        PortSet::insert(self, number);
+    }
+
+    #[inline]
+    fn remove(&mut self, number: u16) {
+        PortSet::remove(self, number);
+    }
+
+    #[inline]
+    fn is_none(&self) -> bool {
+        self.is_empty()
+    }
+
+    #[inline]
+    fn numbers(self) -> impl Iterator<Item = u16> {
+        self.iter()
+    }
+}
+
 /// The numbers of the bits set in a word.
 #[inline]
 pub(super) fn each(mut rest: u64) -> impl Iterator<Item = usize> {

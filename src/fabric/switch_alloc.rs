@@ -18,7 +18,7 @@
 //! with a credit.
 
 use super::here::Here;
-use super::portset::{bits, each};
+use super::portset::{Numbers, bits, each};
 use super::waits::Towards;
 use super::wires::{CHECKED, Phase, State, WATCHED};
 use super::{PortSet, SwitchAllocator};
@@ -91,9 +91,15 @@ pub(super) fn serve_word<const LOOK: u8, const W: usize>(here: &mut Here<'_, W>,
         }
         return;
     }
+    contest::<LOOK, _, W>(here, InWord { passages, crossing });
+}
+
+/// Several queues that want one output, or come by one crossbar input: no part of the code of those that nobody competes with.
+#[inline(never)]
+fn contest<const LOOK: u8, R: Requests<W>, const W: usize>(here: &mut Here<'_, W>, requests: R) {
     match here.router.switch_allocator {
-        SwitchAllocator::Islip => islip_word::<LOOK, W>(here, crossing),
-        SwitchAllocator::Separable => separable_word::<LOOK, W>(here, passages, crossing),
+        SwitchAllocator::Islip => islip::<LOOK, _, W>(here, requests, false, |_, _, _| {}),
+        SwitchAllocator::Separable => separable::<LOOK, _, W>(here, requests, false, |_, _, _| {}),
     }
 }
 
@@ -160,9 +166,13 @@ fn enter<const W: usize>(here: &mut Here<'_, W>, passages: &mut PortSet<W>, loca
 }
 
 fn allocate<const W: usize>(here: &mut Here<'_, W>, passages: PortSet<W>, taken: &mut PortSet<W>, speculative: bool) {
+    let crossed = |here: &mut Here<'_, W>, e: u16, out: u16| {
+        taken.insert(e);
+        here.taken_out.insert(out);
+    };
     match here.router.switch_allocator {
-        SwitchAllocator::Separable => separable(here, &passages, taken, speculative),
-        SwitchAllocator::Islip => islip(here, passages, taken, speculative),
+        SwitchAllocator::Separable => separable::<WATCHED, _, W>(here, InSets(passages), speculative, crossed),
+        SwitchAllocator::Islip => islip::<WATCHED, _, W>(here, InSets(passages), speculative, crossed),
     }
 }
 
@@ -171,14 +181,124 @@ fn local_queue<const W: usize>(here: &Here<'_, W>, e: u16, vc: u8) -> usize {
     usize::from(e / u16::from(here.router.input_speedup)) << here.shift() | usize::from(vc)
 }
 
-fn separable<const W: usize>(here: &mut Here<'_, W>, passages: &PortSet<W>, taken: &mut PortSet<W>, speculative: bool) {
-    let mut wanted: PortSet<W> = PortSet::EMPTY;
-    for e in passages {
-        let Some(vc) = here.arbiters.input.pick(bank(here, e), &here.scratch.channels[usize::from(e)]) else {
-            continue;
-        };
-        let out = here.inputs[local_queue(here, e, vc as u8)].out_port;
-        here.scratch.chosen[usize::from(e)] = vc as u8;
+/// Who asks for what in a cycle, and who offers what to whom. How that is kept is all in which switches with queues of one word differ
+/// from larger ones.
+trait Requests<const W: usize>: Copy {
+    /// A set of crossbar inputs, or of outputs.
+    type Set: Numbers;
+
+    /// The crossbar inputs that have a flit.
+    fn passages(self) -> Self::Set;
+    /// The first queue of crossbar input `e`, and the channels, counted from it, that can send.
+    fn channels(self, here: &Here<'_, W>, e: u16) -> (usize, PortSet<1>);
+    /// The same of those that can send to output `out`, if there is one.
+    fn channels_to(self, here: &Here<'_, W>, e: u16, out: u16) -> (usize, PortSet<1>);
+    /// Crossbar input `e` asks for output `out`; `wanted` has those asked for so far.
+    fn ask(self, here: &mut Here<'_, W>, wanted: &mut Self::Set, out: u16, e: u16);
+    /// All crossbar inputs ask for all outputs they have a flit for, which are the answer.
+    fn ask_all(self, here: &mut Here<'_, W>) -> Self::Set;
+    /// The crossbar inputs that asked for output `out`, without these.
+    fn asking(self, here: &Here<'_, W>, out: u16, without: Self::Set) -> PortSet<W>;
+    /// The queue that crossbar input `e` picked.
+    fn choose(self, here: &mut Here<'_, W>, e: u16, local: usize);
+    fn chosen(self, here: &Here<'_, W>, e: u16) -> usize;
+    /// Output `out` offers itself to crossbar input `e`; `offered` has those with an offer so far.
+    fn offer(self, here: &mut Here<'_, W>, offered: &mut Self::Set, out: u16, e: u16);
+    /// The outputs that have, each once.
+    fn take_offers(self, here: &mut Here<'_, W>, e: u16) -> PortSet<W>;
+}
+
+/// Where all queues fit one word: the crossbar inputs, and the queues that can send.
+#[derive(Clone, Copy)]
+struct InWord {
+    passages: u64,
+    crossing: u64,
+}
+
+impl<const W: usize> Requests<W> for InWord {
+    type Set = u64;
+
+    #[inline(always)]
+    fn passages(self) -> u64 {
+        self.passages
+    }
+
+    #[inline(always)]
+    fn channels(self, here: &Here<'_, W>, e: u16) -> (usize, PortSet<1>) {
+        let first = local_queue(here, e, 0);
+        (first, PortSet::from_word((self.crossing & here.scratch.word.queues(e)) >> (first & 63)))
+    }
+
+    #[inline(always)]
+    fn channels_to(self, here: &Here<'_, W>, e: u16, out: u16) -> (usize, PortSet<1>) {
+        let queues = here.scratch.word.wanting(e, out);
+        let first = queues.trailing_zeros() >> here.shift() << here.shift();
+        (first as usize, PortSet::from_word(queues >> (first & 63)))
+    }
+
+    #[inline(always)]
+    fn ask(self, here: &mut Here<'_, W>, wanted: &mut u64, out: u16, e: u16) {
+        here.scratch.word.ask(wanted, out, usize::from(e));
+    }
+
+    #[inline(always)]
+    fn ask_all(self, here: &mut Here<'_, W>) -> u64 {
+        let mut wanted = 0;
+        for local in each(self.crossing) {
+            let (out, e) = (here.inputs[local].out_port, here.scratch.word.passage(local));
+            here.scratch.word.ask_by(&mut wanted, out, e, local);
+        }
+        wanted
+    }
+
+    #[inline(always)]
+    fn asking(self, here: &Here<'_, W>, out: u16, without: u64) -> PortSet<W> {
+        PortSet::from_word(here.scratch.word.want(usize::from(out)) & !without)
+    }
+
+    #[inline(always)]
+    fn choose(self, here: &mut Here<'_, W>, e: u16, local: usize) {
+        here.scratch.word.choose(e, local);
+    }
+
+    #[inline(always)]
+    fn chosen(self, here: &Here<'_, W>, e: u16) -> usize {
+        here.scratch.word.chosen(e)
+    }
+
+    #[inline(always)]
+    fn offer(self, here: &mut Here<'_, W>, offered: &mut u64, out: u16, e: u16) {
+        *here.scratch.word.outs(usize::from(e)) |= 1 << (out & 63);
+        *offered |= 1 << (e & 63);
+    }
+
+    #[inline(always)]
+    fn take_offers(self, here: &mut Here<'_, W>, e: u16) -> PortSet<W> {
+        PortSet::from_word(std::mem::take(here.scratch.word.outs(usize::from(e))))
+    }
+}
+
+/// Any number of queues: the crossbar inputs; the channels that can send are those that were [entered](enter).
+#[derive(Clone, Copy)]
+struct InSets<const W: usize>(PortSet<W>);
+
+impl<const W: usize> Requests<W> for InSets<W> {
+    type Set = PortSet<W>;
+
+    fn passages(self) -> PortSet<W> {
+        self.0
+    }
+
+    fn channels(self, here: &Here<'_, W>, e: u16) -> (usize, PortSet<1>) {
+        (local_queue(here, e, 0), here.scratch.channels[usize::from(e)])
+    }
+
+    fn channels_to(self, here: &Here<'_, W>, e: u16, out: u16) -> (usize, PortSet<1>) {
+        let (first, all) = self.channels(here, e);
+        (first, all.iter().filter(|&vc| here.inputs[first + usize::from(vc)].out_port == out).collect())
+    }
+
+    fn ask(self, here: &mut Here<'_, W>, wanted: &mut PortSet<W>, out: u16, e: u16) {
         let requests = &mut here.scratch.requests[usize::from(out)];
         if !wanted.contains(out) {
             wanted.insert(out);
@@ -186,136 +306,105 @@ fn separable<const W: usize>(here: &mut Here<'_, W>, passages: &PortSet<W>, take
         }
         requests.insert(e);
     }
-    for out in &wanted {
-        let at = here.base as usize + usize::from(out);
-        let Some(e) = here.arbiters.output.pick(at, &here.scratch.requests[usize::from(out)]) else { continue };
-        let vc = here.scratch.chosen[usize::from(e)];
-        here.arbiters.output.granted(at, e);
-        let at = bank(here, e);
-        here.arbiters.input.granted(at, u16::from(vc));
-        taken.insert(e);
-        traverse::<WATCHED, W>(here, local_queue(here, e, vc), out, speculative);
-        here.taken_out.insert(out);
+
+    fn ask_all(self, here: &mut Here<'_, W>) -> PortSet<W> {
+        let mut wanted = PortSet::EMPTY;
+        for e in &self.0 {
+            let (first, all) = self.channels(here, e);
+            for vc in &all {
+                let out = here.inputs[first + usize::from(vc)].out_port;
+                self.ask(here, &mut wanted, out, e);
+            }
+        }
+        wanted
+    }
+
+    fn asking(self, here: &Here<'_, W>, out: u16, without: PortSet<W>) -> PortSet<W> {
+        here.scratch.requests[usize::from(out)] & !without
+    }
+
+    fn choose(self, here: &mut Here<'_, W>, e: u16, local: usize) {
+        here.scratch.chosen[usize::from(e)] = local as u16;
+    }
+
+    fn chosen(self, here: &Here<'_, W>, e: u16) -> usize {
+        usize::from(here.scratch.chosen[usize::from(e)])
+    }
+
+    fn offer(self, here: &mut Here<'_, W>, offered: &mut PortSet<W>, out: u16, e: u16) {
+        let offers = &mut here.scratch.offers_to[usize::from(e)];
+        if !offered.contains(e) {
+            offered.insert(e);
+            *offers = PortSet::EMPTY;
+        }
+        offers.insert(out);
+    }
+
+    fn take_offers(self, here: &mut Here<'_, W>, e: u16) -> PortSet<W> {
+        here.scratch.offers_to[usize::from(e)]
     }
 }
 
-/// The same where queues fit one word: `crossing` are those that can send, the other argument has their crossbar inputs.
-#[inline(never)]
-fn separable_word<const LOOK: u8, const W: usize>(here: &mut Here<'_, W>, passages: u64, crossing: u64) {
-    let mut wanted = 0u64;
-    for e in each(passages) {
-        let e = e as u16;
-        let first = local_queue(here, e, 0);
-        let channels = PortSet::from_word((crossing & here.scratch.word.queues(e)) >> (first & 63));
+/// Each crossbar input picks a channel, each output a crossbar input; `crossed` is told of each of those that send.
+#[inline(always)]
+fn separable<const LOOK: u8, R: Requests<W>, const W: usize>(
+    here: &mut Here<'_, W>,
+    requests: R,
+    speculative: bool,
+    mut crossed: impl FnMut(&mut Here<'_, W>, u16, u16),
+) {
+    let mut wanted = R::Set::NONE;
+    for e in requests.passages().numbers() {
+        let (first, channels) = requests.channels(here, e);
         let Some(vc) = here.arbiters.input.pick(bank(here, e), &channels) else { continue };
         let local = first + usize::from(vc);
-        here.scratch.word.choose(e, local);
-        here.scratch.word.ask(&mut wanted, here.inputs[local].out_port, usize::from(e));
+        requests.choose(here, e, local);
+        requests.ask(here, &mut wanted, here.inputs[local].out_port, e);
     }
-    for out in each(wanted) {
-        let at = here.base as usize + out;
-        let requests = PortSet::from_word(here.scratch.word.want(out));
-        let Some(e) = here.arbiters.output.pick(at, &requests) else { continue };
-        let local = here.scratch.word.chosen(e);
+    for out in wanted.numbers() {
+        let at = here.base as usize + usize::from(out);
+        let Some(e) = here.arbiters.output.pick(at, &requests.asking(here, out, R::Set::NONE)) else { continue };
+        let local = requests.chosen(here, e);
         here.arbiters.output.granted(at, e);
         let (at, vc) = (bank(here, e), here.vc(local));
         here.arbiters.input.granted(at, vc);
-        traverse::<LOOK, W>(here, local, out as u16, false);
+        traverse::<LOOK, W>(here, local, out, speculative);
+        crossed(here, e, out);
     }
 }
 
-fn islip<const W: usize>(here: &mut Here<'_, W>, mut passages: PortSet<W>, taken: &mut PortSet<W>, speculative: bool) {
-    let outputs = here.outputs();
-    let mut wanted: PortSet<W> = PortSet::EMPTY;
-    for e in &passages {
-        let mut targets: PortSet<W> = PortSet::EMPTY;
-        let mut channels = here.scratch.channels[usize::from(e)];
-        // From the cursor on: the first channel that wants an output asks for it.
-        let mut cursor = here.arbiters.input.pick(bank(here, e), &channels);
-        while let Some(vc) = cursor {
-            channels.remove(vc);
-            let out = here.inputs[local_queue(here, e, vc as u8)].out_port;
-            if !targets.contains(out) {
-                targets.insert(out);
-                here.scratch.labels[usize::from(e) * outputs + usize::from(out)] = vc as u8;
-                let requests = &mut here.scratch.requests[usize::from(out)];
-                if !wanted.contains(out) {
-                    wanted.insert(out);
-                    *requests = PortSet::EMPTY;
-                }
-                requests.insert(e);
-            }
-            cursor = channels.next_from(vc + 1);
-        }
-        here.scratch.targets[usize::from(e)] = targets;
-    }
+/// Outputs offer themselves to crossbar inputs, which accept one each; `crossed` is told of each of those that send.
+#[inline(always)]
+fn islip<const LOOK: u8, R: Requests<W>, const W: usize>(
+    here: &mut Here<'_, W>,
+    requests: R,
+    speculative: bool,
+    mut crossed: impl FnMut(&mut Here<'_, W>, u16, u16),
+) {
+    let mut wanted = requests.ask_all(here);
+    let mut matched = R::Set::NONE;
     for round in 0..here.router.iterations {
-        for out in &wanted {
-            let requests: PortSet<W> = here.scratch.requests[usize::from(out)] & passages;
-            let winner = here.arbiters.output.pick(here.base as usize + usize::from(out), &requests);
-            here.scratch.granted[usize::from(out)] = winner.unwrap_or(u16::MAX);
-        }
-        let mut matched = false;
-        let round_of = passages;
-        for e in &round_of {
-            let mut offers: PortSet<W> = PortSet::EMPTY;
-            for out in &(here.scratch.targets[usize::from(e)] & wanted) {
-                if here.scratch.granted[usize::from(out)] == e {
-                    offers.insert(out);
-                }
+        let mut offered = R::Set::NONE;
+        for out in wanted.numbers() {
+            let asking = requests.asking(here, out, matched);
+            if let Some(e) = here.arbiters.output.pick(here.base as usize + usize::from(out), &asking) {
+                requests.offer(here, &mut offered, out, e);
             }
+        }
+        if offered.is_none() {
+            return;
+        }
+        for e in offered.numbers() {
+            let offers = requests.take_offers(here, e);
             let Some(out) = here.arbiters.accept.pick(bank(here, e), &offers) else { continue };
-            let vc = here.scratch.labels[usize::from(e) * outputs + usize::from(out)];
-            matches(here, e, out, vc, round);
-            passages.remove(e);
-            wanted.remove(out);
-            taken.insert(e);
-            matched = true;
-            traverse::<WATCHED, W>(here, local_queue(here, e, vc), out, speculative);
-            here.taken_out.insert(out);
-        }
-        if !matched {
-            return;
-        }
-    }
-}
-
-/// iSLIP where queues fit one word: `crossing` are those that can send. As [`separable_word`] it is not part of the code of
-/// those that nobody competes with.
-#[inline(never)]
-fn islip_word<const LOOK: u8, const W: usize>(here: &mut Here<'_, W>, crossing: u64) {
-    // Per wanted output, the crossbar inputs that want it.
-    let mut wanted = 0u64;
-    for local in each(crossing) {
-        let (out, e) = (here.inputs[local].out_port, here.scratch.word.passage(local));
-        here.scratch.word.ask_by(&mut wanted, out, e, local);
-    }
-    let mut matched = 0u64;
-    for round in 0..here.router.iterations {
-        let mut offered = 0u64;
-        for out in each(wanted) {
-            let requests = PortSet::from_word(here.scratch.word.want(out) & !matched);
-            if let Some(e) = here.arbiters.output.pick(here.base as usize + out, &requests) {
-                *here.scratch.word.outs(usize::from(e)) |= 1 << out;
-                offered |= 1 << e;
-            }
-        }
-        if offered == 0 {
-            return;
-        }
-        for e in each(offered) {
-            let outs = PortSet::from_word(std::mem::take(here.scratch.word.outs(e)));
-            let e = e as u16;
-            let Some(out) = here.arbiters.accept.pick(bank(here, e), &outs) else { continue };
             // From the cursor on, the first channel of the crossbar input that wants this output.
-            let queues = here.scratch.word.wanting(e, out);
-            let first = queues.trailing_zeros() >> here.shift() << here.shift();
-            let channels = PortSet::from_word(queues >> (first & 63));
+            let (first, channels) = requests.channels_to(here, e, out);
             let Some(vc) = here.arbiters.input.pick(bank(here, e), &channels) else { continue };
             matches(here, e, out, vc as u8, round);
-            matched |= 1 << e;
-            wanted &= !(1 << out);
-            traverse::<LOOK, W>(here, first as usize + usize::from(vc), out, false);
+            matched.insert(e);
+            wanted.remove(out);
+            traverse::<LOOK, W>(here, first + usize::from(vc), out, speculative);
+            crossed(here, e, out);
         }
     }
 }

@@ -155,16 +155,12 @@ pub(super) struct Scratch<const W: usize> {
     pub offers: Vec<u32>,
     /// Per crossbar input: the channels that could send.
     pub channels: Vec<PortSet<1>>,
-    /// Per crossbar input: the outputs it wants.
-    pub targets: Vec<PortSet<W>>,
     /// Per output: the crossbar inputs that want it.
     pub requests: Vec<PortSet<W>>,
-    /// Per output: the crossbar input it offered itself to.
-    pub granted: Vec<u16>,
-    /// Per crossbar input and output: the channel for it.
-    pub labels: Vec<u8>,
-    /// Per crossbar input: the channel that was picked.
-    pub chosen: Vec<u8>,
+    /// Per crossbar input: the outputs that offered themselves.
+    pub offers_to: Vec<PortSet<W>>,
+    /// Per crossbar input: the queue that was picked.
+    pub chosen: Vec<u16>,
     /// Per queue: its crossbar input. Constant.
     pub passages: Vec<u16>,
     /// What switches use whose queues fit one word.
@@ -278,10 +274,8 @@ impl<const W: usize> Scratch<W> {
             want: vec![0; words * widest],
             offers: vec![0; widest << vc_shift],
             channels: vec![PortSet::EMPTY; widest * speedup],
-            targets: vec![PortSet::EMPTY; widest * speedup],
             requests: vec![PortSet::EMPTY; widest],
-            granted: vec![0; widest],
-            labels: vec![0; widest * speedup * widest],
+            offers_to: vec![PortSet::EMPTY; widest * speedup],
             chosen: vec![0; widest * speedup],
         }
     }
