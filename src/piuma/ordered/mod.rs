@@ -47,7 +47,7 @@ pub struct Blocked {
     pub why: String,
 }
 
-/// The parent of each coordinate in a row of `side` nodes, with `root` its own: every subtree is a stretch of the row, and no
+/// The parent of each coordinate in a row of `side` nodes, with `root` its own. Every subtree is a stretch of the row, and no
 /// node has more than `arity` children; with an arity of 1 each hands on to its neighbour, and the root has two.
 fn leaders(side: u32, root: u32, arity: usize) -> Vec<u32> {
     if arity == 1 {
