@@ -281,8 +281,10 @@ impl Line {
 
     /// The word of a cycle.
     pub fn word(&mut self, now: u64) -> Option<(u64, bool)> {
-        let (_, word, tail) = self.words.pop_front_if(|&mut (cycle, ..)| cycle == now)?;
-        Some((word, tail))
+        if self.next() != Some(now) {
+            return None;
+        }
+        self.words.pop_front().map(|(_, word, tail)| (word, tail))
     }
 
     /// The cycle of the next word.
