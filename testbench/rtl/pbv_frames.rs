@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use watershed::kernel::Rng;
-use watershed::pbv::ce::CeCfg;
+use watershed::pbv::ce::{CeCfg, Outgoing};
 use watershed::pbv::checker::{Checked, check};
-use watershed::pbv::engine::{EngineCfg, Given, Ports};
+use watershed::pbv::engine::{EngineCfg, Given, MOST_REFUSALS, Ports};
 use watershed::pbv::packet::{Body, ConfigRecord, Header, InitRecord, Message, Packet, Status, crc};
 use watershed::pbv::{Directory, Engine};
 
@@ -14,7 +14,7 @@ use crate::bench::{Cosim, Difference};
 use crate::pbv_bench::Shape;
 use crate::pbv_ce::{self, ME, PARTICIPANTS, Rig, SELECTS, WORDS};
 use crate::pbv_engines::{self, shape};
-use crate::pbv_frame_bench::{Clock, FrameShape, Line, beside};
+use crate::pbv_frame_bench::{BESIDE, Clock, FrameShape, LISTS, Line, REGISTERS, beside};
 use crate::random::seed;
 use crate::verilator::{self, root};
 
@@ -370,6 +370,9 @@ fn frame_shape(engines: &[&Engine]) -> Result<FrameShape, String> {
         if given.ports.reports > 0 {
             return Err("it reports congestion".to_owned());
         }
+        if most_of_one_kind(given) {
+            return Err("more messages in a cycle than the bench has inputs for".to_owned());
+        }
         let sent = given.sent.iter().chain(&given.ports.answers);
         payload = sent.map(|sent| sent.packet.flits().expect("a frame").len() - 4).fold(payload, usize::max);
     }
@@ -377,7 +380,32 @@ fn frame_shape(engines: &[&Engine]) -> Result<FrameShape, String> {
         return Err(format!("frames of {payload} words"));
     }
     let shape = shape(engines)?;
-    Ok(FrameShape { shape, cfg, inbox: 2 * INBOX, places: 112, payload })
+    let inbox = engines.iter().map(|engine| most_waiting(engine)).fold(2 * INBOX, usize::max);
+    // Refusals have places of their own, and what one message is split into counts once.
+    let places = cfg.output as usize + MOST_REFUSALS + 3 * BESIDE;
+    Ok(FrameShape { shape, cfg, inbox, places, payload })
+}
+
+/// Whether messages of a kind that come from beside are more than the bench has inputs for.
+fn most_of_one_kind(given: &Given) -> bool {
+    let count = |of: &dyn Fn(&Outgoing) -> bool| given.sent.iter().filter(|sent| of(sent)).count();
+    let is = |sent: &Outgoing, messages: &[Message]| messages.contains(&sent.packet.header.message);
+    count(&|sent| is(sent, &[Message::Initialisation])) > BESIDE
+        || count(&|sent| is(sent, &[Message::Contribution, Message::Partial, Message::Failure])) > BESIDE
+        || count(&|sent| matches!(sent.packet.body, Body::Missing { .. })) > LISTS
+        || given.ports.answers.len() > REGISTERS
+}
+
+/// Messages that ever waited for the collective engine at once.
+fn most_waiting(engine: &Engine) -> usize {
+    let (mut waiting, mut most) = (0, 0);
+    for given in engine.given() {
+        waiting -= usize::from(given.packet.is_some());
+        let comes = |words: &[u64]| matches!(check(&engine.cfg(), words), Checked::Collective(_));
+        waiting += given.ports.arrived.iter().filter(|(_, words)| comes(words)).count();
+        most = most.max(waiting);
+    }
+    most
 }
 
 /// An engine of the system and one of the RTL.
