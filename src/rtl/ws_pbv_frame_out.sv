@@ -92,31 +92,27 @@ module ws_pbv_frame_out
     len_o = len_q + LenBits'(copy_q);
   end
 
-  ////////////////////
+  ////////////////////////
   // Messages that come //
-  ////////////////////
+  ////////////////////////
 
-  always_comb begin
-    place_came = place_q;
-    word_came = word_q;
-    len_came = len_q;
-    refusals_came = refusals_q;
-    for (int unsigned n = 0; n < Early; n++) begin
-      if (early_i[n].send.valid && 32'(len_came) < Places &&
-          !(is_refusal(early_i[n].send.head) && 32'(refusals_came) >= Refusals)) begin
-        place_came[len_came[PlaceBits-1:0]] = early_i[n];
-        place_came[len_came[PlaceBits-1:0]].counts = 1'b1;
-        if (len_came != '0 && has_parts(early_i[n].send.head) &&
-            place_came[PlaceBits'(len_came - LenBits'(1))].send.head.message == early_i[n].send.head.message &&
-            place_came[PlaceBits'(len_came - LenBits'(1))].send.head.cc_id == early_i[n].send.head.cc_id) begin
-          place_came[len_came[PlaceBits-1:0]].counts = 1'b0;
-        end
-        for (int unsigned k = 0; k < Payload; k++) word_came[len_came[PlaceBits-1:0]][k] = early_word_i[n][k];
-        refusals_came = refusals_came + LenBits'(is_refusal(early_i[n].send.head));
-        len_came = len_came + LenBits'(1);
-      end
-    end
-  end
+  ws_pbv_join #(
+    .Places(Places),
+    .Refusals(Refusals),
+    .Payload(Payload),
+    .Messages(Early)
+  ) u_early (
+    .place_i(place_q),
+    .word_i(word_q),
+    .len_i(len_q),
+    .refusals_i(refusals_q),
+    .message_i(early_i),
+    .message_word_i(early_word_i),
+    .place_o(place_came),
+    .word_o(word_came),
+    .len_o(len_came),
+    .refusals_o(refusals_came)
+  );
 
   ///////////////////
   // The next copy //
@@ -260,28 +256,23 @@ module ws_pbv_frame_out
     end
   end
 
-  // Late messages.
-  always_comb begin
-    place_d = place_left;
-    word_d = word_left;
-    len_d = len_left;
-    refusals_d = refusals_left;
-    for (int unsigned n = 0; n < Late; n++) begin
-      if (late_i[n].send.valid && 32'(len_d) < Places &&
-          !(is_refusal(late_i[n].send.head) && 32'(refusals_d) >= Refusals)) begin
-        place_d[len_d[PlaceBits-1:0]] = late_i[n];
-        place_d[len_d[PlaceBits-1:0]].counts = 1'b1;
-        if (len_d != '0 && has_parts(late_i[n].send.head) &&
-            place_d[PlaceBits'(len_d - LenBits'(1))].send.head.message == late_i[n].send.head.message &&
-            place_d[PlaceBits'(len_d - LenBits'(1))].send.head.cc_id == late_i[n].send.head.cc_id) begin
-          place_d[len_d[PlaceBits-1:0]].counts = 1'b0;
-        end
-        for (int unsigned k = 0; k < Payload; k++) word_d[len_d[PlaceBits-1:0]][k] = late_word_i[n][k];
-        refusals_d = refusals_d + LenBits'(is_refusal(late_i[n].send.head));
-        len_d = len_d + LenBits'(1);
-      end
-    end
-  end
+  ws_pbv_join #(
+    .Places(Places),
+    .Refusals(Refusals),
+    .Payload(Payload),
+    .Messages(Late)
+  ) u_late (
+    .place_i(place_left),
+    .word_i(word_left),
+    .len_i(len_left),
+    .refusals_i(refusals_left),
+    .message_i(late_i),
+    .message_word_i(late_word_i),
+    .place_o(place_d),
+    .word_o(word_d),
+    .len_o(len_d),
+    .refusals_o(refusals_d)
+  );
 
   logic goes_on;
 

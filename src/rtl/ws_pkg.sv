@@ -685,6 +685,11 @@ package ws_pkg;
     is_older = distance != '0 && distance <= 10'd512;
   endfunction
 
+  // The k-th of `all` requesters, in turn from one of them on, or from behind the last one.
+  function automatic int unsigned in_turn(int unsigned from, int unsigned k, int unsigned all);
+    in_turn = from + k >= all ? from + k - all : from + k;
+  endfunction
+
   // The rounding decision, from the last bit kept, the first one lost, and whether any other is lost.
   function automatic logic increments(round_e round, logic sign, logic last, logic guard, logic rest);
     unique case (round)

@@ -13,7 +13,9 @@
 // Latency:     none: who can cross and is chosen crosses in the same cycle
 // Registers:   who was served last: a channel by input, an input by output, and of iSLIP an output by input
 // Limitations: round-robin only, one crossbar input a port
-module ws_switch_alloc #(
+module ws_switch_alloc
+  import ws_pkg::*;
+#(
   parameter int unsigned Ports = 4,
   parameter int unsigned Channels = 2,
   parameter int unsigned Allocator = 0,
@@ -37,11 +39,6 @@ module ws_switch_alloc #(
   logic [ChannelBits:0] picked_d [Ports];
   logic [PortBits:0]    crossed_q [Ports];
   logic [PortBits:0]    crossed_d [Ports];
-
-  // The k-th of `all` requesters, in turn from one of them on, or from behind the last one.
-  function automatic int unsigned in_turn(int unsigned from, int unsigned k, int unsigned all);
-    in_turn = from + k >= all ? from + k - all : from + k;
-  endfunction
 
   if (Allocator == 0) begin : gen_separable
     always_comb begin

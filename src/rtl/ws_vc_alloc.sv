@@ -14,7 +14,9 @@
 // Latency:     none: who asks has its channel in the same cycle
 // Registers:   who was served last, by output of `ordered`, else by channel and by queue; those of another allocator stay zero
 // Limitations: round-robin only
-module ws_vc_alloc #(
+module ws_vc_alloc
+  import ws_pkg::*;
+#(
   parameter int unsigned Ports = 4,
   parameter int unsigned Channels = 2,
   parameter int unsigned Set = 2,
@@ -37,11 +39,6 @@ module ws_vc_alloc #(
 
   localparam int unsigned QueueBits = Queues > 1 ? $clog2(Queues) : 1;
   localparam int unsigned LastBits = $clog2(Queues + 1);
-
-  // The k-th of `all` requesters, in turn from one of them on, or from behind the last one.
-  function automatic int unsigned in_turn(int unsigned from, int unsigned k, int unsigned all);
-    in_turn = from + k >= all ? from + k - all : from + k;
-  endfunction
 
   if (Allocator == 0) begin : gen_ordered
     logic [LastBits-1:0] last_q [Ports];

@@ -94,6 +94,7 @@ pub mod measure;
 pub mod migrate;
 mod mixed;
 pub mod number;
+mod older;
 mod participants;
 pub mod pbv;
 mod piuma;

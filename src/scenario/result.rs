@@ -20,150 +20,11 @@ use super::config::{Collective, Rounding};
 use super::data::Table;
 use super::measure::{LatencyResult, MeasureResult};
 use super::names::{DType, Named};
+pub use super::older::upgraded;
 use super::segments::SegmentResult;
 
 /// Version of the document's shape.
 pub const SCHEMA_VERSION: u32 = 3;
-
-/// A document of any version up to [`SCHEMA_VERSION`] in the shape of that version.
-///
-/// # Errors
-/// It is of a later version.
-pub fn upgraded(mut document: Json) -> Result<Json, String> {
-    let version = document.get("schema_version").and_then(Json::as_u64);
-    if let Some(version) = version.filter(|&version| version > u64::from(SCHEMA_VERSION)) {
-        return Err(format!(
-            "it is of schema version {version}, and this program reads versions up to {SCHEMA_VERSION}"
-        ));
-    }
-    if version == Some(1) {
-        for list in ["/links/busiest", "/links/all"] {
-            let links = document.pointer_mut(list).and_then(Json::as_array_mut);
-            for link in links.into_iter().flatten().filter_map(Json::as_object_mut) {
-                if let Some(cycles) = link.shift_remove("stalls") {
-                    link.insert("head_wait_cycles".into(), cycles);
-                }
-            }
-        }
-    }
-    if version.is_some_and(|version| version < 3) {
-        name_what_engines_say(&mut document);
-        document["schema_version"] = SCHEMA_VERSION.into();
-    }
-    // What refused armings were is counted by why since, under names of its own.
-    if let Some(engines) = document.pointer_mut("/armed/engines").and_then(Json::as_object_mut) {
-        engines.shift_remove("arm_refused");
-    }
-    name_jobs(&mut document);
-    Ok(document)
-}
-
-/// The objects of a list in a document.
-fn each<'a>(document: &'a mut Json, list: &str) -> impl Iterator<Item = &'a mut serde_json::Map<String, Json>> {
-    let items = document.pointer_mut(list).and_then(Json::as_array_mut);
-    items.into_iter().flatten().filter_map(Json::as_object_mut)
-}
-
-/// Brings what engines and software say of their jobs from version 2 to version 3.
-fn name_what_engines_say(document: &mut Json) {
-    type Object = serde_json::Map<String, Json>;
-    fn rename(of: &mut Object, names: &[(&str, &str)]) {
-        for (earlier, now) in names {
-            if let Some(value) = of.shift_remove(*earlier) {
-                of.insert((*now).to_owned(), value);
-            }
-        }
-    }
-    // A job that was not answered whole has no end.
-    fn end(of: &mut Object) {
-        let lacks = |outcome: &str| of.get("outcomes").and_then(|all| all[outcome].as_u64()).unwrap_or(0) > 0;
-        if ["incomplete", "open", "unstarted"].into_iter().any(lacks) && of.contains_key("end_cycle") {
-            of.insert("end_cycle".into(), Json::Null);
-        }
-    }
-    fn spread(of: &mut Object) {
-        let [min, mean, max] = ["min", "mean", "max"].map(|which| of.shift_remove(&format!("latency_{which}_cycles")));
-        if let (Some(min), Some(mean), Some(max)) = (min, mean, max) {
-            let all = serde_json::json!({ "min": min, "mean": mean, "max": max });
-            of.insert("round_latency_cycles".into(), if all["min"].is_null() { Json::Null } else { all });
-        }
-    }
-    each(document, "/jobs").for_each(end);
-    fn of_no_type(of: &mut Object) {
-        if of.get("elements").is_some_and(|elements| elements == 0) {
-            of.insert("dtype".into(), Json::Null);
-            if of.contains_key("elements_per_cycle") {
-                of.insert("elements_per_cycle".into(), Json::Null);
-            }
-        }
-    }
-    for of in each(document, "/collectives") {
-        of.retain(|key, _| !matches!(key.as_str(), "job_cycles" | "job_ns"));
-        of_no_type(of);
-    }
-    for of in each(document, "/hosts") {
-        of.retain(|key, _| !matches!(key.as_str(), "job_cycles" | "job_ns"));
-        rename(of, &[("ranks", "participants"), ("rounds", "steps")]);
-        if of.get("algorithm").is_some_and(|algorithm| algorithm == "send-loop") {
-            of.insert("op".into(), Json::Null);
-        }
-    }
-    let job = [("job_cycles", "latency_cycles"), ("job_ns", "latency_ns")];
-    for of in each(document, "/armed/reductions") {
-        rename(
-            of,
-            &[("op", "opcode"), ("start_cycle", "first_arming_cycle"), ("first_contribution_cycle", "start_cycle")],
-        );
-        rename(of, &job);
-        spread(of);
-        end(of);
-    }
-    for of in each(document, "/pbv/collectives") {
-        if of.get("kind").is_some_and(|kind| kind == "multicast") {
-            of.insert("kind".into(), "broadcast".into());
-        }
-        if of.get("kind").is_some_and(|kind| kind != "allreduce") {
-            of.insert("op".into(), Json::Null);
-        }
-        of_no_type(of);
-        rename(of, &[("elements", "elements_per_round")]);
-        rename(of, &job);
-        spread(of);
-        end(of);
-    }
-    each(document, "/config/armed/reductions").for_each(|of| rename(of, &[("op", "opcode")]));
-    each(document, "/config/pbv/collectives").for_each(|of| rename(of, &[("elements", "elements_per_round")]));
-    each(document, "/config/hosts").for_each(|of| rename(of, &[("ranks", "participants")]));
-}
-
-/// Gives jobs of the scenario the names that they have in the document, where they say none: what a job without a name is called
-/// was once up to its engine. What is broadcast was once called what the engine calls it.
-fn name_jobs(document: &mut Json) {
-    let jobs = document.get_mut("jobs").and_then(Json::as_array_mut);
-    let mut names = Vec::new();
-    for job in jobs.into_iter().flatten() {
-        if job["kind"] == "multicast" {
-            job["kind"] = "broadcast".into();
-        }
-        names.push(job["name"].as_str().map(str::to_owned));
-    }
-    let Some(lines) = document.pointer_mut("/scenario/lines").and_then(Json::as_array_mut) else { return };
-    let key = |line: &Json| line.as_str().and_then(|line| line.split([' ', '=']).next()).unwrap_or_default().to_owned();
-    let (mut at, mut number) = (0, 0);
-    while at < lines.len() {
-        at += 1;
-        if lines[at - 1] != "[[job]]" {
-            continue;
-        }
-        let end = (at..lines.len()).find(|&next| lines[next].as_str().is_some_and(|line| line.starts_with('[')));
-        let keys: Vec<String> = lines[at..end.unwrap_or(lines.len())].iter().map(key).collect();
-        if let (false, Some(Some(name))) = (keys.iter().any(|key| key == "name"), names.get(number)) {
-            let place = keys.iter().position(|key| key.is_empty() || key.as_str() > "name").unwrap_or(keys.len());
-            lines.insert(at + place, format!("name = {name:?}").into());
-        }
-        number += 1;
-    }
-}
 
 /// Everything about a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -283,6 +144,7 @@ pub struct CollectiveResult {
     /// Elements over latency.
     pub elements_per_cycle: Option<f64>,
     /// The result as bit patterns, one a element.
+    #[serde(rename = "result")]
     pub results: Vec<String>,
     /// What the golden evaluation says; empty if it was switched off.
     pub oracle: Vec<String>,

@@ -253,8 +253,8 @@ fn keys_and_types_are_those_of_the_version() {
     collectives[].latency_cycles: integer
     collectives[].latency_ns: number
     collectives[].elements_per_cycle: number
-    collectives[].results: array
-    collectives[].results[]: string
+    collectives[].result: array
+    collectives[].result[]: string
     collectives[].oracle: array
     collectives[].oracle[]: string
     collectives[].bit_exact: boolean

@@ -43,7 +43,7 @@ fn words(document: &mut Json, found: &mut Vec<Vec<String>>) {
     match document {
         Json::Object(object) => {
             for (key, value) in object.iter_mut() {
-                let is_words = matches!(key.as_str(), "results" | "oracle" | "result") && value.is_array();
+                let is_words = matches!(key.as_str(), "oracle" | "result") && value.is_array();
                 if is_words {
                     let list = value.take();
                     found.push(list.as_array().unwrap().iter().map(|word| word.as_str().unwrap().to_owned()).collect());

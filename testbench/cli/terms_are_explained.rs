@@ -192,8 +192,8 @@ fn checks_levels_and_outcomes_of_all_golden_documents_are_explained() {
             || json["config"].to_string().contains("topology.toml");
         names.extend(list(&json["links"]["levels"], "level").into_iter().filter(|_| !own));
         for reduction in json["armed"]["reductions"].as_array().into_iter().flatten() {
-            names.extend(list(&reduction["rounds"], "outcome"));
-            names.extend(list(&reduction["rounds"], "code"));
+            names.extend(list(&reduction["listed_rounds"], "outcome"));
+            names.extend(list(&reduction["listed_rounds"], "code"));
         }
     }
     assert!(names.len() > 20, "{names:?}");

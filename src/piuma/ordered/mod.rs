@@ -16,7 +16,7 @@
 //!
 //! | level | tree |
 //! |---|---|
-//! | between nodes | dimension by dimension towards the root node, as P-EMB-1; in a row of many nodes by leaders of neighbouring nodes; where that serves not, by corners of planes, and then by trees that are drawn |
+//! | between nodes | dimension by dimension towards the root node, as P-EMB-1; in a row of many nodes by leaders of neighbouring nodes; where no such tree serves, by corners of planes, and then by trees that are drawn |
 //! | between sockets of a node | rows of neighbours in rank that stand in different sockets meet in one of them |
 //! | in a die | rows of neighbours meet at an engine that all of them reach by ways without a common link (a largest flow), or parts of the row do |
 //!

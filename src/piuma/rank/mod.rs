@@ -91,11 +91,12 @@ use watershed_probe::Scope;
 
 mod calls;
 pub mod plan;
+mod software;
 mod state;
 pub mod tag;
 
 use calls::{Lines, Over};
-use plan::{Engine, Kind, Outcome, Plan, Record, Rounds, digest, word};
+use plan::{Engine, Kind, Outcome, Plan, Record, Rounds, word};
 use tag::{is_of_rank, number_and_index, tag};
 
 /// A message that is leaving.
@@ -456,31 +457,6 @@ impl Rank {
 
     // ---- collectives -------------------------------------------------------------------------------------------
 
-    /// A collective in software, which others may have begun.
-    fn host(&mut self, index: u32) -> &mut Host {
-        let software = &self.plan.software[index as usize];
-        self.hosts.entry(index).or_insert_with(|| Host::new(Arc::clone(&software.job), software.member, Vec::new()))
-    }
-
-    /// Lets collectives in software go on, and ends those that are over.
-    fn advance_software(&mut self, io: &mut Io<'_>) {
-        let mut over = Vec::new();
-        for (&index, host) in &mut self.hosts {
-            host.advance(io);
-            if host.end().is_some() {
-                over.push(index);
-            }
-        }
-        for index in over {
-            let Some(host) = self.hosts.remove(&index) else { continue };
-            let counts = host.counted();
-            let operation = self.plan.software[index as usize].operation;
-            let words = [counts.sent, counts.received];
-            self.outcomes.push(Outcome { operation, digest: digest(host.vector()), words, flags: 0 });
-            self.over(operation, io.now());
-        }
-    }
-
     /// Calls that have become ready to claim since the last time.
     pub(super) fn take_ready(&mut self) -> Vec<Ready> {
         self.calls.take_ready()
@@ -660,31 +636,6 @@ impl Rank {
                 short |= if sender == Sender::Message { self.send(core, io) } else { self.send_round(core, io) };
                 break;
             }
-        }
-        short
-    }
-
-    /// Finds the next collective that has something to send.
-    fn next_host(&mut self) -> bool {
-        let mut wanting = self.hosts.iter().filter(|(_, host)| host.wants_port()).map(|(&index, _)| index);
-        let next = wanting.clone().find(|&index| index >= self.port.turn).or_else(|| wanting.next());
-        self.port.turn = next.unwrap_or(self.port.turn);
-        next.is_some()
-    }
-
-    fn send_round(&mut self, core: &mut Core, io: &mut Io<'_>) -> bool {
-        let Some(host) = self.hosts.get_mut(&self.port.turn) else { return false };
-        let before = host.progress();
-        let short = host.send(core, io);
-        let moved = host.progress() != before;
-        if moved {
-            self.write_last_q = false;
-        }
-        if host.is_amid_packet() {
-            self.port.owner = Some(Sender::Software);
-        } else if moved {
-            (self.port.owner, self.port.next) = (None, Sender::Message);
-            self.port.turn += 1;
         }
         short
     }

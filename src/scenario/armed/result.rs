@@ -137,6 +137,7 @@ pub struct ReductionResult {
     /// End points that lack a result.
     pub untold: Vec<String>,
     /// The first rounds, and those that did not complete at once.
+    #[serde(rename = "listed_rounds")]
     pub rounds: Vec<RoundResult>,
     /// Rounds that are not listed.
     pub more_rounds: u64,

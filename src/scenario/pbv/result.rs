@@ -99,6 +99,7 @@ pub struct CollectiveResult {
     /// Results of complete rounds that differ from each other.
     pub distinct_values: u64,
     /// The first rounds, and those that did not complete at once.
+    #[serde(rename = "listed_rounds")]
     pub rounds: Vec<RoundResult>,
     /// Rounds that are not listed.
     pub more_rounds: u64,

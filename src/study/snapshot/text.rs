@@ -32,7 +32,7 @@ pub fn reviewable(mut document: Json) -> Json {
         stamp.shift_remove("version");
     }
     for collective in document["collectives"].as_array_mut().into_iter().flatten() {
-        for vector in ["results", "oracle"] {
+        for vector in ["result", "oracle"] {
             let Some(elements) = collective[vector].as_array() else { continue };
             if elements.len() <= 2 * SHOWN {
                 continue;

@@ -169,12 +169,12 @@ impl Facts {
             }
         }
         for collective in json["collectives"].as_array_mut().into_iter().flatten().filter_map(Json::as_object_mut) {
-            collective.shift_remove("results");
+            collective.shift_remove("result");
             collective.shift_remove("oracle");
         }
         let armed = json.get_mut("armed").and_then(|armed| armed.get_mut("reductions"));
         for reduction in armed.and_then(Json::as_array_mut).into_iter().flatten().filter_map(Json::as_object_mut) {
-            reduction.shift_remove("rounds");
+            reduction.shift_remove("listed_rounds");
             reduction.shift_remove("distinct");
         }
         json["seed"] = json!(loaded.scenario.seed);
