@@ -516,7 +516,8 @@ pub struct CollectiveFile {
     pub rearm: bool,
     /// What starts the nodes' tasks.
     pub starts_on: StartFile,
-    /// Cycle in which the source sends its first command; "auto" is when every context is set up for sure.
+    /// Cycle in which the source sends its first command, or later, when its set-up frames have left; "auto" is when every context is
+    /// set up for sure.
     #[schemars(schema_with = "cycles_or_auto")]
     pub start_cycle: AutoOr,
     /// Cycles a participant works before it contributes: a number, a random choice, or a measured list.

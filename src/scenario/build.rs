@@ -107,7 +107,7 @@ pub(super) fn routed(loaded: &Loaded, common: &Common, lanes: u8, problems: &mut
     let mut layout = lay_out(scenario, &Common { vcs: Vcs { unicast, ..common.vcs }, ..*common });
     let checked = match scenario.routing {
         Some(routing) => layout.route(routing.algorithm),
-        None if scenario.traffic.is_empty() && !programs::goes_in_band(scenario) => Ok(()),
+        None if !sends_packets(scenario) => Ok(()),
         None => layout.check_channels(),
     };
     layout.plan.vcs = common.vcs;
@@ -123,6 +123,13 @@ pub(super) fn routed(loaded: &Loaded, common: &Common, lanes: u8, problems: &mut
         return None;
     }
     Some(layout)
+}
+
+/// Whether anything but frames and collectives of switches may be sent: traffic, messages of software, to which jobs of armed engines
+/// may fall back, and accesses to registers in band.
+fn sends_packets(scenario: &Scenario) -> bool {
+    let messages = hosts::build::simulated(scenario) || scenario.armed.is_some();
+    messages || !scenario.traffic.is_empty() || programs::goes_in_band(scenario)
 }
 
 /// Only the layout of a scenario: switches, links, end points of traffic, routing.

@@ -76,7 +76,7 @@ impl Job {
 
 fn scenario((kind, shape): (&str, &str), rest: &str, jobs: &[Job]) -> String {
     let jobs: String = jobs.iter().zip(0..).map(|(job, number)| job.text(number)).collect();
-    format!("[topology]\nkind = \"{kind}\"\n{shape}\n[switch]\npoint_to_point_vcs = 8\n{rest}{jobs}")
+    format!("[topology]\nkind = \"{kind}\"\n{shape}\n[switch]\n{rest}{jobs}")
 }
 
 fn ends(network: (&str, &str)) -> u64 {
@@ -344,6 +344,7 @@ fn what_several_families_cannot_share_is_refused() {
         ("[link]\nheader = \"in-flit\"\n", "only the piuma family has a header"),
         ("[link]\nflit_bits = 96\n", "a flit of PIUMA's engines carries a word of 64 bits, not 96"),
         ("[[traffic]]\npattern = \"uniform\"\nrate = 0.1\n", "`switch.point_to_point_vcs` = 2 or more"),
+        ("[[job]]\nname = \"s\"\nengine = \"software\"\n", "`switch.point_to_point_vcs` = 2 or more"),
     ] {
         let text =
             format!("[topology]\nkind = \"mesh\"\nsize = [3, 3]\n[switch]\npoint_to_point_vcs = 1\n{more}{jobs}");
@@ -353,5 +354,30 @@ fn what_several_families_cannot_share_is_refused() {
             Ok(loaded) => run(&loaded, &RunOptions::default()).expect_err("it is refused").to_string(),
         };
         assert!(error.contains(words), "{more}\n{error}");
+    }
+}
+
+/// A torus needs two channels for each that sends: with fewer, messages of software never left and nobody was told.
+#[test]
+fn too_few_channels_are_refused_without_traffic_as_well() {
+    let job =
+        |engine: &str, more: &str| format!("[[job]]\nname = \"{engine}\"\nengine = \"{engine}\"\nelements = 4\n{more}");
+    let alone = job("armed", "armed = { method = \"software\" }\n");
+    for (jobs, needed) in [(job("armed", "") + &job("software", ""), 4), (alone, 2), (job("software", ""), 2)] {
+        let with = |channels: u32| {
+            let text = format!(
+                "[topology]\nkind = \"torus\"\nsize = [3, 3]\n[switch]\npoint_to_point_vcs = {channels}\n{jobs}"
+            );
+            let loaded =
+                load_text("torus", &text, Path::new("."), "torus", &[]).unwrap_or_else(|problems| panic!("{problems}"));
+            run(&loaded, &RunOptions::default())
+        };
+        for channels in 1..needed {
+            let error = with(channels).expect_err("it is refused").to_string();
+            assert!(error.contains(&format!("`switch.point_to_point_vcs` = {needed} or more")), "{channels}: {error}");
+        }
+        for channels in [needed, 8] {
+            assert!(with(channels).unwrap().document.passed(), "{channels}: {jobs}");
+        }
     }
 }

@@ -32,7 +32,7 @@ mod words;
 
 pub use collective::{CollectiveFile, CollectiveKind, DataFile, Distribution, Number, SwitchRegistersFile};
 pub use link::{Bandwidth, HeaderFile, LinkFile, MemoryFile, ReliabilityFile};
-pub use switch::{Arbiter, CengFile, RouterFile, SwitchAllocator, SwitchFile, VcAllocator};
+pub use switch::{Arbiter, CengFile, MOST_CHANNELS, RouterFile, SwitchAllocator, SwitchFile, VcAllocator};
 pub use topology::{AlgorithmFile, LengthsFile, RoutingFile, TopologyFile, TopologyKind};
 pub use traffic::{
     Confidence, FlowFile, HotspotFile, InjectionKind, MeasureFile, PacketFlits, Pattern, TrafficFile, WeightFile,

@@ -5,6 +5,9 @@ use serde::{Deserialize as DeriveDeserialize, Serialize};
 
 use super::words::{AutoOr, auto_or};
 
+/// Virtual channels for point-to-point packets, at most.
+pub const MOST_CHANNELS: u32 = 8;
+
 /// A switch.
 #[derive(Debug, Clone, PartialEq, Serialize, DeriveDeserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -19,9 +22,9 @@ pub struct SwitchFile {
     #[schemars(range(min = 1, max = 4096))]
     pub collective_ids: u32,
     /// Virtual channels for point-to-point packets. Default: 2; as many as routing needs in a system of nodes, which is
-    /// also the least there. Armed, beside traffic: an equal share of them is for messages of reductions in software. PBV:
-    /// channels of traffic, behind the one of frames.
-    #[schemars(range(min = 1, max = 8))]
+    /// also the least there. Several engines: as many as routing needs for each that sends packets, if that is more. Armed, beside
+    /// traffic: an equal share of them is for messages of reductions in software. PBV: channels of traffic, behind the one of frames.
+    #[schemars(range(min = 1, max = MOST_CHANNELS))]
     pub point_to_point_vcs: u32,
     /// Buffer of one point-to-point channel at an input, in flits.
     #[schemars(range(min = 1, max = 65_535))]

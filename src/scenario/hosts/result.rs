@@ -102,7 +102,11 @@ pub fn report(
                 let exact = result.end_cycle.is_some() && is_exact(loaded, system, host, index);
                 result.bit_exact = Some(exact);
                 let name = format!("bit-exact: {}", host.name);
-                let detail = format!("{} ranks against the oracle in the algorithm's own order", host.ranks.len());
+                let ranks = host.ranks.len();
+                let detail = match result.end_cycle {
+                    Some(_) => format!("{ranks} ranks against the oracle in the algorithm's own order"),
+                    None => "it did not end".to_owned(),
+                };
                 checks.push(Check { name, passed: exact, detail });
             }
         }

@@ -3,6 +3,8 @@
 use crate::config::Scenario;
 use crate::{hosts, segments, sources};
 use watershed_armed::CHANNELS as ARMED_CHANNELS;
+use watershed_fabric::Vcs;
+use watershed_fabric::topology::{Common, Shape};
 use watershed_mixed::{Asked, Map};
 use watershed_piuma::CHANNELS;
 
@@ -11,6 +13,19 @@ pub(super) fn groups(scenario: &Scenario) -> (u8, u8, u8) {
     let talk = scenario.programs.is_some() || scenario.workload.is_some() || hosts::build::simulated(scenario);
     let traffic = if scenario.traffic.is_empty() { 0 } else { sources::lanes(scenario) };
     (u8::from(scenario.armed.is_some()), u8::from(talk), traffic)
+}
+
+/// Point-to-point channels with which each group has as many as the network's routing needs.
+pub(crate) fn needed(scenario: &Scenario) -> u32 {
+    let (armed, talk, traffic) = groups(scenario);
+    let link = scenario.link.params();
+    let common = Common { vcs: Vcs { set: 0, unicast: 1 }, engine: false, link, local: link };
+    let needs = match &scenario.topology.shape {
+        // They may be too many to be laid out only to be asked.
+        Shape::Nodes(nodes) => nodes.classes(),
+        shape => shape.layout(&common).routing.needs(),
+    };
+    u32::from(needs) * u32::from(armed + talk + traffic)
 }
 
 /// Whether PIUMA's switches have engines.

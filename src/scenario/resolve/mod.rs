@@ -16,12 +16,12 @@ use std::sync::Arc;
 use serde_json::{Value as Json, json};
 
 use super::config::{Ceng, Clock, Latency, Link, Memory, Rounding, Scenario, Switch, Topology, Wave};
-use super::file::{AutoOr, Bandwidth, CollectiveFile, Family, Frequency, ScenarioFile, TopologyKind};
+use super::file::{AutoOr, Bandwidth, CollectiveFile, Family, Frequency, MOST_CHANNELS, ScenarioFile, TopologyKind};
 use super::problem::Problem;
 use super::programs::config::{self as programs, Programs};
 use super::source::{Source, alternatives};
 use super::workload::config::Traced;
-use super::{jobs, link, names, segments, units};
+use super::{jobs, link, mixed, names, segments, units};
 use watershed_fabric::topology::Graph;
 
 mod collective;
@@ -136,7 +136,7 @@ impl Resolver<'_> {
         super::snapshot::check(&file.golden, self.source, &mut self.problems);
 
         let derived = self.derived(file.family, &topology, &link, &memory, &switch);
-        let scenario = Scenario {
+        let mut scenario = Scenario {
             name: file.name.clone().unwrap_or_else(|| stem.to_owned()),
             about: file.about.clone(),
             family: file.family,
@@ -165,6 +165,10 @@ impl Resolver<'_> {
             roundings: std::mem::take(&mut self.roundings),
         };
         self.problems.extend(results::check(file.results, &scenario));
+        if scenario.family == Family::Mixed && !self.source.has("switch.point_to_point_vcs") {
+            let needed = mixed::channels::needed(&scenario).min(MOST_CHANNELS);
+            scenario.switch.point_to_point_vcs = scenario.switch.point_to_point_vcs.max(needed);
+        }
         Some(scenario)
     }
 
