@@ -96,6 +96,11 @@ fn an_axis_cannot_have_the_name_of_a_column_that_is_there_anyway() {
         ("[[axis]]\nkey = \"seed\"\nvalues = [1, 2]\n", "s.toml:4:7", "name = \"seed_set\""),
         ("[[metric]]\nname = \"latency_ns\"\nvalue = \"cycles\"\n", "s.toml:4:8", "a metric needs another name"),
         (
+            "[[metric]]\nname = \"job_ns\"\nvalue = \"cycles\"\n",
+            "s.toml:4:8",
+            "an earlier name of the column `latency_ns`; a metric needs another name",
+        ),
+        (
             "[[axis]]\nkey = \"switch.ceng.stages\"\nvalues = [1]\n[[metric]]\nname = \"stages\"\nvalue = \"cycles\"\n",
             "s.toml:7:8",
             "two columns have the name `stages`",

@@ -397,6 +397,12 @@ impl Reader<'_> {
     /// Columns of the table have names of their own: those it has anyway, axes, metrics, objectives with a value.
     fn columns(&mut self, file: &SweepFile, scenarios: &[Entry]) {
         let own: BTreeSet<&str> = super::table::FIXED.iter().chain(&super::table::BUILT_IN).copied().collect();
+        // An expression with an earlier name means the column of today.
+        let whose = |name: &str| {
+            let earlier = super::table::EARLIER.iter().find(|(earlier, _)| *earlier == name);
+            let earlier = earlier.map(|(_, now)| format!("an earlier name of the column `{now}`"));
+            own.contains(name).then(|| "a column that every points.csv has".to_owned()).or(earlier)
+        };
         let mut taken: BTreeSet<&str> = BTreeSet::new();
         for entry in scenarios {
             let mut mine: BTreeSet<&str> = BTreeSet::new();
@@ -405,10 +411,9 @@ impl Reader<'_> {
             {
                 taken.insert(column);
                 let linked = axis.keys.len() > 1;
-                if own.contains(column.as_str()) {
+                if let Some(whose) = whose(column) {
                     let place = self.place_of_name(&axis.path);
-                    let message =
-                        format!("`{column}` is a column that every points.csv has; an axis needs another name");
+                    let message = format!("`{column}` is {whose}; an axis needs another name");
                     let last = key.rsplit(['.', ']']).next().unwrap_or_default();
                     let example = if last == column { format!("{last}_set") } else { last.to_owned() };
                     let help = if linked {
@@ -431,8 +436,8 @@ impl Reader<'_> {
         let objectives = file.objective.iter().enumerate().filter(|(_, objective)| objective.value.is_some());
         let objectives = objectives.map(|(at, objective)| (format!("objective[{at}].name"), &objective.name));
         for (place, name) in metrics.chain(objectives) {
-            if own.contains(name.as_str()) {
-                let message = format!("`{name}` is a column that every points.csv has; a metric needs another name");
+            if let Some(whose) = whose(name) {
+                let message = format!("`{name}` is {whose}; a metric needs another name");
                 self.report(Problem::at(place, message));
             } else if !taken.insert(name) {
                 let message = format!("two columns have the name `{name}`");

@@ -58,7 +58,7 @@ pub const BUILT_IN: [&str; MEASURED.len()] = {
 };
 
 /// Names that columns once had, and those they have now.
-const EARLIER: [(&str, &str); 4] = [
+pub const EARLIER: [(&str, &str); 4] = [
     ("packet_latency", "packet_latency_cycles"),
     ("packet_latency_p99", "packet_latency_p99_cycles"),
     ("job_cycles", "latency_cycles"),
