@@ -95,7 +95,10 @@ fn collectives_that_block_each_other_are_named_in_a_circle() {
         })
         .collect();
     assert!(steps.len() > 1, "{said}");
-    for (at, (_, whom, node)) in steps.iter().enumerate() {
+    assert!(!said.contains("\n\n"), "{said}");
+    for (at, (who, whom, node)) in steps.iter().enumerate() {
+        let job = document.jobs.iter().find(|job| job.name == *who).unwrap();
+        assert!(job.start_cycle.is_some_and(|cycle| cycle >= 3000), "{who}: {:?}", job.start_cycle);
         assert_eq!(*whom, steps[(at + 1) % steps.len()].0, "{said}");
         assert!(node.ends_with("_0.node"), "{said}");
     }

@@ -128,7 +128,7 @@ pub struct ReductionResult {
     pub timeout_hint_1024_cycles: Option<u64>,
     /// Share of contributions that were merged first at each place, from the leaves up.
     pub merged_at: Vec<MergedShare>,
-    /// How many different results the data rounds had, if they contribute the same.
+    /// How many different results the data rounds had, if they contribute the same; 0 if not.
     #[serde(default)]
     pub distinct_values: u64,
     /// The most frequent of them, most frequent first.

@@ -99,7 +99,7 @@ impl At<'_, '_> {
             let (over, all) = end.processes();
             over < all && end.dead_for_good(self.system.now()).is_none()
         });
-        open.map(|(at, _)| self.end_name(at as u32)).take(8).collect()
+        open.map(|(at, _)| self.end_name(at as u32)).collect()
     }
 
     pub(super) fn end_name(&self, end: u32) -> String {

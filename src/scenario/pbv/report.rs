@@ -217,6 +217,9 @@ impl At<'_, '_> {
         for (run, answers) in self.answers(of) {
             self.round(&one, run, &answers, (&mut result, &mut sums));
         }
+        // Who waits for an answer has contributed, too.
+        let made = of.participants.iter().flat_map(|&end| self.node(end).made(of.cc_id));
+        result.start_cycle = result.start_cycle.or_else(|| made.map(|made| made.1).min());
         result.distinct_values = if of.same_every_round { sums.distinct.len() as u64 } else { 0 };
         result.round_latency_cycles = Spread::of(&sums.latencies);
         result.end_cycle = result.end_cycle.filter(|_| result.outcomes.all_answered());

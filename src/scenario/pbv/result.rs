@@ -96,7 +96,7 @@ pub struct CollectiveResult {
     /// From the last contribution being made to the last participant having the answer, over complete rounds; null without
     /// any. Group of an inter-group barrier: the longest that a member waited after it and all of the other groups had arrived.
     pub round_latency_cycles: Option<Spread>,
-    /// Results of complete rounds that differ from each other.
+    /// Results of complete rounds that differ from each other; 0 if its rounds have operands of their own.
     pub distinct_values: u64,
     /// The first rounds, and those that did not complete at once.
     #[serde(rename = "listed_rounds")]
@@ -156,7 +156,7 @@ impl CollectiveResult {
         let tree = if self.levels == 0 {
             "one engine".to_owned()
         } else {
-            format!("{engines} engines in {} levels", self.levels + 1)
+            format!("{engines} engines with {} below the master", plural(self.levels.into(), "level"))
         };
         let head = format!(
             "{what} over {} and {tree}, master {}, {}",

@@ -105,9 +105,9 @@ impl At<'_, '_> {
         ends.filter(|node| node.unsent() > 0 || self.pbv.collectives.iter().any(|of| node.waits(of.cc_id)))
     }
 
-    /// Names of the first of them.
+    /// Their names.
     fn open(&self) -> Vec<String> {
-        self.not_done().map(|node| self.name(node.device())).take(8).collect()
+        self.not_done().map(|node| self.name(node.device())).collect()
     }
 
     /// Collectives that wait for each other for ever, if there are any: each lacks a node that works at the next one, and begins no

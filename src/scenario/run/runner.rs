@@ -327,7 +327,7 @@ impl<'a> Runner<'a> {
     fn stands(&mut self, what: &str) -> Outcome {
         self.system.gather();
         let (autopsy, left) = (self.system.autopsy(), self.families.left(&*self.system));
-        self.stuck = Some(format!("{what}\n{autopsy}\n{left}").trim_end().to_owned());
+        self.stuck = Some(format!("{what}\n{}\n{left}", autopsy.to_string().trim_end()).trim_end().to_owned());
         Outcome::Deadlock
     }
 

@@ -117,14 +117,27 @@ pub(crate) fn stands(now: Cycle, name: &str, since: Cycle) -> String {
     format!("cycle {now}: {name} has come no further since cycle {since}, and no time-out is pending")
 }
 
-/// Who is not done, in words.
+/// Who is not done, in words: the first eight of them by name.
 pub(crate) fn not_done(open: &[String]) -> String {
-    if open.is_empty() { String::new() } else { format!("not done: {}", open.join(", ")) }
+    const NAMED: usize = 8;
+    match open.len() {
+        0 => String::new(),
+        all if all <= NAMED => format!("not done: {}", open.join(", ")),
+        all => format!("not done: {} and {} more", open[..NAMED].join(", "), all - NAMED),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_is_not_named_is_counted() {
+        let open = |count: u32| (0..count).map(|at| format!("n{at}")).collect::<Vec<_>>();
+        assert_eq!(not_done(&open(0)), "");
+        assert_eq!(not_done(&open(8)), "not done: n0, n1, n2, n3, n4, n5, n6, n7");
+        assert_eq!(not_done(&open(11)), "not done: n0, n1, n2, n3, n4, n5, n6, n7 and 3 more");
+    }
 
     #[test]
     fn what_flows_does_not_hide_what_stands() {
