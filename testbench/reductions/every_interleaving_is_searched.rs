@@ -145,8 +145,8 @@ impl System for Tree {
         station == ENGINE
     }
 
-    fn hears_only(&self, station: u8) -> Option<u8> {
-        (station != ENGINE).then_some(ENGINE)
+    fn hears(&self, station: u8) -> Vec<u8> {
+        if station == ENGINE { vec![ROOT, LEAVES[0], LEAVES[1]] } else { vec![ENGINE] }
     }
 
     fn timers(&self) -> Vec<(u8, bool)> {

@@ -8,7 +8,7 @@
 
 pub mod scenario;
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::fmt::{self, Debug};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -30,8 +30,8 @@ pub trait System: Clone + Send + Sync + 'static {
     /// Whether it matters to a station that a frame comes right behind another one.
     fn is_pipelined(&self, station: u8) -> bool;
 
-    /// The only station that sends to this one, if there is but one.
-    fn hears_only(&self, station: u8) -> Option<u8>;
+    /// The stations that may send to this one.
+    fn hears(&self, station: u8) -> Vec<u8>;
 
     /// Stations with a time-out that runs, and whether it is longer than all others.
     fn timers(&self) -> Vec<(u8, bool)>;
@@ -55,15 +55,16 @@ pub trait System: Clone + Send + Sync + 'static {
     fn is_whole(&self) -> bool;
 }
 
-/// A frame under way, with the hash of it.
+/// A frame under way, with the hash of it, and whether a planned fault is for it.
 struct Sent<F> {
     frame: Arc<F>,
     hash: u64,
+    marked: bool,
 }
 
 impl<F> Clone for Sent<F> {
     fn clone(&self) -> Sent<F> {
-        Sent { frame: Arc::clone(&self.frame), hash: self.hash }
+        Sent { frame: Arc::clone(&self.frame), hash: self.hash, marked: self.marked }
     }
 }
 
@@ -79,6 +80,28 @@ fn hash_by(take: impl FnOnce(&mut DefaultHasher)) -> u64 {
     hasher.finish()
 }
 
+/// What a planned fault does to its frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// It is lost.
+    Lose,
+    /// It is there twice.
+    Repeat,
+    /// It is held up, and others overtake it.
+    Delay,
+}
+
+/// A fault that is chosen before the search, so that what comes before it commutes as if there were none.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// From where to where its frame goes.
+    pub wire: (u8, u8),
+    /// Which one of the wire's frames it is, from 1 on.
+    pub number: u16,
+    /// What happens to it.
+    pub kind: Kind,
+}
+
 /// A system with what is under way between its stations.
 #[derive(Clone)]
 pub struct State<S: System> {
@@ -91,6 +114,12 @@ pub struct State<S: System> {
     held: Option<(u8, u8, Sent<S::Frame>)>,
     faults: u8,
     early: u8,
+    /// The only station whose time-out comes early, if one is chosen.
+    early_at: Option<u8>,
+    /// A fault that is chosen, and how many frames of its wire are to be sent until its own: none, if that is sent.
+    plan: Option<(Plan, u16)>,
+    /// Whether the chosen fault has done something.
+    struck: bool,
     /// The station at which the next frame arrives right behind the last.
     next_at: Option<u8>,
 }
@@ -98,11 +127,30 @@ pub struct State<S: System> {
 impl<S: System> State<S> {
     /// The first one of a search: frames are under way, and so much may go wrong.
     fn first(system: S, first: Out<S::Frame>, faults: Faults) -> State<S> {
-        let Faults { budget, early, .. } = faults;
         let digests = vec![0; usize::from(system.stations())];
-        let mut start =
-            State { system, digests, wires: BTreeMap::new(), held: None, faults: budget, early, next_at: None };
+        let mut start = State {
+            system,
+            digests,
+            wires: BTreeMap::new(),
+            held: None,
+            faults: faults.budget,
+            early: faults.early,
+            early_at: None,
+            plan: None,
+            struck: false,
+            next_at: None,
+        };
         (0..start.system.stations()).for_each(|station| start.note(station));
+        start.put(first);
+        start
+    }
+
+    /// The first one of a search in which what goes wrong is chosen.
+    fn planned(system: S, first: Out<S::Frame>, plan: Option<Plan>, early_at: Option<u8>) -> State<S> {
+        let faults = Faults { budget: 0, early: u8::from(early_at.is_some()), ..Faults::default() };
+        let mut start = State::first(system, Vec::new(), faults);
+        start.plan = plan.map(|plan| (plan, plan.number));
+        start.early_at = early_at;
         start.put(first);
         start
     }
@@ -119,13 +167,35 @@ impl<S: System> State<S> {
 
     fn put(&mut self, out: Out<S::Frame>) {
         for (from, to, frame) in out {
-            assert!(self.system.hears_only(to).is_none_or(|only| only == from), "{from} sends to {to}: {frame:?}");
+            let wire = (from, to);
+            assert!(from >= self.system.stations() || self.system.hears(to).contains(&from), "{wire:?}: {frame:?}");
             let hash = hash_by(|hasher| Digest(hasher).of(&frame));
-            self.wires.entry((from, to)).or_default().push_back(Sent { frame: Arc::new(frame), hash });
+            let mut sent = Sent { frame: Arc::new(frame), hash, marked: false };
+            if let Some((plan, left)) = self.plan.as_mut().filter(|(plan, left)| plan.wire == wire && *left > 0) {
+                *left -= 1;
+                sent.marked = *left == 0;
+                if sent.marked && plan.kind == Kind::Lose {
+                    self.struck = true;
+                    continue;
+                }
+            }
+            self.wires.entry(wire).or_default().push_back(sent);
+        }
+        self.hold_up();
+    }
+
+    /// A chosen frame is held up as soon as those before it have arrived.
+    fn hold_up(&mut self) {
+        if let Some((Plan { wire, kind: Kind::Delay, .. }, 0)) = self.plan
+            && self.wires.get(&wire).is_some_and(|frames| frames[0].marked)
+        {
+            let frame = self.pop(wire);
+            self.held = Some((wire.0, wire.1, frame));
+            self.struck = true;
         }
     }
 
-    fn take(&mut self, wire: (u8, u8)) -> Sent<S::Frame> {
+    fn pop(&mut self, wire: (u8, u8)) -> Sent<S::Frame> {
         let frames = self.wires.get_mut(&wire).expect("a frame is there");
         let frame = frames.pop_front().expect("a frame is there");
         if frames.is_empty() {
@@ -134,16 +204,53 @@ impl<S: System> State<S> {
         frame
     }
 
-    /// A wire whose next arrival commutes with all that can happen before it: nothing can go wrong any more, no time-out comes
-    /// while frames are under way, and the station hears from nobody else. It is enough to look at that arrival alone (a
-    /// persistent set of one step): every state in which nothing happens any more is still reached, a wrong result that is held
-    /// is held there, too, and a system that need not end has an endless run left. In some order or other the arrival is first.
-    fn commutes(&self) -> Option<(u8, u8)> {
-        if self.next_at.is_some() || self.faults > 0 || self.early > 0 {
+    fn take(&mut self, wire: (u8, u8)) -> Sent<S::Frame> {
+        let frame = self.pop(wire);
+        self.hold_up();
+        frame
+    }
+
+    /// Whether a time-out of a station may come early.
+    fn may_be_early(&self, station: u8) -> bool {
+        self.early > 0 && self.early_at.is_none_or(|at| at == station)
+    }
+
+    /// A station whose steps are all that need be looked at now (a persistent set): nothing that others can do before one of them
+    /// changes which they are, nor what comes of them. Others can do so only if they send to it: a frame behind those that are on
+    /// their wire already changes nothing, unless the station takes frames in consecutive cycles, or a copy could go behind it. No
+    /// time-out comes in time while a frame is on a wire to it. Every state in which nothing happens any more is still reached, a
+    /// wrong result that is held is held there, too, and a system that need not end has an endless run left, which is found.
+    fn persistent(&self, follow: bool) -> Option<u8> {
+        if self.next_at.is_some() || self.faults > 0 || self.early > 0 && self.early_at.is_none() {
             return None;
         }
+        let to: Vec<u8> = self.wires.keys().map(|wire| wire.1).collect();
         let held = self.held.as_ref().map(|&(_, to, _)| to);
-        self.wires.keys().copied().find(|&(_, to)| self.system.hears_only(to).is_some() && held != Some(to))
+        let early = self.early_at.filter(|&at| self.early > 0 && self.system.timers().contains(&(at, false)));
+        let alone = |&station: &u8| {
+            let mut acts: Vec<u8> = to.iter().copied().chain(held).chain(early).filter(|&at| at != station).collect();
+            let mut next = 0;
+            while let Some(&from) = acts.get(next) {
+                next += 1;
+                for at in (0..self.system.stations()).filter(|&at| at != station) {
+                    if !acts.contains(&at) && self.system.hears(at).contains(&from) {
+                        acts.push(at);
+                    }
+                }
+            }
+            let in_turn = follow && self.system.is_pipelined(station);
+            self.system
+                .hears(station)
+                .into_iter()
+                .filter(|from| acts.contains(from))
+                .all(|from| self.wires.get(&(from, station)).is_some_and(|frames| !frames[0].marked) && !in_turn)
+        };
+        let steps = |station: u8| {
+            to.iter().filter(|&&at| at == station).count()
+                + usize::from(held == Some(station))
+                + usize::from(early == Some(station))
+        };
+        to.iter().copied().filter(alone).min_by_key(|&station| steps(station))
     }
 
     fn hash_of(&self) -> u64 {
@@ -155,6 +262,10 @@ impl<S: System> State<S> {
             }
             let held = self.held.as_ref().map(|(from, to, sent)| (*from, *to, sent.hash));
             (held, self.faults, self.early, self.next_at).hash(hasher);
+            let left = self.plan.map(|(_, left)| left);
+            let marked =
+                self.plan.and_then(|(plan, _)| self.wires.get(&plan.wire)?.iter().position(|sent| sent.marked));
+            (left, marked, self.struck).hash(hasher);
         })
     }
 }
@@ -186,6 +297,8 @@ pub enum Step {
     Lose { wire: (u8, u8) },
     /// It is there twice.
     Repeat { wire: (u8, u8) },
+    /// It is there twice: so many frames come between.
+    RepeatBehind { wire: (u8, u8), frames: usize },
     /// It is held up, and others overtake it.
     Delay { wire: (u8, u8) },
     /// What was held up arrives.
@@ -195,7 +308,7 @@ pub enum Step {
 }
 
 /// What may go wrong.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Faults {
     /// Frames that are lost, repeated or held up.
     pub budget: u8,
@@ -224,12 +337,15 @@ impl<S: System> Model for Search<S> {
     }
 
     fn actions(&self, state: &State<S>, actions: &mut Vec<Step>) {
-        let wires = || state.wires.keys().copied();
-        if let Some(wire) = state.commutes() {
-            actions.push(Step::Arrive { wire, follows: false });
-            return;
-        }
+        let alone = state.persistent(self.faults.follow);
+        let here = |station: u8| alone.is_none_or(|alone| alone == station);
+        let wires = || state.wires.keys().copied().filter(|wire| here(wire.1));
         for wire in wires().filter(|wire| state.next_at.is_none_or(|at| at == wire.1)) {
+            let queued = &state.wires[&wire];
+            if queued[0].marked {
+                actions.extend((0..queued.len()).map(|frames| Step::RepeatBehind { wire, frames }));
+                continue;
+            }
             actions.push(Step::Arrive { wire, follows: false });
             let frames = |(from, to)| state.wires.get(&(from, to)).map_or(0, VecDeque::len);
             let more: usize = wires().filter(|other| other.1 == wire.1).map(frames).sum();
@@ -251,15 +367,16 @@ impl<S: System> Model for Search<S> {
                 }
             }
         }
-        if state.held.is_some() {
+        if state.held.as_ref().is_some_and(|&(_, to, _)| here(to)) {
             actions.push(Step::ArriveLate);
         }
         let timers = state.system.timers();
         let patient = timers.iter().all(|&(_, long)| long);
-        if state.wires.is_empty() || state.early > 0 {
-            let due = timers.iter().filter(|&&(_, long)| !long || patient && state.wires.is_empty());
-            actions.extend(due.map(|&(station, _)| Step::Expire { station }));
-        }
+        let in_time = state.wires.is_empty();
+        let due = timers.into_iter().filter(|&(station, long)| {
+            here(station) && (in_time || state.may_be_early(station)) && (!long || patient && in_time)
+        });
+        actions.extend(due.map(|(station, _)| Step::Expire { station }));
     }
 
     fn next_state(&self, last: &State<S>, step: Step) -> Option<State<S>> {
@@ -280,6 +397,14 @@ impl<S: System> Model for Search<S> {
                 let frame = next.wires[&wire][0].clone();
                 next.wires.entry(wire).or_default().push_back(frame);
                 next.faults -= 1;
+            }
+            Step::RepeatBehind { wire, frames } => {
+                let queued = next.wires.get_mut(&wire).expect("a frame is there");
+                queued[0].marked = false;
+                let copy = queued[0].clone();
+                queued.insert(1 + frames, copy);
+                next.struck = true;
+                next.next_at = last.next_at;
             }
             Step::Delay { wire } => {
                 let frame = next.take(wire);
@@ -304,7 +429,7 @@ impl<S: System> Model for Search<S> {
         let ends = |search: &Search<S>, state: &State<S>| {
             let mut actions = Vec::new();
             search.actions(state, &mut actions);
-            let clean = state.faults == search.faults.budget && state.early == search.faults.early;
+            let clean = !state.struck && (state.faults, state.early) == (search.start.faults, search.start.early);
             !actions.is_empty() || state.system.left().is_none() && (!clean || state.system.is_whole())
         };
         vec![
@@ -379,6 +504,7 @@ impl<S: System> Trace<S> {
                     let frames = wires.get_mut(&wire).expect("a frame is there");
                     frames.push_back(frames[0]);
                 }
+                Step::RepeatBehind { .. } => unreachable!("a trace has no chosen faults"),
                 Step::Delay { wire } => held = Some(pop(wire)),
                 Step::ArriveLate => flights[held.take().expect("it is held")].arrives.push(number),
                 Step::Expire { .. } => {}
@@ -422,13 +548,69 @@ pub struct Walked {
     pub broken: Option<(&'static str, Vec<String>)>,
     /// Whether the system can come back to a state it was in: then it need not end.
     pub returns: bool,
+    /// Whether a chosen fault did something, and whether a time-out came early.
+    used: (bool, bool),
+    /// What a system may end as, as a hash of its stations.
+    pub ends: BTreeSet<u64>,
+}
+
+impl Walked {
+    /// What another walk came to is added.
+    fn add(&mut self, other: Walked) {
+        self.states += other.states;
+        self.broken = self.broken.take().or(other.broken);
+        self.returns |= other.returns;
+        self.ends.extend(other.ends);
+    }
+}
+
+/// Walks as [`walk`] does, once for each fault that may be chosen and each station whose time-out may come early: an order of steps
+/// with one fault is one without it in which one frame fares otherwise, and what commutes without a fault commutes with a chosen one.
+///
+/// # Panics
+///
+/// If more than one fault or more than one early time-out is asked for.
+pub fn walk_each<S: System>(system: &S, first: &Out<S::Frame>, faults: Faults) -> Walked {
+    assert!(faults.budget <= 1 && faults.early <= 1, "{faults:?}");
+    let start = |plan, early_at| State::planned(system.clone(), first.clone(), plan, early_at);
+    let mut kinds = vec![Kind::Lose];
+    kinds.extend(faults.repeats.then_some(Kind::Repeat));
+    kinds.extend(faults.delays.then_some(Kind::Delay));
+    let stations = 0..system.stations();
+    let senders = stations.clone().flat_map(|to| system.hears(to).into_iter().map(move |from| (from, to)));
+    let choices: Vec<((u8, u8), Kind)> = senders.flat_map(|wire| kinds.iter().map(move |&kind| (wire, kind))).collect();
+    let mut all = walk_from(start(None, None), faults);
+    let early = stations.filter(|_| faults.early > 0).map(Some);
+    for early_at in early.chain([None].into_iter().filter(|_| faults.early == 0)) {
+        let plain = walk_from(start(None, early_at), faults);
+        let used = plain.used.1;
+        all.add(plain);
+        if !used && early_at.is_some() {
+            continue;
+        }
+        for &(wire, kind) in choices.iter().filter(|_| faults.budget > 0) {
+            for number in 1.. {
+                let walked = walk_from(start(Some(Plan { wire, number, kind }), early_at), faults);
+                let used = walked.used.0;
+                all.add(walked);
+                if !used {
+                    break;
+                }
+            }
+            println!("{} states, {} ends, {early_at:?}, {wire:?}, {kind:?}", all.states, all.ends.len());
+        }
+    }
+    all
 }
 
 /// Walks through all states that a system can reach, depth first, or as far as to the first in which a property does not hold or
 /// that comes again on its own way. Whole states are kept along that way alone, and of all others a hash of 64 bits: two of them
 /// that agree would hide what follows the second.
 pub fn walk<S: System>(system: S, first: Out<S::Frame>, faults: Faults) -> Walked {
-    let start = State::first(system, first, faults);
+    walk_from(State::first(system, first, faults), faults)
+}
+
+fn walk_from<S: System>(start: State<S>, faults: Faults) -> Walked {
     let search = Search { start: start.clone(), faults };
     let properties = search.properties();
     let broken = |state: &State<S>| properties.iter().find(|of| !(of.condition)(&search, state)).map(|of| of.name);
@@ -441,7 +623,9 @@ pub fn walk<S: System>(system: S, first: Out<S::Frame>, faults: Faults) -> Walke
     let mut open: HashMap<u64, bool> = HashMap::from([(start.hash_of(), true)]);
     let mut way: Vec<(u64, State<S>, Vec<Step>)> = vec![(start.hash_of(), start.clone(), actions(&start))];
     let mut taken: Vec<Step> = Vec::new();
-    let mut walked = Walked { states: 0, broken: broken(&start).map(|name| (name, Vec::new())), returns: false };
+    let broken_at_first = broken(&start).map(|name| (name, Vec::new()));
+    let mut walked =
+        Walked { states: 0, broken: broken_at_first, returns: false, used: (false, false), ends: BTreeSet::new() };
     while walked.broken.is_none()
         && !walked.returns
         && let Some((hash, state, left)) = way.last_mut()
@@ -465,6 +649,11 @@ pub fn walk<S: System>(system: S, first: Out<S::Frame>, faults: Faults) -> Walke
                 });
                 open.insert(at, true);
                 let left = actions(&next);
+                walked.used.0 |= next.struck;
+                walked.used.1 |= next.early < start.early;
+                if left.is_empty() {
+                    walked.ends.insert(hash_by(|hasher| next.digests.hash(hasher)));
+                }
                 way.push((at, next, left));
                 if open.len().is_multiple_of(1_000_000) {
                     println!("{} states, {} steps deep", open.len(), way.len());
@@ -473,6 +662,12 @@ pub fn walk<S: System>(system: S, first: Out<S::Frame>, faults: Faults) -> Walke
         }
     }
     walked.states = open.len();
-    println!("{} states walked, {faults:?}: returns: {}, {:#?}", walked.states, walked.returns, walked.broken);
+    if walked.broken.is_some() || walked.returns || start.plan.is_none() {
+        let chosen = start.plan.map(|(plan, _)| plan);
+        println!(
+            "{} states walked, {faults:?}, {chosen:?}: returns: {}, {:#?}",
+            walked.states, walked.returns, walked.broken
+        );
+    }
     walked
 }
