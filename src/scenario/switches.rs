@@ -58,6 +58,13 @@ pub(crate) enum ChannelKind {
     PointToPoint,
 }
 
+impl ChannelKind {
+    /// Whether what travels on it leaves by sets of outputs.
+    pub(crate) const fn is_set(self) -> bool {
+        matches!(self, Self::Collective | Self::Frames)
+    }
+}
+
 /// What travels on each virtual channel of a scenario, in the order of their numbers.
 pub(crate) fn channel_kinds(scenario: &Scenario) -> Vec<ChannelKind> {
     use ChannelKind::{Collective, Frames, Packets, PointToPoint};

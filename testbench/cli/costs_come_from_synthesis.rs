@@ -84,8 +84,74 @@ fn an_engine_costs_what_yosys_made_of_it() {
     }
     let said = of(&cost, "CENG operand slots", "/period_ps");
     assert!((said / period - 1.0).abs() < 0.15, "{said} {period}");
-    // Twice the bits of a type whose products are large: the slowest block is not the same.
-    assert_eq!(cost["slowest"], "crossbar and allocators", "{cost}");
+    assert_eq!(cost["slowest"], "point-to-point channels", "{cost}");
+}
+
+/// A number of a row of point-to-point channels between so many ports.
+fn channels(cost: &Value, ports: u64, path: &str) -> f64 {
+    let is_row = |row: &&Value| {
+        let is_wide = row["detail"].as_str().unwrap().starts_with(&format!("{ports} x {ports} ports"));
+        row["block"] == "point-to-point channels" && is_wide
+    };
+    let row = cost["blocks"].as_array().unwrap().iter().find(is_row).unwrap_or_else(|| panic!("{ports}: {cost}"));
+    row.pointer(path).and_then(Value::as_f64).unwrap_or_else(|| panic!("{path}: {row}"))
+}
+
+#[test]
+fn point_to_point_channels_cost_what_yosys_made_of_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let line = line(folder.path());
+    let switch = |vcs: u64, depth: u64| {
+        [format!("switch.point_to_point_vcs={vcs}"), format!("switch.point_to_point_buffer_flits={depth}")]
+    };
+    let bill = |name: &str, sets: &[String]| {
+        let sets = sets.iter().flat_map(|set| ["--set", set.as_str()]);
+        cost(&std::iter::once(name).chain(sets).collect::<Vec<_>>())
+    };
+    let alone = folder.path().join("alone.toml");
+    let of_it = "family = 'fabric'\n[topology]\nkind = 'mesh'\nsize = [4]\n[[traffic]]\npattern = 'uniform'\nrate = 0.1\nstop_cycle = 50\n";
+    fs::write(&alone, of_it).unwrap();
+    let alone = alone.to_str().unwrap();
+    for (ports, vcs, depth) in [(2, 1, 2), (2, 2, 4), (3, 1, 4), (3, 4, 2), (3, 2, 8)] {
+        // The module has its queues, which are rows of their own.
+        let module = format!("ws_unicast,Ports={ports} Channels={vcs} Depth={depth} Ends=16,");
+        let [nand2, flip_flops, period] = recorded(&module);
+        let queue = recorded(&format!("ws_delay_fifo,Width=124 Depth={depth},"));
+        let with = bill(&line, &switch(vcs, depth));
+        for (path, recorded, queue) in [("/each/logic", nand2, queue[0]), ("/each/flip_flops", flip_flops, queue[1])] {
+            let said = channels(&with, ports, path) + (ports * vcs) as f64 * queue;
+            assert!((said / recorded - 1.0).abs() < 0.15, "{module} {path} {said}, Yosys: {recorded}");
+        }
+        // Where nothing takes outputs before them the time is theirs, and else what decides before them comes on top of it.
+        let said = channels(&bill(alone, &switch(vcs, depth)), ports, "/period_ps");
+        assert!((said / period - 1.0).abs() < 0.15, "{module} {said}, Yosys: {period}");
+        if ports == 2 {
+            let sum = of(&with, "crossbar and allocators", "/period_ps") - 150.0 + said;
+            assert!((channels(&with, ports, "/period_ps") - sum).abs() < 2.0, "{module} {sum} {with}");
+        }
+    }
+    // A knob of these channels acts on their row, and those of others do not.
+    let before = bill(&line, &switch(1, 4));
+    let more = bill(&line, &switch(2, 4));
+    for path in ["/each/logic", "/each/flip_flops", "/each/storage_bits", "/period_ps"] {
+        assert!(channels(&more, 3, path) > channels(&before, 3, path), "{path}: {before} {more}");
+        let of_others = |cost: &Value| of(cost, "crossbar and allocators", path);
+        assert_eq!(of_others(&more), of_others(&before), "{path}");
+    }
+    let ids = bill(&line, &[&switch(1, 4)[..], &["switch.collective_ids=16".into()]].concat());
+    assert_eq!(channels(&ids, 3, "/each/logic"), channels(&before, 3, "/each/logic"));
+    assert!(of(&ids, "crossbar and allocators", "/period_ps") > of(&before, "crossbar and allocators", "/period_ps"));
+    let halved = bill(alone, &["switch.pipeline_stages=2".into()]);
+    let whole = bill(alone, &[]);
+    let periods = [&halved, &whole].map(|cost| channels(cost, 3, "/period_ps") - 150.0);
+    assert!((periods[0] * 2.0 - periods[1]).abs() <= 2.0, "{periods:?}");
+    // Other allocators are in the twin, but in no point of the grid.
+    let basis = |cost: &Value| {
+        let mut rows = cost["blocks"].as_array().unwrap().iter();
+        rows.find(|row| row["block"] == "point-to-point channels").unwrap()["basis"].as_str().unwrap().to_owned()
+    };
+    let islip = bill(alone, &["switch.router.switch_allocator='islip'".into()]);
+    assert_eq!([&whole, &halved, &islip, &before].map(basis), ["fitted", "extrapolated", "extrapolated", "extrapolated"]);
 }
 
 #[test]

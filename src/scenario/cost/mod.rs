@@ -15,12 +15,14 @@
 //! - an array of more bits than `area.register_bits` is a memory macro; no array costs less than the largest one of registers; a port
 //!   beyond a read and a write port adds a quarter of its area, one less saves a quarter;
 //! - the units of an engine have the datapaths that the scenario's jobs need, side by side, as many as a word has lanes;
-//! - a switch of other channels than those of collectives takes, for a port and channel, what the twin's switch takes for those;
+//! - channels of frames take, for a port and channel, what the twin's switch takes for those of collectives;
+//! - point-to-point channels decide behind those of set-routed packets, which take their inputs and outputs first: both times add up;
 //! - in a switch of several stages the decisions of a cycle are divided evenly between them.
 //!
 //! Not counted: the end points (cores, processes, memories), the area of wires, clocks and reset, and the instruments of the model
 //! (monitors, probes).
 
+mod crossbar;
 pub mod energy;
 mod engines;
 pub mod model;
@@ -31,7 +33,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value as Json;
 
-use model::{Block, Format, Path, TWIN_FLIT};
+use crossbar::Ports;
+use model::{Block, Format, Path};
 use technology::Technology;
 
 use super::build::{BuildOptions, build};
@@ -411,6 +414,35 @@ fn links(scenario: &Scenario, layout: &Layout, bill: &mut Bill) {
     }
 }
 
+/// What hangs on links: queues at the inputs of switches, credit counters at their outputs.
+fn buffers(scenario: &Scenario, kinds: &[ChannelKind], layout: &Layout, bill: &mut Bill) -> Vec<Ports> {
+    let flit = stored_bits(scenario);
+    let mut ports = vec![Ports::default(); layout.plan.count(NodeKind::Switch)];
+    let mut queues: BTreeMap<Vec<u64>, u64> = BTreeMap::new();
+    for link in &layout.plan.links {
+        let depths: Vec<u64> = kinds.iter().map(|&kind| u64::from(buffer(scenario, kind, link))).collect();
+        let counters = |set| {
+            let of = kinds.iter().zip(&depths).filter(|(kind, _)| kind.is_set() == set);
+            of.map(|(_, flits)| levels(flits + 1)).sum::<u64>()
+        };
+        for node in [link.a.0, link.b.0] {
+            if let Some(of) = ports.get_mut(node as usize) {
+                of.links += 1;
+                of.set_counters += counters(true);
+                of.unicast_counters += counters(false);
+                *queues.entry(depths.clone()).or_default() += 1;
+            }
+        }
+    }
+    for (depths, count) in queues {
+        let flits: u64 = depths.iter().sum();
+        let made = depths.iter().map(|&depth| bill.queue(flit, depth)).fold(Made::default(), Made::plus);
+        let detail = format!("{flits} flits of {flit} bits, all channels of a port");
+        bill.add("input buffers", detail, count, made.storing(flits * flit));
+    }
+    ports
+}
+
 /// The technology table of a scenario.
 ///
 /// # Errors
@@ -451,56 +483,12 @@ fn counted(scenario: &Scenario, technology: &Technology, wiring: &Wiring, engine
     let layout = scenario.topology.shape.layout(&common);
     let pipeline = pipeline(scenario);
     let flit = stored_bits(scenario);
-    let armed = scenario.family == Family::Armed;
     let switches = layout.plan.count(NodeKind::Switch);
     let mut bill = Bill { technology, blocks: Vec::new() };
 
-    // What hangs on links: queues at the inputs of switches, credit counters at their outputs.
-    let mut ports = vec![(0u64, 0u64); switches];
-    let mut queues: BTreeMap<Vec<u64>, u64> = BTreeMap::new();
-    for link in &layout.plan.links {
-        let depths: Vec<u64> = kinds.iter().map(|&kind| u64::from(buffer(scenario, kind, link))).collect();
-        let counter = depths.iter().map(|flits| levels(flits + 1)).sum::<u64>();
-        for node in [link.a.0, link.b.0] {
-            if let Some((count, counters)) = ports.get_mut(node as usize) {
-                (*count, *counters) = (*count + 1, *counters + counter);
-                *queues.entry(depths.clone()).or_default() += 1;
-            }
-        }
-    }
-    for (depths, count) in queues {
-        let flits: u64 = depths.iter().sum();
-        let made = depths.iter().map(|&depth| bill.queue(flit, depth)).fold(Made::default(), Made::plus);
-        let detail = format!("{flits} flits of {flit} bits, all channels of a port");
-        bill.add("input buffers", detail, count, made.storing(flits * flit));
-    }
+    let ports = buffers(scenario, &kinds, &layout, &mut bill);
     links(scenario, &layout, &mut bill);
-
-    let channels = u64::from(common.vcs.total());
-    let mut widths: BTreeMap<(u64, u64), u64> = BTreeMap::new();
-    for &(count, counters) in &ports {
-        *widths.entry((count + u64::from(common.engine && !armed), counters)).or_default() += 1;
-    }
-    for (&(width, counters), &count) in &widths {
-        let stages = u64::from(pipeline.stages());
-        let registers = (stages - 1) * width * flit;
-        let collective = kinds.iter().filter(|&&kind| kind == ChannelKind::Collective).count();
-        let ids = if collective > 0 { u64::from(scenario.switch.collective_ids) } else { 1 };
-        let made = crossbar(&bill, (width, channels, ids), flit, stages);
-        // The twin's switch has the channels of collectives, and decides in one cycle.
-        let is_twin = collective == kinds.len() && stages == 1;
-        let made = if is_twin { made } else { Made { basis: made.basis.max(Basis::Extrapolated), ..made } };
-        let made = made.plus(Made { flip_flops: registers as f64, ..Made::default() }).storing(registers + counters);
-        let detail = format!(
-            "{width} x {width} ports, {channels} channels, {} pipeline registers, {counters} bits of credit counters",
-            (stages - 1) * width
-        );
-        bill.add("crossbar and allocators", detail, count, made);
-    }
-    let by_width = widths.iter().fold(BTreeMap::new(), |mut all: BTreeMap<u64, u64>, (&(width, _), &count)| {
-        *all.entry(width).or_default() += count;
-        all
-    });
+    let by_width = crossbar::switches(scenario, &kinds, &ports, &mut bill);
     let mixed = scenario.family == Family::Mixed;
     if scenario.family == Family::Piuma || mixed && kinds.contains(&ChannelKind::Collective) {
         engines::piuma(scenario, &by_width, pipeline.front(), flit, &mut bill);
@@ -513,19 +501,6 @@ fn counted(scenario: &Scenario, technology: &Technology, wiring: &Wiring, engine
         engines::pbv(scenario, flit, switches as u64, &mut bill);
     }
     summed(bill, switches as u64)
-}
-
-/// The decisions and the multiplexers of a switch, credits and links of its ports included, without its configuration registers. The fit
-/// is of flits of the twin's width; what is not decided but carried grows with the flit.
-fn crossbar(bill: &Bill, (width, channels, ids): (u64, u64, u64), flit: u64, stages: u64) -> Made {
-    let (lanes, slots, results, depth) = (&[][..], 0, 0, 0);
-    let ports = width.saturating_sub(1);
-    let block = |ids| Block::Switch { ports, ids, channels, depth, stages: 1, lanes, slots, results };
-    let (own, with_ids) = (bill.own(&block(0)), bill.own(&block(ids)));
-    let by = flit as f64 / TWIN_FLIT as f64;
-    let register = bill.technology.delay.register.value;
-    let period = with_ids.period.map(|period| register + (period - register).max(0.0) / stages as f64);
-    Made { nand2: own.nand2 * by, flip_flops: own.flip_flops * by, period, ..with_ids }
 }
 
 fn summed(bill: Bill, switches: u64) -> Cost {
@@ -550,7 +525,7 @@ fn summed(bill: Bill, switches: u64) -> Cost {
 }
 
 fn common(scenario: &Scenario, kinds: &[ChannelKind]) -> Common {
-    let set = kinds.iter().filter(|kind| matches!(kind, ChannelKind::Collective | ChannelKind::Frames)).count() as u8;
+    let set = kinds.iter().filter(|kind| kind.is_set()).count() as u8;
     Common {
         vcs: Vcs { set, unicast: kinds.len() as u8 - set },
         engine: set > 0,

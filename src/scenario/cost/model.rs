@@ -10,6 +10,7 @@
 //! | tree | units, and a stage: units, nodes that pass, levels | the same | the unit's, and 1, one over the stages |
 //! | CENG | ports, ports^2, slots | the same | the tree's, or: 1, log2 of ports |
 //! | switch | beside its engine and queues: channels, ports^2 x channels, ids x ports^2 | channels, ports x channels | the engine's, or: 1, ports x channels, log2 of ids |
+//! | point-to-point channels | beside their queues: ports x channels, ports^2 x channels, (ports x channels)^2 | ports, ports x channels | 1, ports x channels |
 //! | queue | bits, flits x bits, bits over flits | 1, flits x bits | 1, log2 of flits, log2 of bits |
 //! | tracking store, packet engine, frame queue | 1, contexts (or frames) | the same | 1, log2 of contexts (or frames) |
 
@@ -343,9 +344,7 @@ impl Block<'_> {
             Self::Switch { ports, ids, channels, .. } => vec![("ports", ports), ("ids", ids), ("channels", channels)],
             Self::Queue { width, depth } => vec![("width", width), ("depth", depth)],
             Self::Tracker { contexts } | Self::PacketEngine { contexts } => vec![("contexts", contexts)],
-            Self::Unicast { ports, channels, depth } => {
-                vec![("ports", ports), ("channels", channels), ("depth", depth)]
-            }
+            Self::Unicast { ports, channels, .. } => vec![("ports", ports), ("channels", channels)],
             Self::FrameExit { frames } => vec![("frames", frames)],
             Self::FrameEntrance => Vec::new(),
         }
@@ -512,8 +511,8 @@ impl Fit {
         for block in examples() {
             let name = block.name();
             let Some(fitted) = self.0.get(name) else {
-                // Bills can do without these.
-                if ["packet-engine", "unicast"].contains(&name) {
+                // Bills can do without it.
+                if name == "packet-engine" {
                     continue;
                 }
                 return Err(format!("there is no table `fit.{name}`"));

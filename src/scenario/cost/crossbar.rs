@@ -1,0 +1,113 @@
+//! What switches take: the decisions and multiplexers of set-routed channels, and of point-to-point channels behind them.
+
+use std::collections::BTreeMap;
+
+use super::model::{Block, TWIN_FLIT};
+use super::{Basis, Bill, Made, stored_bits};
+use crate::config::{Arbiter, Family, Scenario};
+use crate::switches::{ChannelKind, pipeline, router};
+use watershed_fabric::RouterCfg;
+
+/// The links of a switch, and the bits of the credit counters behind them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Ports {
+    pub(super) links: u64,
+    /// Of set-routed channels.
+    pub(super) set_counters: u64,
+    /// Of point-to-point channels.
+    pub(super) unicast_counters: u64,
+}
+
+/// The crossbars of all switches; how many switches there are by their ports, that of their engine among them.
+pub(super) fn switches(
+    scenario: &Scenario,
+    kinds: &[ChannelKind],
+    ports: &[Ports],
+    bill: &mut Bill,
+) -> BTreeMap<u64, u64> {
+    let mut alike: BTreeMap<Ports, u64> = BTreeMap::new();
+    for &of in ports {
+        *alike.entry(of).or_default() += 1;
+    }
+    // An armed engine sits on a link.
+    let engine = kinds.iter().any(|kind| kind.is_set()) && scenario.family != Family::Armed;
+    let mut by_width = BTreeMap::new();
+    for (ports, count) in alike {
+        let width = ports.links + u64::from(engine);
+        *by_width.entry(width).or_default() += count;
+        of_a_switch(scenario, kinds, (ports, width), count, bill);
+    }
+    by_width
+}
+
+/// Those of a kind of switch. Point-to-point channels take what set-routed packets leave of inputs and outputs in a cycle.
+fn of_a_switch(
+    scenario: &Scenario,
+    kinds: &[ChannelKind],
+    (ports, width): (Ports, u64),
+    count: u64,
+    bill: &mut Bill,
+) {
+    let flit = stored_bits(scenario);
+    let number = |of: &dyn Fn(ChannelKind) -> bool| kinds.iter().filter(|&&kind| of(kind)).count() as u64;
+    let set = number(&ChannelKind::is_set);
+    let stages = u64::from(pipeline(scenario).stages());
+    let registers = (stages - 1) * width;
+    let pipelined = format!("{registers} pipeline registers");
+    let is_round_robin = scenario.switch.arbiter == Arbiter::RoundRobin;
+    let mut before = None;
+    if set > 0 {
+        let collective = number(&|kind| kind == ChannelKind::Collective);
+        let ids = if collective > 0 { u64::from(scenario.switch.collective_ids) } else { 1 };
+        let made = set_routed(bill, (width, set, ids), flit);
+        before = made.period;
+        let made = decided(bill, made, stages, is_round_robin && collective == set);
+        let counters = ports.set_counters;
+        let detail = format!("{width} x {width} ports, {set} channels, {pipelined}, {counters} bits of credit counters");
+        let made = with_registers(made, registers * flit).storing(registers * flit + counters);
+        bill.add("crossbar and allocators", detail, count, made);
+    }
+    let channels = kinds.len() as u64 - set;
+    if channels > 0 {
+        let of = carried(bill.own(&Block::Unicast { ports: ports.links, channels, depth: 0 }), flit);
+        let register = bill.technology.delay.register.value;
+        let first = before.map_or(0.0, |before| (before - register).max(0.0));
+        let made = Made { period: of.period.map(|period| first + period), ..of };
+        // Without set-routed channels before them, as they were synthesised.
+        let is_twin = is_round_robin && before.is_none() && router(scenario) == RouterCfg::default();
+        let made = decided(bill, made, stages, is_twin);
+        let (made, registers) =
+            if before.is_none() { (with_registers(made, registers * flit), registers) } else { (made, 0) };
+        let (links, counters) = (ports.links, ports.unicast_counters);
+        let pipelined = if before.is_none() { format!(", {pipelined}") } else { String::new() };
+        let detail = format!("{links} x {links} ports, {channels} channels{pipelined}, {counters} bits of credit counters");
+        bill.add("point-to-point channels", detail, count, made.storing(registers * flit + counters));
+    }
+}
+
+fn with_registers(made: Made, bits: u64) -> Made {
+    made.plus(Made { flip_flops: bits as f64, ..Made::default() })
+}
+
+/// The same decisions in several stages, each with its share of the time.
+fn decided(bill: &Bill, made: Made, stages: u64, is_twin: bool) -> Made {
+    let register = bill.technology.delay.register.value;
+    let period = made.period.map(|period| register + (period - register).max(0.0) / stages as f64);
+    let basis = if is_twin && stages == 1 { made.basis } else { made.basis.max(Basis::Extrapolated) };
+    Made { period, basis, ..made }
+}
+
+/// The fit is of flits of the twin's width: what is not decided but carried grows with the flit.
+fn carried(made: Made, flit: u64) -> Made {
+    let by = flit as f64 / TWIN_FLIT as f64;
+    Made { nand2: made.nand2 * by, flip_flops: made.flip_flops * by, ..made }
+}
+
+/// The decisions and the multiplexers of set-routed channels, credits and links of their ports included, without configuration registers.
+fn set_routed(bill: &Bill, (width, channels, ids): (u64, u64, u64), flit: u64) -> Made {
+    let (lanes, slots, results, depth) = (&[][..], 0, 0, 0);
+    let ports = width.saturating_sub(1);
+    let block = |ids| Block::Switch { ports, ids, channels, depth, stages: 1, lanes, slots, results };
+    let with_ids = bill.own(&block(ids));
+    Made { period: with_ids.period, basis: with_ids.basis, ..carried(bill.own(&block(0)), flit) }
+}
