@@ -155,6 +155,46 @@ fn point_to_point_channels_cost_what_yosys_made_of_them() {
 }
 
 #[test]
+fn an_armed_engine_costs_what_yosys_made_of_its_parts() {
+    let row = |cost: &Value, block: &str| {
+        cost["blocks"].as_array().unwrap().iter().find(|row| row["block"] == block).unwrap().clone()
+    };
+    let close = |row: &Value, module: &str| {
+        let paths = ["/each/logic", "/each/flip_flops", "/period_ps"];
+        for (path, recorded) in paths.into_iter().zip(recorded(module)) {
+            let said = row.pointer(path).and_then(Value::as_f64).unwrap();
+            assert!((said / recorded - 1.0).abs() < 0.15, "{module} {path} {said}, Yosys: {recorded}");
+        }
+        assert_eq!(row["basis"], "fitted", "{row}");
+    };
+    // Reproducible sums and locations keep four words together: the whole quad unit.
+    for (scenario, stages) in [("order-sum", 1), ("ethernet-nics", 3), ("order-sum", 6)] {
+        let cost = cost(&[scenario, "--set", &format!("armed.engine.stages={stages}")]);
+        close(&row(&cost, "engine quad unit"), &format!("ws_quad_unit,Stages={stages},"));
+    }
+    // Jobs that need less count its lanes.
+    let lanes = row(&cost(&["fig2-tree"]), "engine quad unit");
+    assert!(lanes["each"]["gates"].as_u64().unwrap() < 100_000, "{lanes}");
+    let table = |descriptors: u64, ports: u64| {
+        let sets = [format!("armed.engine.descriptors={descriptors}"), format!("armed.engine.memory_ports={ports}")];
+        row(&cost(&["fig2-tree", "--set", &sets[0], "--set", &sets[1]]), "engine descriptors")
+    };
+    close(&table(2, 1), "ws_armed_table,Descriptors=2 MemoryPorts=1,");
+    close(&table(3, 1), "ws_armed_table,Descriptors=3 MemoryPorts=1,");
+    close(&table(1, 4), "ws_armed_table,Descriptors=1 MemoryPorts=4,");
+    // More of them, or of accesses, cost more; beyond what registers hold they are a memory, which is no faster and no smaller.
+    let rows: Vec<Value> = [2, 4, 7, 8, 16].into_iter().map(|descriptors| table(descriptors, 2)).collect();
+    for path in ["/each/area_um2", "/period_ps", "/each/storage_bits"] {
+        let numbers: Vec<f64> = rows.iter().map(|row| row.pointer(path).and_then(Value::as_f64).unwrap()).collect();
+        assert!(numbers.is_sorted() && (path == "/period_ps" || numbers[0] < numbers[1]), "{path}: {numbers:?}");
+    }
+    let period = |descriptors| table(descriptors, 1)["period_ps"].as_f64().unwrap();
+    assert!(period(1) < period(2));
+    assert!(rows[3]["each"]["sram_bits"] == 8 * 576 && rows[2]["each"]["sram_bits"] == 0, "{rows:?}");
+    assert!(table(2, 2)["each"]["logic"].as_u64() > table(2, 1)["each"]["logic"].as_u64());
+}
+
+#[test]
 fn what_was_not_synthesised_is_not_called_fitted() {
     let basis = |arguments: &[&str], block: &str| {
         let cost = cost(arguments);

@@ -10,6 +10,9 @@ use watershed_arith::{Accumulate, DType, Op};
 use watershed_armed::tables::{MOST_ANSWERS, MOST_ORDERS};
 use watershed_piuma::CengCfg;
 
+/// Bits of what a frame is matched by: the address of its reduction.
+const ADDRESS_BITS: u64 = 44;
+
 /// The datapaths of a two-input unit that does these, and whether the twin has them all.
 pub(super) fn datapaths(of: impl IntoIterator<Item = (Op, DType)>) -> (Vec<(Path, Format)>, Basis) {
     let (mut lanes, mut basis) = (Vec::new(), Basis::Fitted);
@@ -17,7 +20,7 @@ pub(super) fn datapaths(of: impl IntoIterator<Item = (Op, DType)>) -> (Vec<(Path
         let integer = !dtype.is_float();
         let path = match op {
             Op::Barrier => continue,
-            // Four lanes that are kept together, and a window of digits: the twin has them, no point of the grid does.
+            // Four lanes that are kept together, and a window of digits: the twin has them, the grid has them in quad units only.
             Op::MinMaxLoc | Op::MinMaxNumLoc | Op::RepSum => {
                 basis = Basis::NotSynthesised;
                 if op == Op::RepSum { Path::Add } else { Path::Compare }
@@ -93,13 +96,34 @@ pub(super) fn piuma(scenario: &Scenario, widths: &BTreeMap<u64, u64>, front: u16
     bill.add("CENG result queue", detail, count, made.storing(results * planes * flit));
 }
 
+/// The descriptors of an armed engine with what finds those of a frame, arms them and writes them: those of the twin, or a memory
+/// beside comparators of addresses, which takes no less than the largest table of registers.
+fn descriptor_table(bill: &Bill, descriptors: u64, ports: u64) -> Made {
+    let bits = descriptors * DESCRIPTOR_BITS;
+    let block = |descriptors| Block::DescriptorTable { descriptors, ports };
+    let largest = (bill.most_registers() / DESCRIPTOR_BITS).max(1);
+    let made = if descriptors == 0 {
+        Made::default()
+    } else if descriptors <= largest {
+        bill.fitted(&block(descriptors))
+    } else {
+        let most = bill.fitted(&block(largest));
+        let compare = Made::logic(bill.technology.gates.compare_bit.value * (descriptors * ADDRESS_BITS) as f64);
+        let memory = bill.memory(bits, bill.area_of(most));
+        let period = bill.fitted(&block(descriptors)).period;
+        memory.plus(compare).plus(Made { period, ..Made::default() })
+    };
+    Made { comparators: descriptors, ..made.storing(bits) }
+}
+
 pub(super) fn armed(scenario: &Scenario, engines: u64, ports: u64, switches: u64, bill: &mut Bill) {
     let Some(armed) = &scenario.armed else { return };
     let engine = &armed.engine;
     let descriptors = u64::from(engine.descriptors);
     let memory_ports = u64::from(engine.memory_ports);
-    let made = bill.array_with(descriptors * DESCRIPTOR_BITS, memory_ports);
-    bill.add("engine descriptors", format!("{descriptors} of 72 bytes{}", ports_of(memory_ports)), engines, made);
+    let made = descriptor_table(bill, descriptors, memory_ports);
+    let detail = format!("{descriptors} of 72 bytes, {descriptors} address comparators{}", ports_of(memory_ports));
+    bill.add("engine descriptors", detail, engines, made);
     let (entrance, exit) = (u64::from(engine.entrance_frames), u64::from(engine.exit_frames));
     // The twin's entrance holds the frame that comes in.
     let made = bill.fitted(&Block::FrameEntrance).plus(bill.fitted(&Block::FrameExit { frames: exit }));
@@ -109,10 +133,15 @@ pub(super) fn armed(scenario: &Scenario, engines: u64, ports: u64, switches: u64
     let stages = u64::from(engine.stages);
     let opcodes = armed.reductions.iter().map(super::super::armed::config::Reduction::opcode);
     let (lanes, basis) = datapaths(opcodes.map(|opcode| (opcode.op, opcode.dtype)));
-    let compare = bill.technology.gates.compare_bit.value * (descriptors * 44) as f64;
-    let made = bill.unit(&lanes, stages).times(4).plus(Made::logic(compare));
-    let made = Made { adders: 4, comparators: 4 + descriptors, basis: made.basis.max(basis), ..made };
-    let detail = format!("four 64-bit lanes of {stages} stages: {}; {descriptors} address comparators", told(&lanes));
+    // What keeps four words together was synthesised with all operations of its family only.
+    let is_whole = basis > Basis::Fitted;
+    let (made, what) = if is_whole {
+        (bill.fitted(&Block::QuadUnit { stages }), "all operations of its family".to_owned())
+    } else {
+        (bill.unit(&lanes, stages).times(4), told(&lanes))
+    };
+    let made = Made { adders: 4, comparators: 4, ..made };
+    let detail = format!("four 64-bit lanes of {stages} stages: {what}");
     bill.add("engine quad unit", detail, engines, made.storing(stages * (4 * 64 + 16)));
     // Four time-outs of 24 bits and three thresholds of 20 a switch.
     let made = bill.registers(4 * 24 + 3 * 20);
