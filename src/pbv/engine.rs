@@ -19,7 +19,7 @@
 //! | interposer | takes frames addressed to this engine out of the data path, flit by flit, and lets all others pass; decides when the flit with the address has arrived | a frame that passes: the half link + 1 + a flit |
 //! | checker | collects a frame; when its tail has arrived, decodes and checks it; dispatches by message and address | with the tail |
 //! | collective engine | see [`ce`](super::ce) | from the next cycle on |
-//! | registers | write; read and answer | 1 |
+//! | registers | a frame a cycle: write; read and answer | 1 |
 //! | output queue | engines work in planes: the k-th engine of a switch speaks to the k-th engines of others *\[chosen\]*; a message is one entry, however many copies it has; copies leave in the order of PBV entries, a flit a cycle, between those of messages of a higher [class](super::priority); the look-up of a copy overlaps the copy before | 1 |
 //!
 //! | parameter | default | unit | effect |
@@ -100,7 +100,7 @@ use super::ce::{Ce, CeCfg, CeCx, Outgoing, Target, reply_offset};
 use super::checker::{Checked, check};
 use super::event::{Did, Event, Log};
 pub use super::kept::{Given, Ports};
-use super::metrics::{INBOX, MOST_CHANNELS, OUTPUT};
+use super::metrics::{INBOX, MOST_CHANNELS, OUTPUT, QUEUES};
 pub use super::output::MOST_REFUSALS;
 use super::output::OutputQueue;
 use super::packet::{Body, ConfigRecord, Header, Message, NO_DEVICE, PBV_ENTRIES, Packet, Status, words_by_length};
@@ -450,26 +450,23 @@ impl Engine {
         count.div_ceil(usize::from(self.cfg.ce.memory_ports)).max(1) as Cycle
     }
 
-    /// Serves frames for the registers as long as the table is not being written and there is room for answers.
+    /// Serves a frame for the registers if the table is not being written and there is room for an answer.
     fn serve_registers(&mut self, now: Cycle) {
-        while self.written <= now
-            && let Some((packet, _)) = self.for_registers.front()
-        {
-            let message = packet.header.message;
-            if message != Message::Write && self.output.protocol() >= self.cfg.output {
-                return;
+        let full = self.output.protocol() >= self.cfg.output;
+        let next = self.for_registers.front().map(|(packet, _)| packet.header.message);
+        if self.written > now || next.is_none_or(|message| message != Message::Write && full) {
+            return;
+        }
+        let (packet, flits) = self.for_registers.pop_front().expect("looked at");
+        self.inbox_flits -= flits;
+        let inside = packet.header.offset.wrapping_sub(self.cfg.base);
+        match packet.header.message {
+            Message::Write => {
+                self.written = now + self.accesses(packet.words().len());
+                self.write(&packet, inside);
             }
-            let (packet, flits) = self.for_registers.pop_front().expect("looked at");
-            self.inbox_flits -= flits;
-            let inside = packet.header.offset.wrapping_sub(self.cfg.base);
-            match message {
-                Message::Write => {
-                    self.written = now + self.accesses(packet.words().len());
-                    self.write(&packet, inside);
-                }
-                Message::Read => self.read_registers(&packet.header, inside),
-                _ => self.configure(&packet, now),
-            }
+            Message::Read => self.read_registers(&packet.header, inside),
+            _ => self.configure(&packet, now),
         }
     }
 
@@ -541,7 +538,7 @@ impl Engine {
     /// Tells the collector of queues that have come up to the threshold.
     fn report(&mut self, now: Cycle) {
         let set = self.registers.table.reports;
-        let waits = self.output.entries.iter().any(|(outgoing, _)| outgoing.packet.header.message == Message::Report);
+        let waits = self.output.reports();
         let metrics = &self.registers.metrics;
         let queues = self.reporter.look(set, waits, |queue| metrics.level(queue));
         if queues.is_empty() {
@@ -581,6 +578,7 @@ impl Engine {
         });
         let readings = &mut self.registers.readings;
         let failure = &mut readings.failure;
+        let mut missing = None;
         let refused = &mut readings.refused;
         let log = &mut self.log;
         let output = &self.output;
@@ -596,12 +594,14 @@ impl Engine {
                     given.refused.push(status);
                 }
             },
-            missing: &mut |cc_id, device, status| *failure = Some((device, cc_id, status)),
+            missing: &mut |cc_id, device, status| missing = Some((device, cc_id, status)),
             watched: &mut |header| log.step(now, Did::Watched, header),
         };
         self.ce.tick(input, &mut cx);
+        *failure = missing.or(*failure);
         if let (Some(all), Some(mut given)) = (&mut self.given, given) {
             given.sent.clone_from(&self.scratch.1);
+            given.ports.missing = missing;
             all.push(given);
         }
         for outgoing in self.scratch.1.drain(..) {
@@ -657,13 +657,18 @@ impl Engine {
         wants
     }
 
-    fn inject(&mut self, io: &mut Io<'_>, directory: &Directory) {
+    /// Sends the next flit of a frame that leaves; whether one went.
+    fn inject(&mut self, io: &mut Io<'_>, directory: &Directory) -> bool {
         if self.written <= io.now() {
             self.output.look_up(&self.registers.table, directory, self.number, self.cfg.base);
         }
         let readings = &mut self.registers.readings;
-        readings.queue_peak = readings.queue_peak.max(self.output.len());
-        let Some(copy) = &mut self.output.copy else { return };
+        let held = self.output.len();
+        readings.queue_peak = readings.queue_peak.max(held);
+        if let Some(given) = self.given.as_mut().and_then(|all| all.last_mut()) {
+            given.ports.held = held;
+        }
+        let Some(copy) = &mut self.output.copy else { return false };
         let vc = io.vcs().set;
         let out = usize::from(copy.port);
         let starts = copy.sent == 0;
@@ -674,11 +679,12 @@ impl Engine {
         };
         if let Some(given) = self.given.as_mut().and_then(|all| all.last_mut()) {
             (given.ports.stands, given.ports.went) = (copy.word(), free);
+            (given.ports.begins, given.ports.side) = (starts, copy.port);
         }
         if !free {
             self.interposer.yields[out] = starts;
             readings.waited += 1;
-            return;
+            return false;
         }
         self.interposer.yields[out] = false;
         if starts {
@@ -691,6 +697,7 @@ impl Engine {
         if last {
             self.output.copy = None;
         }
+        true
     }
 }
 
@@ -706,8 +713,9 @@ impl Block for Engine {
         self.shift_in(io.now());
         self.measure(io, io.now());
         let before = self.output.entries.len();
+        let reporting = self.given.is_some() && self.output.reports();
         self.report(io.now());
-        let reports = self.output.entries.len() - before;
+        let report = self.output.entries.get(before).filter(|_| self.given.is_some()).map(|(report, _)| report.clone());
         let room = self.cfg.inbox.saturating_sub(self.inbox_flits);
         let mut injecting = [false; 2];
         if let Some(copy) = &self.output.copy {
@@ -718,22 +726,25 @@ impl Block for Engine {
         let moved = self.interposer.tick(io, mine, room, (injecting, yields), self.cfg.cut, &mut frames);
         // The collective engine sees what the checker had at the start of the cycle.
         self.step(io.now());
-        self.inject(io, directory);
+        // What waited for the last flit of a frame that left can pass in the next cycle.
+        let sends = self.inject(io, directory);
         for (_, frame) in &frames {
             self.receive(frame, io.now());
         }
-        let before = self.output.entries.len();
+        let (before, counted) = (self.output.entries.len(), self.output.protocol());
         self.serve_registers(io.now());
         if let Some(given) = self.given.as_mut().and_then(|all| all.last_mut()) {
             let answers = self.output.entries.range(before..).map(|(outgoing, _)| outgoing.clone());
-            (given.ports.answers, given.ports.reports) = (answers.collect(), reports);
+            (given.ports.answers, given.ports.report) = (answers.collect(), report);
+            (given.ports.room, given.ports.counted, given.ports.reporting) = (room, counted, reporting);
+            given.ports.levels = (0..QUEUES).map(|queue| self.registers.metrics.level(queue)).collect();
             given.ports.arrived.clone_from(&frames);
         }
         frames.clear();
         self.scratch.0 = frames;
         self.registers.readings.queue = self.output.len();
         let waiting = !self.inbox.is_empty() || !self.for_registers.is_empty();
-        let busy = moved || waiting || !self.ce.is_idle() || !self.output.is_empty();
+        let busy = moved || sends || waiting || !self.ce.is_idle() || !self.output.is_empty();
         if !busy {
             // Nothing may clock the engine for long: what it leaves stands from the next cycle on.
             self.measure(io, io.now() + 1);

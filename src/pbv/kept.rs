@@ -31,14 +31,30 @@ pub struct Given {
 pub struct Ports {
     /// The PBV table was being written: no message was taken, and no copy looked up.
     pub closed: bool,
-    /// Reports that were queued ahead of everything else.
-    pub reports: usize,
+    /// A congestion report that was queued ahead of everything else.
+    pub report: Option<Outgoing>,
     /// Frames whose last flit came, and through which port.
     pub arrived: Vec<(u16, Vec<u64>)>,
     /// The word of a frame that stood at the output, and whether it is the last one of its frame; of flits of one word.
     pub stands: Option<(u64, bool)>,
     /// It went.
     pub went: bool,
+    /// It is the first one of its frame.
+    pub begins: bool,
+    /// By which port it leaves.
+    pub side: u16,
+    /// Flits of frames that could still come to wait, at the start of the cycle.
+    pub room: usize,
+    /// Messages in the output queue when the next copy was looked up, and those that counted when the registers were served.
+    pub held: u32,
+    /// See `held`.
+    pub counted: u32,
+    /// A congestion report waited at the start of the cycle.
+    pub reporting: bool,
+    /// The device that was reported missing last in this cycle, with its context and the status.
+    pub missing: Option<(u16, u16, Status)>,
+    /// Levels of the queues that are measured, at the start of the cycle.
+    pub levels: Vec<u32>,
     /// What the registers sent.
     pub answers: Vec<Outgoing>,
 }

@@ -75,6 +75,11 @@ impl OutputQueue {
         waits || self.copy.as_ref().is_some_and(|copy| copy.header.cc_id == cc_id)
     }
 
+    /// Whether a congestion report waits.
+    pub(super) fn reports(&self) -> bool {
+        self.entries.iter().any(|(outgoing, _)| outgoing.packet.header.message == Message::Report)
+    }
+
     /// Queues a message; refusals only up to [`MOST_REFUSALS`].
     pub(super) fn push(&mut self, outgoing: Outgoing) {
         if is_refusal(&outgoing) {
