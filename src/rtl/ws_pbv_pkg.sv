@@ -236,6 +236,21 @@ package ws_pbv_pkg;
     logic [9:0] words;
   } leaving_t;
 
+  // What a configuration sets: settings, and how many entries of the table.
+  typedef struct packed {
+    logic [31:0]  timeout;
+    logic [7:0]   retries;
+    logic         errors;     // error messages are sent
+    logic         validate;   // messages are checked against the table
+    logic [31:0]  window;     // of congestion metrics, in cycles
+    logic [63:0]  isl_ports;
+    logic [127:0] engines;    // entries that are engines
+    logic [31:0]  levels;     // of congestion reports: threshold and relief
+    logic [31:0]  queues;
+    logic [31:0]  collector;
+    logic [7:0]   entries;
+  } config_t;
+
   // The CRC of a frame, a word further: 24 bits, generator 0x864cfb, the highest bit first.
   /* verilator lint_off UNUSEDPARAM */
   localparam logic [23:0] CrcStart = 24'hb704ce;

@@ -9,7 +9,7 @@ use watershed::pbv::ce::Hazard;
 use watershed::probe::wave_in::WaveFile;
 
 use crate::bench::Difference;
-use crate::{arith, armed, ceng, pbv_ce, pbv_frames, switch, tracker};
+use crate::{arith, armed, ceng, pbv_ce, pbv_frames, pbv_links, switch, tracker};
 
 /// What a sample of a faulty module and of a sound one came to; `None` without Verilator.
 type Both = Option<[Result<(), Box<Difference>>; 2]>;
@@ -192,6 +192,21 @@ fn a_fault_in_each_way_of_frames_is_found() {
         (11, "a word sent that the link did not take", "out."),
     ] {
         let both = || Some([run(fault)?, if fault == 8 { run(0)? } else { Ok(()) }]);
+        is_found(what, both(), signal);
+    }
+}
+
+/// One pair of simulators has a fault for each mechanism of data paths and registers.
+#[test]
+fn a_fault_in_each_way_of_data_paths_and_registers_is_found() {
+    let run = |fault: u8| Some(pbv_links::drive(3, Some(fault), 0x1a7e_0000, 20_000)?.map(drop));
+    for (fault, what, signal) in [
+        (12, "a frame that begins in the middle of another", "free"),
+        (13, "a frame that is taken without a place", "take"),
+        (14, "a write of somebody else", "message0"),
+        (15, "a maximum that lasts into the next window", "message0.word"),
+    ] {
+        let both = || Some([run(fault)?, if fault == 12 { run(0)? } else { Ok(()) }]);
         is_found(what, both(), signal);
     }
 }

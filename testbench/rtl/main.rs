@@ -7,7 +7,7 @@
 //! | [`bench`] | a module with its inputs and what is looked at; stimulus and expectation cycle by cycle; the first difference, as a wave |
 //! | [`registers`] | stage registers: what the model calls them, and where the RTL has them |
 //! | [`links`] | what a running system does at the ports of a node |
-//! | [`puppet`] | an end point at both ends of an engine in the wire, which sends and takes at random |
+//! | [`puppet`], [`pbv_puppet`] | an end point at both ends of an engine in the wire, which sends and takes at random |
 //! | the others | tests, a file a module |
 //!
 //! Without Verilator the tests say so and pass. `WATERSHED_SEED` sets another seed of random stimuli;
@@ -26,6 +26,9 @@ mod pbv_ce;
 mod pbv_engines;
 mod pbv_frame_bench;
 mod pbv_frames;
+mod pbv_links;
+mod pbv_puppet;
+mod pbv_registers;
 #[allow(dead_code, reason = "waveforms are played for other tests too")]
 #[path = "../probe/player.rs"]
 mod player;

@@ -184,6 +184,19 @@ fn beside(stems: &[&str], set: &[&str], most: usize, cycles: u64) -> Option<Resu
     Some(Ok(equal))
 }
 
+/// The shipped scenarios of the family, or those of `WATERSHED_ONLY`.
+pub fn stems() -> Vec<String> {
+    let only = std::env::var("WATERSHED_ONLY").unwrap_or_default();
+    let files = fs::read_dir(root().join("testbench/pbv")).unwrap().map(|entry| entry.unwrap().path());
+    let mut stems: Vec<String> = files
+        .filter(|path| path.extension().is_some_and(|ending| ending == "toml"))
+        .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
+        .filter(|stem| only.is_empty() || only.split(',').any(|name| name == stem))
+        .collect();
+    stems.sort();
+    stems
+}
+
 fn scenarios_hold_what_the_model_holds(stems: &[&str], set: &[&str], most: usize, cycles: u64) {
     let names = stems.join(", ");
     match beside(stems, set, most, cycles) {
@@ -223,17 +236,7 @@ fn engines_of_several_units_hold_what_the_model_holds() {
 #[test]
 #[ignore = "takes minutes: make soak"]
 fn engines_of_every_shipped_scenario_hold_what_the_model_holds() {
-    let folder = root().join("testbench/pbv");
-    let only = std::env::var("WATERSHED_ONLY").unwrap_or_default();
-    let mut stems: Vec<String> = fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.extension().is_some_and(|ending| ending == "toml"))
-        .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
-        .filter(|stem| only.is_empty() || only.split(',').any(|name| name == stem))
-        .collect();
-    stems.sort();
-    for stem in stems {
+    for stem in stems() {
         // The root, a leaf and sixteen blocks.
         scenarios_hold_what_the_model_holds(&[&stem], &[], 18, 200_000);
         scenarios_hold_what_the_model_holds(&[&stem], &[WIDE], 18, 200_000);

@@ -16,7 +16,7 @@ use crate::pbv_ce::{self, ME, PARTICIPANTS, Rig, SELECTS, WORDS};
 use crate::pbv_engines::{self, shape};
 use crate::pbv_frame_bench::{BESIDE, Clock, FrameShape, LISTS, Line, REGISTERS, beside};
 use crate::random::seed;
-use crate::verilator::{self, root};
+use crate::verilator;
 
 /// Words behind the header of a frame that leaves, at most.
 const PAYLOAD: usize = 28;
@@ -191,7 +191,7 @@ fn more_records(records: &mut Vec<InitRecord>, rng: &mut Rng) {
 }
 
 /// A frame that something went wrong with, now and then: bits on the way, a word too few or too many, or what its sender made of it.
-fn spoiled(words: &[u64], rng: &mut Rng) -> Vec<u64> {
+pub fn spoiled(words: &[u64], rng: &mut Rng) -> Vec<u64> {
     let mut all = words.to_vec();
     let wrong = rng.below(60);
     if wrong > 9 {
@@ -367,7 +367,7 @@ fn frame_shape(engines: &[&Engine]) -> Result<FrameShape, String> {
     }
     let mut payload = PAYLOAD;
     for given in engines.iter().flat_map(|engine| engine.given()) {
-        if given.ports.reports > 0 {
+        if given.ports.report.is_some() {
             return Err("it reports congestion".to_owned());
         }
         if most_of_one_kind(given) {
@@ -509,15 +509,7 @@ fn frames_of_shipped_scenarios_hold_what_the_model_holds() {
 #[test]
 #[ignore = "takes minutes: make soak"]
 fn frames_of_every_shipped_scenario_hold_what_the_model_holds() {
-    let only = std::env::var("WATERSHED_ONLY").unwrap_or_default();
-    let files = std::fs::read_dir(root().join("testbench/pbv")).unwrap().map(|entry| entry.unwrap().path());
-    let mut stems: Vec<String> = files
-        .filter(|path| path.extension().is_some_and(|ending| ending == "toml"))
-        .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
-        .filter(|stem| only.is_empty() || only.split(',').any(|name| name == stem))
-        .collect();
-    stems.sort();
-    for stem in stems {
+    for stem in pbv_engines::stems() {
         scenarios_hold_what_the_model_holds(&[&stem], &["pbv.engine.contexts=4"], 18, 200_000);
     }
 }
