@@ -188,9 +188,9 @@ fn packet_engines() -> Vec<Point> {
     for contexts in ["2", "4", "8", "16", "32"] {
         all.push(Point::new("ws_pbv_tracker", &[("Contexts", contexts)]));
     }
-    for (contexts, words) in [("2", "2"), ("4", "2"), ("2", "4"), ("4", "4")] {
-        let shape = [("Contexts", contexts), ("Participants", "4"), ("Words", words), ("Units", COMPARE)];
-        all.push(Point::new("ws_pbv_ce", &shape));
+    for (contexts, participants, words) in [("1", "2", "1"), ("2", "2", "1"), ("4", "2", "1"), ("2", "4", "2")] {
+        let shape = [("Contexts", contexts), ("Participants", participants), ("Words", words), ("Units", COMPARE)];
+        all.push(Point::new("ws_pbv_ce", &[&shape[..], &[("MemoryPorts", "1")]].concat()));
     }
     // The parts of that engine.
     for (contexts, words, count) in
@@ -213,6 +213,10 @@ fn channels_and_frames() -> Vec<Point> {
     let tables = [("1", "1"), ("2", "1"), ("3", "1"), ("4", "1"), ("8", "1"), ("1", "2"), ("2", "2"), ("1", "4")];
     for (descriptors, ports) in tables {
         all.push(Point::new("ws_armed_table", &[("Descriptors", descriptors), ("MemoryPorts", ports)]));
+    }
+    for ports in ["2", "3", "4"] {
+        let shape = [("Ports", ports), ("Ids", "4"), ("Channels", "1"), ("Depth", "2"), ("Ends", "16")];
+        all.push(Point::new("ws_switch_whole", &[&shape[..], &[("Units", COMPARE)]].concat()));
     }
     for (ports, channels, depth) in [
         ("2", "1", "2"),
@@ -300,10 +304,9 @@ fn synthesise(mut yosys: Command, point: &Point, minutes: u64) -> Result<Taken, 
     fs::write(root().join(&cells), timing::liberty(&library)).unwrap();
     let netlist = folder.join(format!("{}.blif", point.key().replace([',', ' '], "-").replace('\'', "")));
     let _ = fs::remove_file(root().join(&netlist));
-    let files: Vec<String> = sources()
-        .iter()
-        .map(|source| source.strip_prefix(root()).expect("of the project").display().to_string())
-        .collect();
+    let files = sources().into_iter().chain([root().join("testbench/rtl/ws_switch_whole.sv")]);
+    let files: Vec<String> =
+        files.map(|source| source.strip_prefix(root()).expect("of the project").display().to_string()).collect();
     let parameters = point.parameters.iter().fold(String::new(), |mut text, (name, value)| {
         let scope = if *name == "Dtype" { "ws_pkg::" } else { "" };
         let _ = write!(text, " -G {name}={scope}{value}");

@@ -40,7 +40,8 @@ pub(super) fn switches(
     by_width
 }
 
-/// Those of a kind of switch. Point-to-point channels take what set-routed packets leave of inputs and outputs in a cycle.
+/// Those of a kind of switch. Point-to-point channels take what set-routed packets leave of inputs and outputs in a cycle; while those
+/// are decided on, they compute routes and choose channels.
 fn of_a_switch(
     scenario: &Scenario,
     kinds: &[ChannelKind],
@@ -55,12 +56,10 @@ fn of_a_switch(
     let registers = (stages - 1) * width;
     let pipelined = format!("{registers} pipeline registers");
     let is_round_robin = scenario.switch.arbiter == Arbiter::RoundRobin;
-    let mut before = None;
     if set > 0 {
         let collective = number(&|kind| kind == ChannelKind::Collective);
         let ids = if collective > 0 { u64::from(scenario.switch.collective_ids) } else { 1 };
         let made = set_routed(bill, (width, set, ids), flit);
-        before = made.period;
         let made = decided(bill, made, stages, is_round_robin && collective == set);
         let counters = ports.set_counters;
         let detail = format!("{width} x {width} ports, {set} channels, {pipelined}, {counters} bits of credit counters");
@@ -70,16 +69,12 @@ fn of_a_switch(
     let channels = kinds.len() as u64 - set;
     if channels > 0 {
         let of = carried(bill.own(&Block::Unicast { ports: ports.links, channels, depth: 0 }), flit);
-        let register = bill.technology.delay.register.value;
-        let first = before.map_or(0.0, |before| (before - register).max(0.0));
-        let made = Made { period: of.period.map(|period| first + period), ..of };
-        // Without set-routed channels before them, as they were synthesised.
-        let is_twin = is_round_robin && before.is_none() && router(scenario) == RouterCfg::default();
-        let made = decided(bill, made, stages, is_twin);
-        let (made, registers) =
-            if before.is_none() { (with_registers(made, registers * flit), registers) } else { (made, 0) };
+        // The formula is of a switch that has no others.
+        let is_twin = is_round_robin && set == 0 && router(scenario) == RouterCfg::default();
+        let made = decided(bill, of, stages, is_twin);
+        let (registers, pipelined) = if set == 0 { (registers, format!(", {pipelined}")) } else { (0, String::new()) };
+        let made = with_registers(made, registers * flit);
         let (links, counters) = (ports.links, ports.unicast_counters);
-        let pipelined = if before.is_none() { format!(", {pipelined}") } else { String::new() };
         let detail = format!("{links} x {links} ports, {channels} channels{pipelined}, {counters} bits of credit counters");
         bill.add("point-to-point channels", detail, count, made.storing(registers * flit + counters));
     }
