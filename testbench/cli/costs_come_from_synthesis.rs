@@ -164,7 +164,10 @@ fn point_to_point_channels_cost_what_yosys_made_of_them() {
         rows.find(|row| row["block"] == "point-to-point channels").unwrap()["basis"].as_str().unwrap().to_owned()
     };
     let islip = bill(alone, &["switch.router.switch_allocator='islip'".into()]);
-    assert_eq!([&whole, &halved, &islip, &before].map(basis), ["fitted", "extrapolated", "extrapolated", "extrapolated"]);
+    assert_eq!(
+        [&whole, &halved, &islip, &before].map(basis),
+        ["fitted", "extrapolated", "extrapolated", "extrapolated"]
+    );
 }
 
 #[test]

@@ -111,9 +111,7 @@ fn block(key: &str) -> Option<Block<'static>> {
         "ws_armed_entrance" => Block::FrameEntrance,
         "ws_unicast" => Block::Unicast { ports: number("Ports"), channels: number("Channels"), depth: number("Depth") },
         "ws_quad_unit" => Block::QuadUnit { stages: number("Stages") },
-        "ws_armed_table" => {
-            Block::DescriptorTable { descriptors: number("Descriptors"), ports: number("MemoryPorts") }
-        }
+        "ws_armed_table" => Block::DescriptorTable { descriptors: number("Descriptors"), ports: number("MemoryPorts") },
         "ws_pbv_release" => Block::PacketGroups { contexts: number("Contexts") },
         // Recorded, but no formula has them.
         "ws_pbv_reduce" | "ws_pbv_take" | "ws_pbv_watch" => return None,

@@ -42,13 +42,7 @@ pub(super) fn switches(
 
 /// Those of a kind of switch. Point-to-point channels take what set-routed packets leave of inputs and outputs in a cycle; while those
 /// are decided on, they compute routes and choose channels.
-fn of_a_switch(
-    scenario: &Scenario,
-    kinds: &[ChannelKind],
-    (ports, width): (Ports, u64),
-    count: u64,
-    bill: &mut Bill,
-) {
+fn of_a_switch(scenario: &Scenario, kinds: &[ChannelKind], (ports, width): (Ports, u64), count: u64, bill: &mut Bill) {
     let flit = stored_bits(scenario);
     let number = |of: &dyn Fn(ChannelKind) -> bool| kinds.iter().filter(|&&kind| of(kind)).count() as u64;
     let set = number(&ChannelKind::is_set);
@@ -62,7 +56,8 @@ fn of_a_switch(
         let made = set_routed(bill, (width, set, ids), flit);
         let made = decided(bill, made, stages, is_round_robin && collective == set);
         let counters = ports.set_counters;
-        let detail = format!("{width} x {width} ports, {set} channels, {pipelined}, {counters} bits of credit counters");
+        let detail =
+            format!("{width} x {width} ports, {set} channels, {pipelined}, {counters} bits of credit counters");
         let made = with_registers(made, registers * flit).storing(registers * flit + counters);
         bill.add("crossbar and allocators", detail, count, made);
     }
@@ -75,7 +70,8 @@ fn of_a_switch(
         let (registers, pipelined) = if set == 0 { (registers, format!(", {pipelined}")) } else { (0, String::new()) };
         let made = with_registers(made, registers * flit);
         let (links, counters) = (ports.links, ports.unicast_counters);
-        let detail = format!("{links} x {links} ports, {channels} channels{pipelined}, {counters} bits of credit counters");
+        let detail =
+            format!("{links} x {links} ports, {channels} channels{pipelined}, {counters} bits of credit counters");
         bill.add("point-to-point channels", detail, count, made.storing(registers * flit + counters));
     }
 }
