@@ -401,6 +401,11 @@ where
         &self.plan
     }
 
+    /// Gives a node a name in waves: large systems are built without.
+    pub fn name_node(&mut self, node: u32, path: String) {
+        self.plan.nodes[node as usize].path = path;
+    }
+
     /// The end points.
     pub fn ends(&self) -> Across<'_, E> {
         self.must_be(Fresh::Blocks);

@@ -15,6 +15,7 @@
 //              Planes        pairs of a request and a response channel; channel 2p is plane p's request, 2p + 1 its response
 //              Depth         flits of an input queue (`collective_buffer_flits`), the largest of all ports
 //              Front, Post   cycles of the pipeline before and behind switch allocation (0, 1, ...)
+//              Slowest       cycles that any of its links takes for a flit, at most (`cycles_per_flit`)
 //              UnitStages, Units, OperandSlots, ResultSlots, ScanSlots   of the engine, see ws_ceng
 // Latency:     a flit that comes in cycle t is in its queue in t + 1, can be granted from t + 1 + Front on, and is on the link
 //              (out_valid_o) Post + 1 cycles after its grant. A credit leaves in the cycle after the grant.
@@ -23,8 +24,8 @@
 //              src/piuma/registers.rs, without the number of the switch: id in bits 23:12, offset in bits 11:0
 // Scans:       a response of a scan goes from the engine to the port that it names, and to the engine if it comes from where the
 //              scan's totals go; ScanSlots = 0: no prefix scans, their register is refused
-// Limitations: flits of one packet each; round-robin arbiters; links that take a flit a cycle; point-to-point channels, which come
-//              after all of these, are ws_unicast
+// Limitations: flits of one packet each; round-robin arbiters; point-to-point channels, which come after all of these, are ws_unicast,
+//              and have links that take a flit a cycle
 module ws_coll_switch
   import ws_pkg::*;
 #(
@@ -34,6 +35,7 @@ module ws_coll_switch
   parameter int unsigned Depth = 8,
   parameter int unsigned Front = 0,
   parameter int unsigned Post = 0,
+  parameter int unsigned Slowest = 1,
   parameter int unsigned UnitStages = 3,
   parameter units_t      Units = '1,
   parameter int unsigned OperandSlots = 2,
@@ -45,6 +47,8 @@ module ws_coll_switch
   input  logic                rst_ni,
   // Flits in the far buffer of each link: the credits at reset. Constant.
   input  logic [15:0]         credits_at_reset_i [Ports],
+  // Cycles that each link takes for a flit. Constant; without meaning where Slowest is 1.
+  input  logic [7:0]          flit_cycles_i [Ports],
   // Loads and stores of configuration registers.
   input  logic                cfg_store_i,
   input  logic [23:0]         cfg_address_i,
@@ -253,6 +257,8 @@ module ws_coll_switch
   flit_t               put_flit [Ports];
   logic [Ports-1:0]    sent;
   flit_t               sent_flit [Ports];
+  // Links that still carry the flit before.
+  logic [Ports-1:0]    busy;
   // Responses of scans for the engine.
   logic [AboveBits-1:0] above, above_room;
   flit_t               above_flit [OperandSlots];
@@ -265,7 +271,7 @@ module ws_coll_switch
     logic [3:0]          input_port;
 
     taken_in = '0;
-    taken_out = '0;
+    taken_out = All'(busy);
     put = '0;
     sent = '0;
     port = '0;
@@ -348,6 +354,34 @@ module ws_coll_switch
   ////////////////////////
   // Credits, and links //
   ////////////////////////
+
+  if (Slowest > 1) begin : gen_busy
+    logic [7:0] left_q [Ports];
+
+    for (genvar n = 0; n < Ports; n++) begin : gen_port
+      assign busy[n] = left_q[n] != '0;
+    end
+
+    always_ff @(posedge clk_i or negedge rst_ni) begin
+      if (!rst_ni) begin
+        for (int unsigned n = 0; n < Ports; n++) left_q[n] <= '0;
+      end else begin
+        for (int unsigned n = 0; n < Ports; n++) begin
+          if (sent[n]) left_q[n] <= flit_cycles_i[n] - 8'd1;
+          else if (busy[n]) left_q[n] <= left_q[n] - 8'd1;
+        end
+      end
+    end
+  end else begin : gen_free
+    logic unused_cycles;
+
+    assign busy = '0;
+
+    always_comb begin
+      unused_cycles = 1'b0;
+      for (int unsigned n = 0; n < Ports; n++) unused_cycles ^= ^flit_cycles_i[n];
+    end
+  end
 
   for (genvar n = 0; n < Ports; n++) begin : gen_output
     logic [Channels-1:0] pops;

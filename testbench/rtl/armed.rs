@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use watershed::armed::engine::TIMEOUT_UNIT_CYCLES;
 use watershed::armed::header::MAX_COUNT;
 use watershed::armed::{
-    Discard, Engine, EngineCfg, EngineCounts, Entry, Hazard, MANAGE, Tables, TablesCfg, Tokens, UP, WORDS, Wired,
+    Discard, Engine, EngineCfg, EngineCounts, Entry, Hazard, MANAGE, System, Tables, TablesCfg, Tokens, UP, WORDS,
+    Wired,
 };
 use watershed::fabric::routing::{Routes, Routing};
 use watershed::fabric::topology::Mesh;
@@ -527,18 +528,33 @@ fn chosen<E: Block<Tables = Tables> + Send>(system: &SystemOf<E>, rng: &mut Rng,
     first.into_iter().chain(all).take(most).collect()
 }
 
-/// Engines of a shipped scenario beside the RTL's: `None` without Verilator, or why the RTL has no such engine.
-fn beside(stem: &str, most: usize, cycles: u64) -> Option<Result<(usize, Equal), String>> {
+/// The system of a shipped scenario and so many of its engines, or why the RTL has none like them.
+fn shipped(stem: &str, most: usize) -> Result<(System, Vec<usize>), &'static str> {
     let path = root().join(format!("testbench/armed/{stem}.toml"));
     let loaded = load_file(&path, &[]).unwrap_or_else(|problems| panic!("{problems}"));
     let system = build(&loaded, BuildOptions::default()).unwrap_or_else(|problems| panic!("{problems}")).system;
     if system.plan().links.iter().any(|link| link.cycles_per_flit > 1) {
-        return Some(Err("a link takes several cycles a flit".to_owned()));
+        return Err("a link takes several cycles a flit");
     }
     let engines = chosen(&system, &mut Rng::new(seed(0xa53d), 0), most);
     if engines.is_empty() {
-        return Some(Err("it has no reduction engines that a tree climbs through".to_owned()));
+        Err("it has no reduction engines that a tree climbs through")
+    } else {
+        Ok((system, engines))
     }
+}
+
+/// Why the RTL has no engines as those of a shipped scenario, if it has not.
+pub fn why_not(stem: &str) -> Option<&'static str> {
+    shipped(stem, 1).err()
+}
+
+/// Engines of a shipped scenario beside the RTL's: `None` without Verilator, or why the RTL has no such engine.
+fn beside(stem: &str, most: usize, cycles: u64) -> Option<Result<(usize, Equal), &'static str>> {
+    let (system, engines) = match shipped(stem, most) {
+        Ok(shipped) => shipped,
+        Err(why) => return Some(Err(why)),
+    };
     let mut cosims = Cosims::default();
     let twins = Twins::new(system, &engines, &mut cosims, None)?;
     let equal = twins.run(cycles, &mut cosims).unwrap_or_else(|difference| panic!("{stem}: {difference}"));

@@ -36,6 +36,7 @@ mod puppet;
 mod quad;
 mod random;
 mod registers;
+mod scenarios;
 mod switch;
 mod synth;
 mod timing;

@@ -3,6 +3,7 @@
 //!
 //! | file | holds |
 //! |------|-------|
+//! | [`driver`] | a run step by step, for tests |
 //! | `claims` | the pulses by which trees that overlap take turns |
 //! | [`overlaps`] | which trees those are |
 //! | [`ground`] | the graph under the embeddings: routes, neighbours, searched ways |
@@ -10,6 +11,7 @@
 //! | [`results`] | results of collectives, critical paths, checks |
 
 mod claims;
+pub(crate) mod driver;
 pub(crate) mod ground;
 pub mod overlaps;
 pub(crate) mod results;

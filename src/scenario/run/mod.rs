@@ -31,6 +31,7 @@ pub(crate) mod system;
 pub(super) mod watchdog;
 mod wave;
 
+pub use crate::piuma::driver::Driver;
 pub use options::{Control, Flip, Inside, Progress, RunError, RunOptions, TriggerOptions, WaveOptions, watch, watched};
 pub use outcome::{RunResult, Sample};
 pub use system::{ArmedSystem, PbvSystem, PiumaSystem};

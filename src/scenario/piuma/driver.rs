@@ -1,0 +1,42 @@
+//! What drives a system of the family between its cycles, for tests that look at the system as it is.
+
+use super::run::Run;
+use crate::Loaded;
+use crate::build::Ready;
+use crate::run::family::{After, Family};
+use watershed_fabric::Step;
+use watershed_kernel::Cycle;
+use watershed_piuma::System;
+
+/// Starts collectives, clocks their claims, makes the stores of programs: all that a run does to a system.
+pub struct Driver<'a>(Run<'a>);
+
+impl<'a> Driver<'a> {
+    /// The system of a scenario, and who drives it.
+    pub fn new(loaded: &'a Loaded, ready: Ready) -> (System, Driver<'a>) {
+        let (mut system, ready) = ready.split();
+        let mut run = Run::new(loaded, &mut system, ready);
+        run.begin(&mut system);
+        (system, Driver(run))
+    }
+
+    /// A step before this cycle, with what comes before and behind it; whether something may still happen.
+    ///
+    /// # Panics
+    /// If a rule of the scenario is broken.
+    pub fn step(&mut self, system: &mut System, before: Cycle) -> bool {
+        loop {
+            let until = self.0.before(system);
+            let step = system.step_before(before.min(until));
+            if step == Step::End {
+                if system.now() >= before {
+                    return true;
+                }
+                continue;
+            }
+            let after = self.0.after(system, step);
+            assert_eq!(self.0.refused(), None, "a rule is broken");
+            return !matches!(after, After::Quiet);
+        }
+    }
+}
