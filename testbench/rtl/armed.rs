@@ -1,7 +1,7 @@
 //! Reduction engines beside those of running systems, and between two end points that send and take at random: queues, credits, grants,
 //! links, every descriptor, every stage register of the quad unit and every counter in every cycle.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use watershed::armed::engine::TIMEOUT_UNIT_CYCLES;
 use watershed::armed::header::MAX_COUNT;
@@ -18,7 +18,7 @@ use watershed::kernel::Rng;
 use watershed::scenario::armed::build::{BuildOptions, build};
 use watershed::scenario::load_file;
 
-use crate::bench::{Bench, Cosim, Difference};
+use crate::bench::{Bench, Cosim, Cosims, Difference};
 use crate::links::{Events, Seen, bases};
 use crate::puppet::{OWNER, Puppet, TREES};
 use crate::random::seed;
@@ -493,25 +493,6 @@ struct Equal {
     counts: [u64; COUNTS.len()],
 }
 
-/// Simulators that are used again: a run ends and another begins with a reset.
-#[derive(Default)]
-struct Cosims {
-    /// Before the name of each.
-    prefix: String,
-    idle: HashMap<String, Vec<Cosim>>,
-}
-
-impl Cosims {
-    fn take(&mut self, bench: Bench, name: &str) -> Option<Cosim> {
-        let idle = self.idle.get_mut(name).and_then(Vec::pop);
-        idle.or_else(|| bench.build(&format!("{}{name}", self.prefix)))
-    }
-
-    fn put(&mut self, name: String, cosim: Cosim) {
-        self.idle.entry(name).or_default().push(cosim);
-    }
-}
-
 /// The engines of a scenario that trees climb through, the first one and others by seed.
 fn chosen<E: Block<Tables = Tables> + Send>(system: &SystemOf<E>, rng: &mut Rng, most: usize) -> Vec<usize> {
     let climbed = |engine: &Engine| {
@@ -614,8 +595,7 @@ fn drive(
     cycles: u64,
 ) -> Option<Result<Equal, Box<Difference>>> {
     let mut rng = Rng::new(seed, 0);
-    let mut cosims =
-        Cosims { prefix: define.map(|define| format!("{define}-")).unwrap_or_default(), ..Cosims::default() };
+    let mut cosims = Cosims::new(define.map(|define| format!("{define}-")).unwrap_or_default());
     let mut all = Equal::default();
     while all.cycles < cycles {
         let system = random_system(cfg, channels, &mut rng);

@@ -3,6 +3,7 @@
 //! Stimulus and expectation come from the model while it runs, a batch of cycles at a time. What is looked at in a cycle are registers
 //! as they are at its start, and outputs as they follow from them and from the inputs of the cycle.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -168,6 +169,32 @@ pub struct Cosim {
     batch: usize,
     /// Cycles compared.
     pub cycles: u64,
+}
+
+/// Simulators that are used again: a run ends and another begins with a reset.
+#[derive(Default)]
+pub struct Cosims {
+    /// Before the name of each.
+    prefix: String,
+    idle: HashMap<String, Vec<Cosim>>,
+}
+
+impl Cosims {
+    /// With this before the name of each.
+    pub fn new(prefix: String) -> Cosims {
+        Cosims { prefix, ..Cosims::default() }
+    }
+
+    /// One of a bench, by its name; `None` where there is no Verilator.
+    pub fn take(&mut self, bench: Bench, name: &str) -> Option<Cosim> {
+        let idle = self.idle.get_mut(name).and_then(Vec::pop);
+        idle.or_else(|| bench.build(&format!("{}{name}", self.prefix)))
+    }
+
+    /// It is free.
+    pub fn put(&mut self, name: String, cosim: Cosim) {
+        self.idle.entry(name).or_default().push(cosim);
+    }
 }
 
 fn read(record: &[u32], place: &Place) -> u128 {

@@ -22,8 +22,8 @@ use crate::random::seed;
 use crate::verilator::{self, root};
 
 /// Cycles without a message behind which the next one is waited for in one step, and cycles before it and at the end.
-const GAP: u64 = 100;
-const AROUND: u64 = 20;
+pub const GAP: u64 = 100;
+pub const AROUND: u64 = 20;
 
 /// What was compared without a difference.
 #[derive(Clone, Copy, Debug, Default)]
@@ -158,19 +158,31 @@ pub fn chosen(system: &System, most: usize, fit: impl Fn(&Engine) -> bool) -> Ve
     engines
 }
 
+/// Engines of shipped scenarios that have run, those of each for which this holds: what is done with all of them, if there are any.
+pub fn with_engines<R>(
+    (stems, set): (&[&str], &[&str]),
+    (most, cycles): (usize, u64),
+    fit: impl Fn(&Engine) -> bool,
+    done: impl FnOnce(&[(&str, &Engine)]) -> R,
+) -> Option<R> {
+    let systems: Vec<_> = stems.iter().map(|stem| system(stem, set, cycles)).collect();
+    let mut engines: Vec<(&str, &Engine)> = Vec::new();
+    for (&stem, system) in stems.iter().zip(&systems) {
+        engines.extend(chosen(system, most, &fit).into_iter().map(|engine| (stem, engine)));
+    }
+    (!engines.is_empty()).then(|| done(&engines))
+}
+
 /// Engines of shipped scenarios beside one of the RTL that is large enough for all: `None` without Verilator, or why there is none.
 fn beside(stems: &[&str], set: &[&str], most: usize, cycles: u64) -> Option<Result<Equal, String>> {
     verilator::find()?;
-    let systems: Vec<_> = stems.iter().map(|stem| system(stem, set, cycles)).collect();
     let has_context = |engine: &Engine| records(engine.given(), engine.cfg().device).next().is_some();
-    let engines: Vec<(&str, &Engine)> = stems
-        .iter()
-        .zip(&systems)
-        .flat_map(|(&stem, system)| chosen(system, most, has_context).into_iter().map(move |engine| (stem, engine)))
-        .collect();
-    if engines.is_empty() {
-        return Some(Err("no engine has a context".to_owned()));
-    }
+    with_engines((stems, set), (most, cycles), has_context, replay_all)
+        .unwrap_or_else(|| Some(Err("no engine has a context".to_owned())))
+}
+
+/// The same of engines that have run.
+fn replay_all(engines: &[(&str, &Engine)]) -> Option<Result<Equal, String>> {
     let shape = match shape(&engines.iter().map(|&(_, engine)| engine).collect::<Vec<_>>()) {
         Ok(shape) => shape,
         Err(why) => return Some(Err(why)),

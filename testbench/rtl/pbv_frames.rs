@@ -13,7 +13,7 @@ use watershed::pbv::{Directory, Engine};
 use crate::bench::{Cosim, Difference};
 use crate::pbv_bench::Shape;
 use crate::pbv_ce::{self, ME, PARTICIPANTS, Rig, SELECTS, WORDS};
-use crate::pbv_engines::{self, shape};
+use crate::pbv_engines::{self, AROUND, GAP, shape};
 use crate::pbv_frame_bench::{BESIDE, Clock, FrameShape, LISTS, Line, REGISTERS, beside};
 use crate::random::seed;
 use crate::verilator;
@@ -346,10 +346,6 @@ fn frames_of_packet_engines_hold_what_the_model_holds_for_long() {
 
 // ------------------------------------------------------------------------------------------------------ running systems
 
-/// Cycles without anything behind which the next ones are gone to in one step, and cycles around what happens.
-const GAP: u64 = 100;
-const AROUND: u64 = 20;
-
 /// What was compared without a difference.
 #[derive(Clone, Copy, Debug, Default)]
 struct Equal {
@@ -458,18 +454,12 @@ fn replay(engine: &Engine, shape: &FrameShape, cosim: &mut Cosim, equal: &mut Eq
 /// Engines of shipped scenarios beside one of the RTL that is large enough for all: `None` without Verilator, or why there is none.
 fn beside_scenarios(stems: &[&str], set: &[&str], most: usize, cycles: u64) -> Option<Result<Equal, String>> {
     verilator::find()?;
-    let systems: Vec<_> = stems.iter().map(|stem| pbv_engines::system(stem, set, cycles)).collect();
-    let engines: Vec<(&str, &Engine)> = stems
-        .iter()
-        .zip(&systems)
-        .flat_map(|(&stem, system)| {
-            let busy = pbv_engines::chosen(system, most, |engine| engine.given().len() > 1);
-            busy.into_iter().map(move |engine| (stem, engine))
-        })
-        .collect();
-    if engines.is_empty() {
-        return Some(Err("no engine does anything".to_owned()));
-    }
+    pbv_engines::with_engines((stems, set), (most, cycles), |engine| engine.given().len() > 1, replay_all)
+        .unwrap_or_else(|| Some(Err("no engine does anything".to_owned())))
+}
+
+/// The same of engines that have run.
+fn replay_all(engines: &[(&str, &Engine)]) -> Option<Result<Equal, String>> {
     let shape = match frame_shape(&engines.iter().map(|&(_, engine)| engine).collect::<Vec<_>>()) {
         Ok(shape) => shape,
         Err(why) => return Some(Err(why)),

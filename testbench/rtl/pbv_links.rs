@@ -1,7 +1,7 @@
 //! The data path of packet engines beside those of running systems, and between two end points that send and take at random: queues,
 //! credits, grants, links, and which words go to the checker, in every cycle.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use watershed::fabric::arbiter::Policy;
 use watershed::fabric::{
@@ -17,7 +17,7 @@ use watershed::pbv::{Directory, Engine, System};
 use watershed::scenario::load_file;
 use watershed::scenario::pbv::build::{BuildOptions, build};
 
-use crate::bench::{Bench, Cosim, Difference};
+use crate::bench::{Bench, Cosim, Cosims, Difference};
 use crate::links::{Events, Seen, bases};
 use crate::pbv_engines;
 use crate::pbv_puppet::{self, ME, OWNER, Puppet};
@@ -278,22 +278,6 @@ struct Twins<E> {
     watched: Watched,
     shape: Shape,
     pairs: Vec<Pair>,
-}
-
-/// Simulators that are used again: a run ends and another begins with a reset.
-#[derive(Default)]
-pub struct Cosims {
-    idle: HashMap<String, Vec<Cosim>>,
-}
-
-impl Cosims {
-    pub fn take(&mut self, bench: Bench, name: &str) -> Option<Cosim> {
-        self.idle.get_mut(name).and_then(Vec::pop).or_else(|| bench.build(name))
-    }
-
-    pub fn put(&mut self, name: String, cosim: Cosim) {
-        self.idle.entry(name).or_default().push(cosim);
-    }
 }
 
 impl<E: Block<Tables = Directory> + Send> Twins<E> {

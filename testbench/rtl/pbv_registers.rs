@@ -10,8 +10,7 @@ use watershed::pbv::metrics::{OUTPUT, QUEUES};
 use watershed::pbv::packet::{NO_DEVICE, Packet, Status};
 use watershed::pbv::tables::engine_tag;
 
-use crate::bench::{Bench, Cosim, Difference};
-use crate::pbv_links::Cosims;
+use crate::bench::{Bench, Cosim, Cosims, Difference};
 
 /// Words of a frame for the registers, and of what they send, behind the header: a record with 128 entries, with one before it.
 const WORDS: usize = 64;
