@@ -113,10 +113,8 @@ fn block(key: &str) -> Option<Block<'static>> {
         "ws_quad_unit" => Block::QuadUnit { stages: number("Stages") },
         "ws_armed_table" => Block::DescriptorTable { descriptors: number("Descriptors"), ports: number("MemoryPorts") },
         "ws_pbv_release" => Block::PacketGroups { contexts: number("Contexts") },
-        // Recorded, but no formula has them.
-        "ws_pbv_reduce" | "ws_pbv_take" | "ws_pbv_watch" => return None,
-        // Both kinds of channels, which have a formula each.
-        "ws_switch_whole" => return None,
+        // Recorded, but no formula has them; of a whole switch each kind of channels has one.
+        "ws_pbv_reduce" | "ws_pbv_take" | "ws_pbv_watch" | "ws_switch_whole" => return None,
         _ => panic!("{module}"),
     })
 }

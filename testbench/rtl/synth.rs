@@ -314,11 +314,11 @@ fn synthesise(mut yosys: Command, point: &Point, minutes: u64) -> Result<Taken, 
     });
     let (top, cells) = (point.module, cells.display());
     // The front end makes everything flat unless it is told not to.
-    let parts: String = point.parts().iter().map(|part| format!(" {part}*")).collect();
+    let parts = point.parts();
     let (hierarchy, keep, behind) = if parts.is_empty() {
         ("", String::new(), "")
     } else {
-        let keep = format!("setattr -mod -set keep_hierarchy 1{parts};");
+        let keep = format!("setattr -mod -set keep_hierarchy 1 {}*;", parts.join("* "));
         ("--best-effort-hierarchy", keep, "setattr -mod -unset keep_hierarchy *; flatten; opt_clean;")
     };
     // What is printed after abc is lost: a file is written instead, and looked for.
