@@ -574,6 +574,7 @@ fn data_paths_of_shipped_scenarios_hold_what_the_model_holds() {
 #[ignore = "takes minutes: make soak"]
 fn data_paths_of_every_shipped_scenario_hold_what_the_model_holds() {
     for stem in pbv_engines::stems() {
-        scenarios_hold_what_the_model_holds(&stem, 18, 50_000, None);
+        // One simulator of registers does for all.
+        scenarios_hold_what_the_model_holds(&stem, 18, 50_000, Some(0));
     }
 }

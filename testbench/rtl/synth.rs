@@ -447,6 +447,7 @@ fn yosys_reads_every_module() {
         "ws_int_unit",
         "ws_coll_switch -G Units=44'h100",
         "ws_coll_switch -G Units=44'h100 -G Ports=3 -G ScanSlots=2 -G ResultSlots=4",
+        "ws_coll_switch -G Units=44'h100 -G Ports=3 -G Slowest=4",
         "ws_unicast",
         "ws_unicast -G Ports=3 -G VcAllocator=1",
         "ws_unicast -G Ports=2 -G VcAllocator=2 -G SwitchAllocator=1 -G Rounds=2",
@@ -458,6 +459,8 @@ fn yosys_reads_every_module() {
         "ws_pbv_frame_in",
         "ws_pbv_inbox -G Messages=2",
         "ws_pbv_frame_out -G Places=4 -G Participants=4 -G Contexts=2 -G Early=2",
+        "ws_pbv_interposer -G Channels=2 -G Depth=4",
+        "ws_pbv_registers -G Participants=8 -G Words=12 -G Frames=2 -G Records=1 -G Reads=2 -G Payload=9",
     ];
     holds(yosys, &tops);
     println!("rtl: Yosys reads all modules: no latch, no loop");
