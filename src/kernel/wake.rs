@@ -25,6 +25,15 @@ impl Wake {
             (Wake::At(a), Wake::At(b)) => Wake::At(a.min(b)),
         }
     }
+
+    /// The same answer, but none that lies further than `most` cycles behind `now`: who is woken early answers again.
+    #[must_use]
+    pub fn within(self, now: Cycle, most: Cycle) -> Wake {
+        match self {
+            Wake::At(cycle) => Wake::At(cycle.min(now + most)),
+            other => other,
+        }
+    }
 }
 
 /// A set of block numbers: one bit a block, and one bit for every 64 of those words, so that a system of millions of
@@ -290,5 +299,7 @@ mod tests {
         assert_eq!(Wake::At(9).or(Wake::At(4)), Wake::At(4));
         assert_eq!(Wake::Next.or(Wake::At(4)), Wake::Next);
         assert_eq!(Wake::OnInput.or(Wake::OnInput), Wake::OnInput);
+        let within = [Wake::At(9), Wake::At(40), Wake::Next, Wake::OnInput].map(|wake| wake.within(5, 10));
+        assert_eq!(within, [Wake::At(9), Wake::At(15), Wake::Next, Wake::OnInput]);
     }
 }

@@ -1,5 +1,7 @@
 //! Skipping idle blocks and the order in which blocks of a cycle are evaluated change no result, not even a cycle.
 
+use watershed::fabric::Step;
+use watershed::scenario::armed::build::{BuildOptions, build};
 use watershed::scenario::load_text;
 use watershed::scenario::result::Document;
 use watershed::scenario::run::{RunOptions, run};
@@ -86,4 +88,16 @@ fn a_stranger_on_every_link_cycle_changes_nothing_without_skipping() {
 fn more_frames_than_a_counter_holds_are_the_same_without_skipping() {
     let document = busy_stranger(12, 280_000, 3_300_000);
     assert!(armed(&document).stranger_frames > 1 << 18, "{}", armed(&document).stranger_frames);
+}
+
+/// Leaves wait for half a million cycles before they give up, and the root for fifty thousand; none of these alarms is left behind.
+#[test]
+fn a_system_is_quiet_soon_after_the_last_result() {
+    let text = "family = \"armed\"\n[topology]\nkind = \"tree\"\nbranching = [2, 2]\n[[armed.reduction]]\nop = \"int-sum\"\n\
+                rounds = 2\nretry_after_cycles = 50_000\npatience_cycles = 500_000\n";
+    let loaded = load_text("test.toml", text, root(), "test", &[]).unwrap_or_else(|problems| panic!("{problems}"));
+    let mut ready = build(&loaded, BuildOptions::default()).unwrap_or_else(|problems| panic!("{problems}"));
+    while ready.system.step() != Step::Quiet {}
+    let now = ready.system.now();
+    assert!(now < 15_000, "it goes on until cycle {now}");
 }

@@ -6,6 +6,12 @@ use super::super::soft::Soft;
 use super::End;
 use watershed_kernel::{Cycle, Wake};
 
+/// How long an end point sleeps at most: an eighth of the cycles so far, and a little more. An alarm cannot be taken back: after the
+/// last result a run goes on until the last one has rung, and with a wave, or without skipping, it walks there cycle by cycle.
+pub(super) fn longest_sleep(now: Cycle) -> Cycle {
+    4096 + now / 8
+}
+
 impl End {
     /// How far the processes of a job have come: changes with every round, attempt and result. `None` if all are over, or
     /// there is none, or the end point is dead for good.
