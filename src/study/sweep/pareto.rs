@@ -106,14 +106,13 @@ impl Pareto {
             let own = |at: &usize| self.points[*at].scenario == scenario;
             let known: Vec<usize> = (0..self.points.len()).filter(own).collect();
             let Some(model) = Model::new(sweep, self, &known, &best, &values, &scale) else { continue };
+            let places: Vec<Vec<f64>> = known.iter().map(|at| place(sweep, &self.points[*at])).collect();
             for point in pool.iter().filter(|point| point.scenario == scenario) {
                 let place = place(sweep, point);
-                let near = |at: &&usize| distance(&place, &self::place(sweep, &self.points[**at]));
-                let nearest = known.iter().min_by(|a, b| {
-                    let failed = |at: &usize| u8::from(values[*at].is_none());
-                    near(a).total_cmp(&near(b)).then(failed(a).cmp(&failed(b)))
-                });
-                let list = if nearest.is_some_and(|at| values[*at].is_none()) { &mut doubtful } else { &mut predicted };
+                let near = |(at, known): (&usize, &Vec<f64>)| (distance(&place, known), values[*at].is_none());
+                let nearest =
+                    known.iter().zip(&places).map(near).min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+                let list = if nearest.is_some_and(|(_, failed)| failed) { &mut doubtful } else { &mut predicted };
                 list.push((point.clone(), model.at(&place)));
             }
         }
