@@ -2,6 +2,8 @@
 //! queues do not fit one word; monitors and waves, of all nodes or of one, and unused ports change nothing (K-DET-1, K-FC-1,
 //! W-VCD-2).
 
+use std::ops::Range;
+
 use watershed::fabric::arbiter::Policy;
 use watershed::fabric::topology::{HyperX, Layout, Mesh, Wiring};
 use watershed::fabric::traffic::{SourceCfg, Target};
@@ -57,10 +59,10 @@ fn network(layout: &Layout, ports: u16, case: u64, monitors: bool) -> Plain {
     plain_with(layout, cfg, 1 + rng.below(8) as u16, seed() ^ case, &vec![vec![source]; ends])
 }
 
-#[test]
-fn monitors_change_no_cycle_of_any_topology_routing_and_router() {
+/// With so many routers in each network.
+fn monitors_change_no_cycle(cases: Range<u64>) {
     for (number, (what, layout)) in networks().into_iter().enumerate() {
-        for case in 0..3 {
+        for case in cases.clone() {
             let case = 1000 * case + number as u64;
             let [mut with, mut without] = pair(&layout, case);
             let at = format!("seed {}, case {case}, {what}", seed());
@@ -75,6 +77,17 @@ fn monitors_change_no_cycle_of_any_topology_routing_and_router() {
     }
 }
 
+#[test]
+fn monitors_change_no_cycle_of_any_topology_routing_and_router() {
+    monitors_change_no_cycle(0..1);
+}
+
+#[test]
+#[ignore = "minutes: part of make soak"]
+fn monitors_change_no_cycle_of_many_routers() {
+    monitors_change_no_cycle(1..19);
+}
+
 /// The same layout with switches of as many ports more as it takes for their queues not to fit one word; nothing is
 /// connected to them.
 fn wide(mut layout: Layout) -> Layout {
@@ -84,19 +97,30 @@ fn wide(mut layout: Layout) -> Layout {
     layout
 }
 
-#[test]
-fn switches_of_one_word_do_what_those_of_several_do() {
+/// With so many routers in each network.
+fn wide_switches_do_what_narrow_ones_do(cases: Range<u64>) {
     let layouts: Vec<(String, Layout)> =
         networks().into_iter().filter(|(_, layout)| layout.plan.vcs.total() > 1).collect();
     assert!(layouts.len() > 20);
     for (number, (what, layout)) in layouts.into_iter().enumerate() {
-        for case in 0..3 {
+        for case in cases.clone() {
             let case = 20_000 + 1000 * case + number as u64;
             let wide = wide(layout.clone());
             let [mut narrow, mut wide] = [&layout, &wide].map(|layout| network(layout, widest(&wide), case, false));
             assert!(history(&mut wide) == history(&mut narrow), "seed {}, case {case}, {what}", seed());
         }
     }
+}
+
+#[test]
+fn switches_of_one_word_do_what_those_of_several_do() {
+    wide_switches_do_what_narrow_ones_do(0..1);
+}
+
+#[test]
+#[ignore = "minutes: part of make soak"]
+fn many_switches_of_one_word_do_what_those_of_several_do() {
+    wide_switches_do_what_narrow_ones_do(1..19);
 }
 
 #[test]

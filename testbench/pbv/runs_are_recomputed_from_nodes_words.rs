@@ -358,11 +358,11 @@ fn one(seed: u64, build_of: BuildOf) -> Result<(u64, u64), String> {
     let loaded = load_text("seed", &text, Path::new(""), "seed", &[]).map_err(|error| fail(error.to_string()))?;
     let collectives = &loaded.scenario.pbv.as_ref().unwrap().collectives;
     let mut first: Option<Said> = None;
-    let ways = [
-        Evaluation::default(),
-        Evaluation { no_skip: true, ..Evaluation::default() },
-        Evaluation { shuffle: Some(seed + 1), ..Evaluation::default() },
-    ];
+    let mut ways = vec![Evaluation::default(), Evaluation { shuffle: Some(seed + 1), ..Evaluation::default() }];
+    // This walks through every time-out cycle by cycle, and takes as long as all else together.
+    if seed % 3 == 0 {
+        ways.push(Evaluation { no_skip: true, ..Evaluation::default() });
+    }
     for (way, evaluation) in ways.into_iter().enumerate() {
         let mut ready = build(&loaded, BuildOptions::default()).map_err(|_| fail("it does not build".into()))?;
         ready.system.evaluate(evaluation);

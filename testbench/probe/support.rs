@@ -1,5 +1,6 @@
 //! A small block to watch, and a view on `wellen`.
 
+use std::collections::HashMap;
 use std::io::Cursor;
 
 use proptest::test_runner::{Config, RngSeed};
@@ -61,12 +62,18 @@ pub fn small_run(period: Period, selection: Selection) -> MemoryFile {
     file
 }
 
-/// A waveform as `wellen` reads it.
-pub struct Read(Waveform);
+/// A waveform as `wellen` reads it, and where its signals are by name.
+pub struct Read(Waveform, HashMap<String, wellen::VarRef>);
 
 impl Read {
     pub fn new(bytes: Vec<u8>) -> Read {
-        Read(wellen::simple::read_from_reader(Cursor::new(bytes)).expect("wellen reads the file"))
+        let wave = wellen::simple::read_from_reader(Cursor::new(bytes)).expect("wellen reads the file");
+        let hierarchy = wave.hierarchy();
+        let mut vars = HashMap::new();
+        for var in hierarchy.all_vars() {
+            vars.entry(hierarchy[var].full_name(hierarchy)).or_insert(var);
+        }
+        Read(wave, vars)
     }
 
     pub fn waveform(&self) -> &Waveform {
@@ -83,11 +90,7 @@ impl Read {
     }
 
     fn var(&self, name: &str) -> wellen::VarRef {
-        let hierarchy = self.0.hierarchy();
-        hierarchy
-            .all_vars()
-            .find(|var| hierarchy[*var].full_name(hierarchy) == name)
-            .unwrap_or_else(|| panic!("no signal {name} in {:?}", self.names()))
+        *self.1.get(name).unwrap_or_else(|| panic!("no signal {name} in {:?}", self.names()))
     }
 
     /// Bits of a signal at a time, most significant first.
