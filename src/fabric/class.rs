@@ -104,6 +104,10 @@ pub(super) struct ClassRegisters {
     inputs: Vec<Point>,
     /// Per queue.
     queues: Vec<Packet>,
+    /// The class of all packets that have asked so far; none has, or they differ.
+    only: Option<u8>,
+    /// Whether they differ. Until then no grant goes past a request of a lower class, so all is served at once and nothing counted.
+    differ: bool,
 }
 
 impl ClassRegisters {
@@ -116,7 +120,14 @@ impl ClassRegisters {
             outputs: points(ports),
             inputs: points(queues),
             queues: vec![Packet::default(); queues],
+            only: None,
+            differ: false,
         }
+    }
+
+    /// A packet of this class asks.
+    fn note(&mut self, class: u8) {
+        self.differ |= *self.only.get_or_insert(class) != class;
     }
 }
 
@@ -156,9 +167,15 @@ pub(super) fn allocate_channels<T: Tables<W>, const W: usize>(
 ) {
     let bound = here.router.class_bound;
     for local in all(asking) {
-        packet(here, local).class = class(here, tables, local);
-        each_channel(here, local, |point, _| point.clear());
+        let class = class(here, tables, local);
+        packet(here, local).class = class;
+        here.arbiters.classes.note(class);
     }
+    if !here.arbiters.classes.differ {
+        serve(here, asking);
+        return;
+    }
+    all(asking).for_each(|local| each_channel(here, local, |point, _| point.clear()));
     all(asking).for_each(|local| each_channel(here, local, |point, packet| point.ask(packet.class)));
     let mut levels = 0u32;
     for local in all(asking) {
@@ -247,6 +264,10 @@ pub(super) fn allocate_crossings<const W: usize>(
     seen: &mut [u64],
     mut serve: impl FnMut(&mut Here<'_, W>, &[u64]),
 ) {
+    if !here.arbiters.classes.differ {
+        serve(here, asking);
+        return;
+    }
     let bound = here.router.class_bound;
     for local in all(asking) {
         packet(here, local).flits = here.inputs[local].len;
@@ -307,6 +328,10 @@ pub(super) fn speculate<const W: usize>(
     seen: &mut [u64],
     mut serve: impl FnMut(&mut Here<'_, W>, &[u64]),
 ) {
+    if !here.arbiters.classes.differ {
+        serve(here, asking);
+        return;
+    }
     let levels = all(asking).fold(0u32, |levels, local| levels | 1 << packet(here, local).class);
     for class in descending(levels) {
         pick(here, asking, seen, |here, local| packet(here, local).class == class);

@@ -437,7 +437,10 @@ impl Engine {
             }
             Checked::Refused(header, status) => return self.refuse(&header, status),
             Checked::Registers(packet) => (&mut self.for_registers, packet),
-            Checked::Collective(packet) => (&mut self.inbox, packet),
+            Checked::Collective(packet) => {
+                self.picker.came(packet.header.tlp.tc);
+                (&mut self.inbox, packet)
+            }
         };
         queue.push_back((packet, flits));
         self.inbox_flits += flits;
@@ -538,9 +541,8 @@ impl Engine {
     /// Tells the collector of queues that have come up to the threshold.
     fn report(&mut self, now: Cycle) {
         let set = self.registers.table.reports;
-        let waits = self.output.reports();
-        let metrics = &self.registers.metrics;
-        let queues = self.reporter.look(set, waits, |queue| metrics.level(queue));
+        let (output, metrics) = (&self.output, &self.registers.metrics);
+        let queues = self.reporter.look(set, || output.reports(), |queue| metrics.level(queue));
         if queues.is_empty() {
             return;
         }
@@ -560,6 +562,7 @@ impl Engine {
             Some((packet, _)) if open && self.ce.ready(&packet.header) => {
                 let (packet, flits) = self.inbox.remove(at).expect("looked at");
                 self.picker.went(at);
+                self.picker.left(packet.header.tlp.tc);
                 self.inbox_flits -= flits;
                 self.log.step(now, Did::Took, &packet.header);
                 Some(packet)

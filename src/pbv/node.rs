@@ -136,6 +136,8 @@ pub struct Node {
     mail: Vec<(Cycle, Packet)>,
     /// Runs that have ended in this cycle.
     ended: u32,
+    /// When time brings something about next, if it is known: whatever changes a part forgets it.
+    soonest: Option<Cycle>,
     /// What it received and sent.
     pub log: Log,
 }
@@ -156,6 +158,7 @@ impl Node {
             casts: BTreeMap::new(),
             mail: Vec::new(),
             ended: 0,
+            soonest: None,
             log: Log::default(),
         }
     }
@@ -167,6 +170,7 @@ impl Node {
 
     /// Gives it a part in a context.
     pub fn join(&mut self, part: Part) {
+        self.soonest = None;
         self.parts.push(Running {
             part,
             state: PartState::Idle,
@@ -189,6 +193,7 @@ impl Node {
 
     /// Its part in a context.
     pub fn part_mut(&mut self, cc_id: u16) -> Option<&mut Part> {
+        self.soonest = None;
         self.parts.iter_mut().map(|running| &mut running.part).find(|part| part.cc_id == cc_id)
     }
 
@@ -471,6 +476,10 @@ impl Node {
 
     /// What time brings about: contributions are made, answers asked for.
     pub fn step(&mut self, now: Cycle) {
+        if self.soonest() > now {
+            return;
+        }
+        self.soonest = None;
         self.work(now);
         self.merge(now);
         self.watch(now);
@@ -510,12 +519,24 @@ impl Node {
 
     /// When time brings something about next: a task ends, a patience, the set-up is sent again.
     pub fn due(&self) -> Option<Cycle> {
-        let of = |running: &Running| {
-            let task = running.state == PartState::Working && running.until != Cycle::MAX;
+        let mut due = Cycle::MAX;
+        for running in &self.parts {
+            if running.state == PartState::Working {
+                due = due.min(running.until);
+            }
             let merged = running.part.gather.as_ref().and_then(Gather::due);
-            [running.alarm, running.set_up_due, merged, task.then_some(running.until)]
-        };
-        self.parts.iter().flat_map(of).flatten().min()
+            for alarm in [running.alarm, running.set_up_due, merged] {
+                due = due.min(alarm.unwrap_or(Cycle::MAX));
+            }
+        }
+        (due < Cycle::MAX).then_some(due)
+    }
+
+    /// The same, found once; the last of all cycles if there is nothing.
+    fn soonest(&mut self) -> Cycle {
+        let soonest = self.soonest.or_else(|| self.due()).unwrap_or(Cycle::MAX);
+        self.soonest = Some(soonest);
+        soonest
     }
 
     /// The next frame that it sends, whole: for callers without a link.
@@ -580,6 +601,7 @@ impl Node {
 
     /// A frame leaves.
     fn sends(&mut self, packet: &Packet, strange: bool, now: Cycle) {
+        self.soonest = None;
         let header = packet.header;
         let own = header.dmu_id == self.device && !strange;
         self.log.note(Event::sent(now, &header));
@@ -643,7 +665,10 @@ impl Block for Node {
                 wake = wake.or(Wake::At(*cycle));
             }
         }
-        self.due().map_or(wake, |cycle| wake.or(Wake::At(cycle.max(now + 1))))
+        match self.soonest() {
+            Cycle::MAX => wake,
+            cycle => wake.or(Wake::At(cycle.max(now + 1))),
+        }
     }
 
     fn open(&self) -> Option<String> {

@@ -90,12 +90,14 @@ impl OutputQueue {
         }
         let counts = !self.entries.back().is_some_and(|(before, _)| is_split(before, &outgoing));
         self.held += u32::from(counts);
+        self.picker.came(outgoing.packet.header.tlp.tc);
         self.entries.push_back((outgoing, counts));
     }
 
     /// A message has left, or has been looked up. What it was split into counts for it.
     pub(super) fn remove(&mut self, at: usize) -> Option<Outgoing> {
         let (outgoing, counts) = self.entries.remove(at)?;
+        self.picker.left(outgoing.packet.header.tlp.tc);
         match self.entries.get_mut(at) {
             Some((_, next)) if counts && !*next => *next = true,
             _ => self.held -= u32::from(counts),

@@ -17,9 +17,11 @@
 //!
 //! let mut picker = Picker::new(2); // two frames may go past an older one
 //! let mut waiting = vec![0, 5, 5, 5]; // classes, the oldest first
+//! waiting.iter().for_each(|&class| picker.came(class));
 //! let mut went = Vec::new();
 //! while let Some(at) = picker.next(waiting.iter().copied()) {
 //!     picker.went(at); // a frame a turn
+//!     picker.left(waiting[at]);
 //!     went.push(waiting.remove(at));
 //! }
 //! assert_eq!(went, [5, 5, 0, 5]);
@@ -31,19 +33,33 @@ pub struct Picker {
     bound: u8,
     /// Frames in a row that went past the oldest one.
     passed: u8,
+    /// Frames that wait, by class.
+    waiting: [u32; 8],
 }
 
 impl Picker {
     /// A choice with this bound.
     pub fn new(bound: u8) -> Picker {
-        Picker { bound, passed: 0 }
+        Picker { bound, passed: 0, waiting: [0; 8] }
     }
 
-    /// The place of the frame that goes next, from the classes of all that wait, the oldest first.
-    pub fn next(&self, classes: impl Iterator<Item = u8>) -> Option<usize> {
-        let highest = classes.enumerate().max_by_key(|&(at, class)| (class, std::cmp::Reverse(at)));
-        let (at, _) = highest?;
-        Some(if self.bound > 0 && self.passed >= self.bound { 0 } else { at })
+    /// A frame of this class waits from now on.
+    pub fn came(&mut self, class: u8) {
+        self.waiting[usize::from(class & 7)] += 1;
+    }
+
+    /// One of this class waits no longer.
+    pub fn left(&mut self, class: u8) {
+        self.waiting[usize::from(class & 7)] -= 1;
+    }
+
+    /// The place of the frame that goes next, from the classes of all that wait, the oldest first; none if nothing waits.
+    pub fn next(&self, mut classes: impl Iterator<Item = u8>) -> Option<usize> {
+        let highest = self.waiting.iter().rposition(|&count| count > 0)?;
+        if self.bound > 0 && self.passed >= self.bound {
+            return Some(0);
+        }
+        classes.position(|class| usize::from(class & 7) == highest)
     }
 
     /// The frame at this place has gone.
@@ -61,11 +77,14 @@ mod tests {
         for bound in [0u8, 1, 3, 16] {
             let mut picker = Picker::new(bound);
             let mut waiting = vec![(0u8, 0u32)];
+            picker.came(0);
             let mut order = Vec::new();
             for round in 1..=40 {
                 waiting.push((5, round));
+                picker.came(5);
                 let at = picker.next(waiting.iter().map(|frame| frame.0)).unwrap();
                 picker.went(at);
+                picker.left(waiting[at].0);
                 order.push(waiting.remove(at).1);
             }
             let lowest = order.iter().position(|&frame| frame == 0);

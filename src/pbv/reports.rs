@@ -24,7 +24,7 @@
 //! let set = Reports::new(40, 1 << 3, 8, 2);
 //! let mut reporter = Reporter::default();
 //! let reported: Vec<bool> = [0, 8, 9, 5, 8, 2, 8] // a level a cycle
-//!     .map(|level| !reporter.look(set, false, |_| level).is_empty())
+//!     .map(|level| !reporter.look(set, || false, |_| level).is_empty())
 //!     .to_vec();
 //! assert_eq!(reported, [false, true, false, false, false, false, true]);
 //! ```
@@ -66,9 +66,9 @@ pub struct Reporter {
 }
 
 impl Reporter {
-    /// Looks at the levels at the start of a cycle. Returns the words for each queue to be reported; with `waits`, a report still
-    /// waits, and nothing is reported.
-    pub fn look(&mut self, set: Reports, waits: bool, level: impl Fn(usize) -> u32) -> Vec<u64> {
+    /// Looks at the levels at the start of a cycle. Returns the words for each queue to be reported; where `waits` says that
+    /// a report still waits, nothing is.
+    pub fn look(&mut self, set: Reports, waits: impl Fn() -> bool, level: impl Fn(usize) -> u32) -> Vec<u64> {
         let mut words = Vec::new();
         if set.above() == 0 {
             self.high = 0;
@@ -78,7 +78,7 @@ impl Reporter {
             let (bit, level) = (1 << queue, level(queue));
             if level <= set.until() && level < set.above() {
                 self.high &= !bit;
-            } else if level >= set.above() && self.high & bit == 0 && !waits {
+            } else if level >= set.above() && self.high & bit == 0 && !waits() {
                 self.high |= bit;
                 words.push((queue as u64) << 32 | u64::from(level));
             }
@@ -98,7 +98,7 @@ mod tests {
         let mut reported = Vec::new();
         for (cycle, level) in [3, 9, 10, 12, 9, 11, 5, 10, 4, 9, 10, 10, 0].into_iter().enumerate() {
             // Queue 2 is as full, and not watched.
-            let words = reporter.look(set, false, |queue| if queue == 3 || queue == 2 { level } else { 0 });
+            let words = reporter.look(set, || false, |queue| if queue == 3 || queue == 2 { level } else { 0 });
             reported.extend(words.into_iter().map(|word| (cycle, word >> 32, word as u32)));
         }
         assert_eq!(reported, [(2, 3, 10), (10, 3, 10)]);
@@ -108,12 +108,12 @@ mod tests {
     fn what_crosses_while_a_report_waits_is_reported_behind_it() {
         let set = Reports::new(7, 0b11, 5, 5);
         let mut reporter = Reporter::default();
-        assert_eq!(reporter.look(set, true, |_| 6), Vec::<u64>::new());
-        assert_eq!(reporter.look(set, false, |_| 6), [6, 1 << 32 | 6]);
-        assert_eq!(reporter.look(set, false, |_| 6), Vec::<u64>::new());
+        assert_eq!(reporter.look(set, || true, |_| 6), Vec::<u64>::new());
+        assert_eq!(reporter.look(set, || false, |_| 6), [6, 1 << 32 | 6]);
+        assert_eq!(reporter.look(set, || false, |_| 6), Vec::<u64>::new());
         // Relief below the threshold, even where `until` says less strictly.
-        assert_eq!(reporter.look(set, false, |_| 4), Vec::<u64>::new());
-        assert_eq!(reporter.look(set, false, |_| 5).len(), 2);
-        assert_eq!(reporter.look(Reports::default(), false, |_| 99), Vec::<u64>::new());
+        assert_eq!(reporter.look(set, || false, |_| 4), Vec::<u64>::new());
+        assert_eq!(reporter.look(set, || false, |_| 5).len(), 2);
+        assert_eq!(reporter.look(Reports::default(), || false, |_| 99), Vec::<u64>::new());
     }
 }

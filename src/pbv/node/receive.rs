@@ -44,6 +44,7 @@ impl Node {
 
     /// Takes a whole frame, in the cycle of its last flit.
     pub fn receive(&mut self, words: &[u64], now: Cycle) {
+        self.soonest = None;
         let packet = match Packet::from_flits(words) {
             Ok(packet) => packet,
             Err(error) => return self.refuse(error.status()),
