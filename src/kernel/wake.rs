@@ -26,11 +26,11 @@ impl Wake {
         }
     }
 
-    /// The same answer, but none that lies further than `most` cycles behind `now`: who is woken early answers again.
+    /// The same answer, but no cycle behind `latest`: who is woken early answers again.
     #[must_use]
-    pub fn within(self, now: Cycle, most: Cycle) -> Wake {
+    pub fn by(self, latest: Cycle) -> Wake {
         match self {
-            Wake::At(cycle) => Wake::At(cycle.min(now + most)),
+            Wake::At(cycle) => Wake::At(cycle.min(latest)),
             other => other,
         }
     }
@@ -299,7 +299,7 @@ mod tests {
         assert_eq!(Wake::At(9).or(Wake::At(4)), Wake::At(4));
         assert_eq!(Wake::Next.or(Wake::At(4)), Wake::Next);
         assert_eq!(Wake::OnInput.or(Wake::OnInput), Wake::OnInput);
-        let within = [Wake::At(9), Wake::At(40), Wake::Next, Wake::OnInput].map(|wake| wake.within(5, 10));
-        assert_eq!(within, [Wake::At(9), Wake::At(15), Wake::Next, Wake::OnInput]);
+        let by = [Wake::At(9), Wake::At(40), Wake::Next, Wake::OnInput].map(|wake| wake.by(15));
+        assert_eq!(by, [Wake::At(9), Wake::At(15), Wake::Next, Wake::OnInput]);
     }
 }
