@@ -14,7 +14,7 @@ const PLAIN: &str = "
     network nodes none nothing once ones others over participants points programs received refused reported result results
     rounds same seconds sent shape software switches table tell them these time torus tile tiles trees tree values
     what with within without word words from like line mesh message messages other packets passed core apart entry
-    dragonfly socket sockets retry detected queue each half sure gave right yes the and all only
+    below dragonfly socket sockets retry detected queue each half sure gave right yes the and all only
     finished not ones replies moves any more done was reached asked anymore descriptor leaked empty lost time-outs
     joined work
 ";
@@ -62,7 +62,7 @@ fn every_word_of_the_summaries_is_explained_or_plain() {
 /// Words of other commands that need none either.
 const PLAIN_OF_COMMANDS: &str = "
     across address alone along are arrives backward between board both but bytes came circle clock communicates comparators copies data
-    devices direction entrance exit for forward included join joins lead longest made make management maximum one own packet pair passes pins prints
+    devices direction entrance exit family for forward included join joins lead longest made make management maximum one operations own packet pair passes pins prints
     programmed ready receives routing run running select sending shares such that those thresholds top tracked two-input use way ways
     where which --wave
 ";

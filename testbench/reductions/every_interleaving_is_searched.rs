@@ -22,7 +22,7 @@ use watershed::kernel::{Cycle, Wake};
 use watershed::scenario::armed::result::RoundResult;
 use watershed::scenario::result::Document;
 
-use crate::search::{Faults, Out, System, scenario, search, walk};
+use crate::search::{Faults, Out, System, scenario, search, walk, walk_each};
 use crate::support::{armed, passed, text};
 
 const ROOT: u8 = 0;
@@ -223,6 +223,19 @@ fn one_fault_makes_no_round_wrong_and_nobody_wait() {
     assert!(found.states > 500, "{} states", found.states);
     assert_eq!(found.broken, []);
     assert!(!walk(system, first, faults).returns, "it need not end");
+}
+
+/// Faults that are chosen first end where faults of any moment end.
+#[test]
+fn chosen_faults_end_as_those_of_any_moment() {
+    for faults in
+        [NO_FAULT, Faults { budget: 1, follow: false, ..NO_FAULT }, Faults { early: 1, follow: false, ..NO_FAULT }]
+    {
+        let (system, first) = tree(Hazard::Interlock);
+        let (any, chosen) = (walk(system.clone(), first.clone(), faults), walk_each(&system, &first, faults));
+        assert!(any.broken.is_none() && chosen.broken.is_none(), "{faults:?}");
+        assert!(any.ends == chosen.ends, "{faults:?}: {} and {} ends", any.ends.len(), chosen.ends.len());
+    }
 }
 
 #[test]
