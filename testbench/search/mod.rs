@@ -246,7 +246,7 @@ impl<S: System> State<S> {
                 .all(|from| self.wires.get(&(from, station)).is_some_and(|frames| !frames[0].marked) && !in_turn)
         };
         let steps = |station: u8| {
-            to.iter().filter(|&&at| at == station).count()
+            to.iter().map(|&at| usize::from(at == station)).sum::<usize>()
                 + usize::from(held == Some(station))
                 + usize::from(early == Some(station))
         };
@@ -579,10 +579,10 @@ pub fn walk_each<S: System>(system: &S, first: &Out<S::Frame>, faults: Faults) -
     let stations = 0..system.stations();
     let senders = stations.clone().flat_map(|to| system.hears(to).into_iter().map(move |from| (from, to)));
     let choices: Vec<((u8, u8), Kind)> = senders.flat_map(|wire| kinds.iter().map(move |&kind| (wire, kind))).collect();
-    let mut all = walk_from(start(None, None), faults);
+    let mut all = walk_from(&start(None, None), faults);
     let early = stations.filter(|_| faults.early > 0).map(Some);
     for early_at in early.chain([None].into_iter().filter(|_| faults.early == 0)) {
-        let plain = walk_from(start(None, early_at), faults);
+        let plain = walk_from(&start(None, early_at), faults);
         let used = plain.used.1;
         all.add(plain);
         if !used && early_at.is_some() {
@@ -590,7 +590,7 @@ pub fn walk_each<S: System>(system: &S, first: &Out<S::Frame>, faults: Faults) -
         }
         for &(wire, kind) in choices.iter().filter(|_| faults.budget > 0) {
             for number in 1.. {
-                let walked = walk_from(start(Some(Plan { wire, number, kind }), early_at), faults);
+                let walked = walk_from(&start(Some(Plan { wire, number, kind }), early_at), faults);
                 let used = walked.used.0;
                 all.add(walked);
                 if !used {
@@ -607,10 +607,10 @@ pub fn walk_each<S: System>(system: &S, first: &Out<S::Frame>, faults: Faults) -
 /// that comes again on its own way. Whole states are kept along that way alone, and of all others a hash of 64 bits: two of them
 /// that agree would hide what follows the second.
 pub fn walk<S: System>(system: S, first: Out<S::Frame>, faults: Faults) -> Walked {
-    walk_from(State::first(system, first, faults), faults)
+    walk_from(&State::first(system, first, faults), faults)
 }
 
-fn walk_from<S: System>(start: State<S>, faults: Faults) -> Walked {
+fn walk_from<S: System>(start: &State<S>, faults: Faults) -> Walked {
     let search = Search { start: start.clone(), faults };
     let properties = search.properties();
     let broken = |state: &State<S>| properties.iter().find(|of| !(of.condition)(&search, state)).map(|of| of.name);
@@ -621,9 +621,9 @@ fn walk_from<S: System>(start: State<S>, faults: Faults) -> Walked {
     };
     // By hash: whether a state lies on the way.
     let mut open: HashMap<u64, bool> = HashMap::from([(start.hash_of(), true)]);
-    let mut way: Vec<(u64, State<S>, Vec<Step>)> = vec![(start.hash_of(), start.clone(), actions(&start))];
+    let mut way: Vec<(u64, State<S>, Vec<Step>)> = vec![(start.hash_of(), start.clone(), actions(start))];
     let mut taken: Vec<Step> = Vec::new();
-    let broken_at_first = broken(&start).map(|name| (name, Vec::new()));
+    let broken_at_first = broken(start).map(|name| (name, Vec::new()));
     let mut walked =
         Walked { states: 0, broken: broken_at_first, returns: false, used: (false, false), ends: BTreeSet::new() };
     while walked.broken.is_none()
