@@ -534,6 +534,7 @@ impl Node {
 
     /// The same, found once; the last of all cycles if there is nothing.
     fn soonest(&mut self) -> Cycle {
+        debug_assert!(self.soonest.is_none_or(|known| known == self.due().unwrap_or(Cycle::MAX)), "a part has changed");
         let soonest = self.soonest.or_else(|| self.due()).unwrap_or(Cycle::MAX);
         self.soonest = Some(soonest);
         soonest

@@ -45,12 +45,12 @@ impl Picker {
 
     /// A frame of this class waits from now on.
     pub fn came(&mut self, class: u8) {
-        self.waiting[usize::from(class & 7)] += 1;
+        self.waiting[usize::from(class)] += 1;
     }
 
     /// One of this class waits no longer.
     pub fn left(&mut self, class: u8) {
-        self.waiting[usize::from(class & 7)] -= 1;
+        self.waiting[usize::from(class)] -= 1;
     }
 
     /// The place of the frame that goes next, from the classes of all that wait, the oldest first; none if nothing waits.
@@ -59,7 +59,7 @@ impl Picker {
         if self.bound > 0 && self.passed >= self.bound {
             return Some(0);
         }
-        classes.position(|class| usize::from(class & 7) == highest)
+        classes.position(|class| usize::from(class) == highest)
     }
 
     /// The frame at this place has gone.

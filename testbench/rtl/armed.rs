@@ -454,18 +454,9 @@ impl<E: Block<Tables = Tables> + Send> Twins<E> {
             if over && let Some(tracer) = self.system.stop_recording() {
                 tracer.finish(cycle).expect("a recording");
             }
-            // The cycle after is needed, for what comes in it was on the links in this one.
-            while compared + 1 < self.watched.known_before().min(cycle) {
-                self.watched.go_to(compared);
-                let now = self.watched.values.clone();
-                self.watched.go_to(compared + 1);
-                let seen = Seen { now: &now, next: &self.watched.values };
-                for (at, pair) in self.pairs.iter_mut().enumerate() {
-                    pair.cycle(compared, at, &events, &seen)?;
-                }
-                events.forget(compared.saturating_sub(8));
-                compared += 1;
-            }
+            self.watched.hold_known(&mut compared, cycle, &mut events, |cycle, events, seen| {
+                self.pairs.iter_mut().enumerate().try_for_each(|(at, pair)| pair.cycle(cycle, at, events, seen))
+            })?;
         }
         assert!(self.system.fault().is_none(), "{:?}", self.system.fault());
         let mut equal = Equal { granted: events.granted, ..Equal::default() };

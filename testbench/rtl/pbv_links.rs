@@ -390,18 +390,11 @@ impl<E: Block<Tables = Directory> + Send> Twins<E> {
             if over && let Some(tracer) = self.system.stop_recording() {
                 tracer.finish(cycle).expect("a recording");
             }
-            // The cycle after is needed, for what comes in it was on the links in this one.
-            while compared + 1 < self.watched.known_before().min(cycle) {
-                self.watched.go_to(compared);
-                let now = self.watched.values.clone();
-                self.watched.go_to(compared + 1);
-                let seen = Seen { now: &now, next: &self.watched.values };
-                for (at, pair) in self.pairs.iter_mut().enumerate() {
-                    pair.cycle(&self.shape, &self.system.tables, (compared, at, &events), &seen, &mut equal)?;
-                }
-                events.forget(compared.saturating_sub(8));
-                compared += 1;
-            }
+            let (shape, tables, equal) = (&self.shape, &self.system.tables, &mut equal);
+            self.watched.hold_known(&mut compared, cycle, &mut events, |cycle, events, seen| {
+                let mut pairs = self.pairs.iter_mut().enumerate();
+                pairs.try_for_each(|(at, pair)| pair.cycle(shape, tables, (cycle, at, events), seen, equal))
+            })?;
         }
         assert!(self.system.fault().is_none(), "{:?}", self.system.fault());
         equal.granted = events.granted;

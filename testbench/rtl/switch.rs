@@ -407,25 +407,11 @@ impl<'a> Twins<'a> {
             if over && let Some(tracer) = self.system.stop_recording() {
                 tracer.finish(cycle).expect("a recording");
             }
-            // The cycle after is needed, for what comes in it was on the links in this one.
-            while compared + 1 < self.watched.known_before().min(cycle) {
-                self.watched.go_to(compared);
-                let now = self.watched.values.clone();
-                self.watched.go_to(compared + 1);
-                for (at, (pair, depths)) in self.pairs.iter_mut().zip(&depths).enumerate() {
-                    let seen = Seen { now: &now, next: &self.watched.values };
-                    pair.cycle(
-                        &self.shape,
-                        &self.system.tables,
-                        (compared, at, &events),
-                        &seen,
-                        depths,
-                        &mut self.rng,
-                    )?;
-                }
-                events.forget(compared.saturating_sub(8));
-                compared += 1;
-            }
+            let (shape, tables, rng) = (&self.shape, &self.system.tables, &mut self.rng);
+            self.watched.hold_known(&mut compared, cycle, &mut events, |cycle, events, seen| {
+                let mut pairs = self.pairs.iter_mut().zip(&depths).enumerate();
+                pairs.try_for_each(|(at, (pair, of))| pair.cycle(shape, tables, (cycle, at, events), seen, of, rng))
+            })?;
         }
         assert!(self.system.fault().is_none(), "{:?}", self.system.fault());
         let granted = events.granted;

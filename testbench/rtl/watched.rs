@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use watershed::probe::{Declarations, Period, Selection, SignalId, Sink, SinkSummary, Tracer, Value, Values};
 
+use crate::links::{Events, Seen};
+
 /// A signal.
 #[derive(Clone, Debug)]
 pub struct Signal {
@@ -111,5 +113,26 @@ impl Watched {
             self.values[signal as usize] = value;
             shared.changes.pop_front();
         }
+    }
+
+    /// Goes on through all cycles that are known before this one: what is seen in each, and what happened at nodes, is held against
+    /// something. `compared` is the first cycle that has not been.
+    pub fn hold_known<E>(
+        &mut self,
+        compared: &mut u64,
+        before: u64,
+        events: &mut Events,
+        mut hold: impl FnMut(u64, &Events, &Seen<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        // The cycle after is needed, for what comes in it was on the links in this one.
+        while *compared + 1 < self.known_before().min(before) {
+            self.go_to(*compared);
+            let now = self.values.clone();
+            self.go_to(*compared + 1);
+            hold(*compared, events, &Seen { now: &now, next: &self.values })?;
+            events.forget(compared.saturating_sub(8));
+            *compared += 1;
+        }
+        Ok(())
     }
 }
