@@ -759,7 +759,7 @@ impl Block for End {
         if moved {
             return Wake::Next;
         }
-        io.busy_until(0).map_or(wake, |until| wake.or(Wake::At(until))).by(watch::next_look(now))
+        io.busy_until(0).map_or(wake, |until| wake.or(Wake::At(until)))
     }
 
     fn open(&self) -> Option<String> {

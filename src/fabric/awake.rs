@@ -66,6 +66,17 @@ impl NodeAlarms {
         self.alarms.set(now, at, self.span.inside(node));
     }
 
+    /// Takes back the far alarm of a node, if it has one.
+    #[inline(always)]
+    pub fn forget(&mut self, node: u32) {
+        self.alarms.forget(self.span.inside(node));
+    }
+
+    /// In cycle `now`, asks for a node to be woken in cycle `at`, whatever it answers until then.
+    pub fn keep(&mut self, now: Cycle, at: Cycle, node: u32) {
+        self.alarms.keep(now, at, self.span.inside(node));
+    }
+
     /// The next cycle, from `now` on, for which an alarm is set.
     #[inline]
     pub fn next(&self, now: Cycle) -> Option<Cycle> {

@@ -58,7 +58,7 @@ where
         if cycle <= now {
             wires.wake.insert(node);
         } else {
-            wires.alarms.set(now, cycle, node);
+            wires.alarms.keep(now, cycle, node);
         }
     }
 }

@@ -25,15 +25,6 @@ impl Wake {
             (Wake::At(a), Wake::At(b)) => Wake::At(a.min(b)),
         }
     }
-
-    /// The same answer, but no cycle behind `latest`: who is woken early answers again.
-    #[must_use]
-    pub fn by(self, latest: Cycle) -> Wake {
-        match self {
-            Wake::At(cycle) => Wake::At(cycle.min(latest)),
-            other => other,
-        }
-    }
 }
 
 /// A set of block numbers: one bit a block, and one bit for every 64 of those words, so that a system of millions of
@@ -96,6 +87,9 @@ impl WakeSet {
 /// cycle they are for, so nothing moves from the one to the other. The lists share one array, so that a calendar with a few
 /// alarms is a few lines of the cache.
 ///
+/// A block that answers anew takes back what it asked for in the heap: a run does not go on to the time-out of a block
+/// that has its answer. One in the calendar rings anyway, which is soon.
+///
 /// ```
 /// use watershed_kernel::Alarms;
 ///
@@ -104,6 +98,10 @@ impl WakeSet {
 /// assert_eq!(alarms.next(1), Some(1_000_000)); // no cycle before it needs to be simulated
 /// assert_eq!(alarms.due(1_000_000), Some(7));
 /// assert_eq!(alarms.due(1_000_000), None);
+///
+/// alarms.set(1_000_000, 2_000_000, 7);
+/// alarms.forget(7); // what it waited for has come
+/// assert!(alarms.is_empty());
 /// ```
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct Alarms {
@@ -115,11 +113,17 @@ pub struct Alarms {
     entries: Vec<(u32, u32)>,
     /// Entries that are free.
     free: Vec<u32>,
+    /// Far alarms, the next one in front. What was taken back stands here only behind one that was not.
     heap: BinaryHeap<Reverse<(Cycle, u32)>>,
     count: usize,
     /// The cycle each block asked for last: a busy block that repeats its answer adds nothing.
     last: Vec<Cycle>,
+    /// The last far alarm of each block: twice its cycle, and one unless it was taken back.
+    far: Vec<u64>,
 }
+
+/// Marks blocks in the heap whose alarm nobody takes back.
+const KEPT: u32 = 1 << 31;
 
 /// Cycles of the calendar of near alarms.
 const NEAR: u64 = 256;
@@ -139,26 +143,91 @@ impl Alarms {
         if self.last[block_index] == at && at != 0 {
             return;
         }
+        self.forget(block);
         self.last[block_index] = at;
-        self.count += 1;
         if at.wrapping_sub(now) < NEAR {
-            if self.near.is_empty() {
-                self.near.resize(NEAR as usize, END);
-            }
-            let place = (at % NEAR) as usize;
-            let bit = 1 << (place % 64);
-            let before = if self.filled[place / 64] & bit == 0 { END } else { self.near[place] };
-            self.near[place] = if let Some(entry) = self.free.pop() {
-                self.entries[entry as usize] = (block, before);
-                entry
-            } else {
-                self.entries.push((block, before));
-                self.entries.len() as u32 - 1
-            };
-            self.filled[place / 64] |= bit;
+            self.set_near(at, block);
         } else {
+            self.set_far(at, block);
+        }
+    }
+
+    /// In cycle `now`, asks for a block to be woken in cycle `at`, whatever it answers until then.
+    pub fn keep(&mut self, now: Cycle, at: Cycle, block: u32) {
+        if at.wrapping_sub(now) < NEAR {
+            self.set_near(at, block);
+        } else {
+            self.count += 1;
+            self.heap.push(Reverse((at, block | KEPT)));
+        }
+    }
+
+    /// Takes back the far alarm of a block, if it has one: it has answered something else.
+    #[inline]
+    pub fn forget(&mut self, block: u32) {
+        if !self.heap.is_empty() {
+            self.take_back(block);
+        }
+    }
+
+    fn take_back(&mut self, block: u32) {
+        let Some(far) = self.far.get_mut(block as usize) else { return };
+        if *far & 1 == 0 {
+            return;
+        }
+        *far &= !1;
+        if self.last[block as usize] == *far >> 1 {
+            self.last[block as usize] = 0;
+        }
+        if self.heap.peek().is_some_and(|&Reverse((_, first))| first == block) {
+            self.drop_taken_back();
+        }
+    }
+
+    /// Removes what was taken back from the front of the heap.
+    fn drop_taken_back(&mut self) {
+        while let Some(&Reverse((at, block))) = self.heap.peek() {
+            if block & KEPT != 0 || self.far[block as usize] == at << 1 | 1 {
+                break;
+            }
+            self.heap.pop();
+            self.count -= 1;
+            let far = &mut self.far[block as usize];
+            if *far == at << 1 {
+                *far = 0;
+            }
+        }
+    }
+
+    fn set_far(&mut self, at: Cycle, block: u32) {
+        if self.far.len() <= block as usize {
+            self.far.resize(self.last.len(), 0);
+        }
+        // One that was taken back and is asked for again still stands in the heap.
+        let stands = self.far[block as usize] == at << 1;
+        self.far[block as usize] = at << 1 | 1;
+        if !stands {
+            self.count += 1;
             self.heap.push(Reverse((at, block)));
         }
+    }
+
+    fn set_near(&mut self, at: Cycle, block: u32) {
+        self.count += 1;
+        if self.near.is_empty() {
+            self.near.resize(NEAR as usize, END);
+        }
+        let place = (at % NEAR) as usize;
+        let bit = 1 << (place % 64);
+        let before = if self.filled[place / 64] & bit == 0 { END } else { self.near[place] };
+        self.near[place] = if let Some(entry) = self.free.pop() {
+            self.entries[entry as usize] = (block, before);
+            entry
+        } else {
+            self.entries.push((block, before));
+            self.entries.len() as u32 - 1
+        };
+        self.filled[place / 64] |= bit;
     }
 
     /// Frees all memory if no alarm is set: one of many calendars needs it only now and then.
@@ -211,9 +280,14 @@ impl Alarms {
             return Some(block);
         }
         match self.heap.peek() {
-            Some(Reverse((at, _))) if *at <= now => {
+            Some(&Reverse((at, block))) if at <= now => {
                 self.count -= 1;
-                self.heap.pop().map(|Reverse((_, block))| block)
+                self.heap.pop();
+                if block & KEPT == 0 {
+                    self.far[block as usize] = 0;
+                }
+                self.drop_taken_back();
+                Some(block & !KEPT)
             }
             _ => None,
         }
@@ -253,7 +327,7 @@ mod tests {
 
     #[test]
     fn an_answer_that_is_repeated_every_cycle_is_one_alarm() {
-        for (at, sooner) in [(70, 50), (7000, 5000)] {
+        for (at, sooner, then) in [(70, 50, Some(3)), (7000, 5000, None)] {
             let mut alarms = Alarms::default();
             for now in 0..40 {
                 alarms.set(now, at, 3);
@@ -261,8 +335,47 @@ mod tests {
             assert_eq!(alarms.len(), 1);
             alarms.set(40, sooner, 3);
             assert_eq!((alarms.due(sooner), alarms.due(sooner)), (Some(3), None));
-            assert_eq!((alarms.due(at), alarms.due(at)), (Some(3), None));
+            assert_eq!(
+                (alarms.due(at), alarms.due(at)),
+                (then, None),
+                "only a near one rings though another answer came"
+            );
             assert!(alarms.is_empty());
+        }
+    }
+
+    #[test]
+    fn what_is_taken_back_does_not_ring_and_what_is_kept_does() {
+        let mut alarms = Alarms::default();
+        for block in 0..4 {
+            alarms.set(0, 5000 + u64::from(block), block);
+        }
+        alarms.keep(0, 7000, 1);
+        alarms.forget(2);
+        alarms.forget(0);
+        alarms.forget(1);
+        assert_eq!(alarms.next(1), Some(5003));
+        // Asked for again, it is one alarm; another answer takes the place of the first.
+        alarms.set(1, 5002, 2);
+        alarms.set(2, 6000, 3);
+        alarms.set(3, 5002, 2);
+        assert_eq!((alarms.next(4), alarms.due(5002), alarms.due(5003)), (Some(5002), Some(2), None));
+        // A near answer stands for itself, and the far one before it is gone.
+        alarms.set(5900, 5910, 3);
+        assert_eq!((alarms.next(5900), alarms.due(5910)), (Some(5910), Some(3)));
+        assert_eq!((alarms.next(5911), alarms.due(7000), alarms.due(7000)), (Some(7000), Some(1), None));
+        assert!(alarms.is_empty() && alarms.next(7001).is_none());
+    }
+
+    #[test]
+    fn a_block_that_moves_its_alarm_every_cycle_leaves_nothing_behind() {
+        let mut alarms = Alarms::default();
+        for now in 0..10_000 {
+            alarms.set(now, now + 3000, 1);
+            if now % 3 == 0 {
+                alarms.forget(1);
+            }
+            assert!(alarms.len() <= 1, "{now}");
         }
     }
 
@@ -299,7 +412,5 @@ mod tests {
         assert_eq!(Wake::At(9).or(Wake::At(4)), Wake::At(4));
         assert_eq!(Wake::Next.or(Wake::At(4)), Wake::Next);
         assert_eq!(Wake::OnInput.or(Wake::OnInput), Wake::OnInput);
-        let by = [Wake::At(9), Wake::At(40), Wake::Next, Wake::OnInput].map(|wake| wake.by(15));
-        assert_eq!(by, [Wake::At(9), Wake::At(15), Wake::Next, Wake::OnInput]);
     }
 }

@@ -30,7 +30,7 @@
 //! | | a context that begins a new run has its lines cleared, by ports that are free; its first word waits for that | lines / p |
 //! | words kept for the order of PBV entries, in lines too | the words of a message are written before the next message | lines / p |
 //! | | when all participants have answered they are read in order, into the reduction unit | lines of all |
-//! | deadlines | when the earliest one is due, all entries of the store are scanned, used or not; the k-th acts k / p cycles later | contexts / p |
+//! | deadlines | when the earliest one is due, all entries of the store are scanned, used or not; the k-th acts k / p cycles later; nothing is due once no context has a deadline | contexts / p |
 //!
 //! Timing of a message that is offered in cycle t and taken: the tracking store is read in t, changed in t + 1 and
 //! written in t + 2; the verdict is known in t + 2 too. Its words enter the reduction units, a line a cycle, from t + 2 on,
@@ -232,6 +232,8 @@ pub struct Ce {
     generation: u32,
     /// No watchdog is due before.
     alarm: Cycle,
+    /// A context with a deadline, if there is one.
+    guarded: usize,
     /// The contributions with their senders, in the order of the verdicts, if they are recorded.
     record: Option<Vec<Entered>>,
     /// Contexts, runs and generations that were answered, and when, if they are recorded.
@@ -255,7 +257,7 @@ struct Watched {
 state!(Watched { each: units });
 
 state!(Ce {
-    saved: index, contexts, tracker, awaited, trees, in_unit, feeds, loads, memory, generation, alarm, record, answered, asked, reported;
+    saved: index, contexts, tracker, awaited, trees, in_unit, feeds, loads, memory, generation, alarm, guarded, record, answered, asked, reported;
     watched: stages;
     built: cfg, me
 });
@@ -297,6 +299,7 @@ impl Ce {
             memory: Memory::default(),
             generation: 0,
             alarm: Cycle::MAX,
+            guarded: 0,
             record: None,
             answered: Vec::new(),
             asked: Vec::new(),
@@ -459,6 +462,7 @@ impl Ce {
         }
         self.reduce(cx);
         self.watch(cx);
+        self.stop_alarm();
     }
 
     // -------------------------------------------------------------------------------------------------- messages in

@@ -471,6 +471,7 @@ module ws_pbv_ce
   // No watchdog is due before; where a scan of them goes on.
   logic                alarm_valid_q, alarm_valid_d;
   logic [47:0]         alarm_q, alarm_d;
+  logic [Contexts-1:0] deadlines;
   logic                scan_valid_q, scan_valid_d, scans, scan_ends;
   logic [15:0]         scan_q, scan_d, from;
   logic [MemoryPorts-1:0] watch_waits, watch_last_sum;
@@ -550,11 +551,16 @@ module ws_pbv_ce
       alarm_valid_d = 1'b1;
       alarm_d = deadline;
     end
+    // The earliest deadline is looked for at the end of a scan; without any deadline the alarm stops.
+    deadlines = '0;
+    for (int unsigned c = 0; c < Contexts; c++) begin
+      deadlines[c] = context_d[c].state != ContextAbsent && context_d[c].deadline_valid;
+    end
+    if (deadlines == '0) alarm_valid_d = 1'b0;
     if (scan_ends) begin
       alarm_valid_d = 1'b0;
       for (int unsigned c = 0; c < Contexts; c++) begin
-        if (context_d[c].state != ContextAbsent && context_d[c].deadline_valid &&
-            (!alarm_valid_d || context_d[c].deadline < alarm_d)) begin
+        if (deadlines[c] && (!alarm_valid_d || context_d[c].deadline < alarm_d)) begin
           alarm_valid_d = 1'b1;
           alarm_d = context_d[c].deadline;
         end

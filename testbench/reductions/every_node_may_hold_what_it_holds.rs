@@ -349,8 +349,16 @@ fn held(ready: &Ready, job: &Job, op: &str) -> BTreeMap<(u8, Option<u32>), Held>
     all
 }
 
-/// How many silent rounds a case has, after everything about it has been compared.
-fn judge(seed: u64, case: &Case, document: &Document) -> u64 {
+/// Silent rounds of a case.
+#[derive(Default)]
+struct Silent {
+    rounds: u64,
+    /// Of them, those that were over before a node had sent its number: it took no result.
+    before_all_sent: u64,
+}
+
+/// The silent rounds of a case, after everything about it has been compared.
+fn judge(seed: u64, case: &Case, document: &Document) -> Silent {
     let place = || format!("seed {seed}\n{}", case.text);
     let armed = armed(document);
     assert_eq!(document.outcome, Outcome::Finished, "{:?}\n{}", document.checks, place());
@@ -361,7 +369,7 @@ fn judge(seed: u64, case: &Case, document: &Document) -> u64 {
     let engines = ready.system.bumps().iter().filter_map(|bump| bump.engine());
     assert_eq!(engines.map(watershed::armed::Engine::active).sum::<usize>(), 0, "{}", place());
 
-    let mut silent = 0;
+    let mut silent = Silent::default();
     let mut whole = true;
     for (laid, result) in ready.reductions.iter().zip(&armed.reductions) {
         let job = laid.job_of(&ready.system);
@@ -382,7 +390,10 @@ fn judge(seed: u64, case: &Case, document: &Document) -> u64 {
                     assert_eq!((of.right, of.wrong.len(), of.errors), (nodes, 0, 0), "{}", what());
                     assert_eq!(round.outcome == "complete", round.attempts == 1, "{}", what());
                 }
-                "silent" => silent += 1,
+                "silent" => {
+                    silent.rounds += 1;
+                    silent.before_all_sent += u64::from(of.right + (of.wrong.len() as u64) + of.errors < nodes);
+                }
                 "incomplete" | "open" => {
                     assert!(of.wrong.is_empty(), "a wrong result is nobody's: {}", what());
                     assert!(of.right < nodes, "everybody has it: {}", what());
@@ -405,7 +416,7 @@ fn judge(seed: u64, case: &Case, document: &Document) -> u64 {
         }
         whole &= result.outcomes.open + result.outcomes.unstarted == 0;
     }
-    assert_eq!(document.passed(), whole && silent == 0, "{:?}\n{}", document.checks, place());
+    assert_eq!(document.passed(), whole && silent.rounds == 0, "{:?}\n{}", document.checks, place());
     silent
 }
 
@@ -421,11 +432,13 @@ fn hold(seeds: std::ops::Range<u64>, make: impl Fn(u64) -> Case + Sync) -> Outco
         let silent = judge(seed, &case, &document);
         let count =
             |what: &str| armed(&document).faults.as_ref().and_then(|faults| faults.get(what)?.as_u64()).unwrap_or(0);
-        if silent > 0 {
-            // What counting cannot tell: one lost, or so late that the count is full without it, and another one twice.
+        if silent.rounds > 0 {
+            // What counting cannot tell: one lost, or so late that the count is full without it (it may not even have been sent), and
+            // another one twice.
             let lost = count("dropped") + count("corrupted") + count("dead");
             let dead = case.text.contains("effect = \"dead\"");
-            let late = armed(&document).root_discards[0] + crate::support::engines(&document, "stale") > 0;
+            let discarded = armed(&document).root_discards[0] + crate::support::engines(&document, "stale");
+            let late = discarded + silent.before_all_sent > 0;
             assert!(!case.sequence_check, "seed {seed}: silent with the sequence check on\n{}", case.text);
             assert!(
                 count("duplicated") > 0 && (lost > 0 || dead || late),

@@ -528,7 +528,8 @@ impl Wires {
     #[inline(always)]
     pub(super) fn book(&mut self, node: u32, wake: Wake) {
         match wake {
-            Wake::OnInput => {}
+            Wake::OnInput => self.alarms.forget(node),
+            // It answers anew in the next cycle.
             Wake::Next => self.wake.insert(node),
             Wake::At(cycle) => self.book_at(node, cycle),
         }

@@ -21,7 +21,7 @@
 //! Paragraph 98.
 
 use super::{Ce, CeCx, Outgoing, Target, Tracked, reply_offset};
-use crate::context::State;
+use crate::context::{Context, State};
 use crate::packet::{Body, Header, Message, NO_DEVICE, Packet, Status};
 use watershed_kernel::Cycle;
 
@@ -221,6 +221,21 @@ impl Ce {
             return;
         }
         self.alarm = self.contexts().filter_map(|context| context.deadline).min().unwrap_or(Cycle::MAX);
+    }
+
+    /// Nothing is due once no context has a deadline: a run that has ended leaves no alarm behind.
+    pub(super) fn stop_alarm(&mut self) {
+        if self.alarm == Cycle::MAX {
+            return;
+        }
+        let runs = |context: &Option<Context>| context.as_ref().is_some_and(|context| context.deadline.is_some());
+        if self.contexts.get(self.guarded).is_some_and(runs) {
+            return;
+        }
+        match self.contexts.iter().position(runs) {
+            Some(other) => self.guarded = other,
+            None => self.alarm = Cycle::MAX,
+        }
     }
 
     /// The answer from upstream does not come: it is asked for, and in the end all devices below are told that there is
