@@ -339,8 +339,9 @@ impl Leaf {
         if self.is_done() {
             return;
         }
-        if now >= self.patience_ends {
-            self.state = if self.is_closing() { LeafState::Done } else { LeafState::GaveUp };
+        // Who has all results waits for nothing: without a release it may be asked once more.
+        if now >= self.patience_ends && !self.is_closing() {
+            self.state = LeafState::GaveUp;
             return;
         }
         let Some(round) = self.job.round(self.flow, self.step) else { return };

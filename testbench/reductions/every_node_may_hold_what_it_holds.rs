@@ -457,7 +457,9 @@ fn hold(seeds: std::ops::Range<u64>, make: impl Fn(u64) -> Case + Sync) -> Outco
 
 #[test]
 fn fifty_faulty_runs_hold_what_they_may() {
-    let outcomes = hold(0..50, case);
+    let mut outcomes = hold(0..50, case);
+    // One number came twice, and the round was over before another node had sent its own.
+    outcomes.add(&hold(42054..42055, case));
     println!("rounds of 50 faulty runs: {}", outcomes.words());
     assert!(outcomes.complete > 50 && outcomes.after_retry > 5 && outcomes.incomplete > 5, "{}", outcomes.words());
 }
@@ -501,6 +503,8 @@ fn fifty_runs_with_run_time_trees_hold_what_they_may() {
     outcomes.add(&hold(6903..6904, case_at_run_time));
     // A frame waited at a switch while the agent wrote its entry anew, with fewer outputs.
     outcomes.add(&hold(3609..3610, case_at_run_time));
+    // A leaf that had all its results lost its patience with the closing barrier, but only where it was looked at in that cycle.
+    outcomes.add(&hold(51119..51120, case_at_run_time));
     println!("rounds of 50 runs with trees made at run time: {}", outcomes.words());
     assert!(outcomes.complete > 50 && outcomes.incomplete > 5, "{}", outcomes.words());
 }
