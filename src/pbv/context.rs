@@ -97,6 +97,8 @@ pub struct Context {
     pub(super) commanded: bool,
     /// Group of an inter-group barrier, at the master: the last run in which all of it have arrived.
     pub(super) arrived: Option<u32>,
+    /// Which of the last eight runs up to that one were complete: bit k is that of k runs before.
+    pub(super) complete: u8,
     /// Group of an inter-group barrier: it may go on, and with which status.
     pub(super) release: Option<Status>,
     /// Words of this context that wait for or are in the reduction unit.
@@ -136,7 +138,8 @@ impl Context {
             &self.data.cast,
             &self.data.last,
         ));
-        to.of((self.satisfied, self.early, self.commanded, self.arrived, self.release, self.under_way));
+        to.of((self.satisfied, self.early, self.commanded, self.release, self.under_way));
+        to.of((self.arrived, self.complete));
         to.of((self.deadline.is_some(), self.retries));
     }
 

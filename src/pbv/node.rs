@@ -622,9 +622,13 @@ impl Node {
         let recovers = |running: &&mut Running| {
             (running.part.patience > 0 || !running.part.set_up.is_empty()) && running.is_news(header.run)
         };
-        if let Some(running) = running.filter(recovers)
-            && running.command.is_none()
-        {
+        // One that waited behind another frame may be answered by now, and one that is kept may be of the run before.
+        let since = |run: u32| header.run.wrapping_sub(run) as i32;
+        let waits = |running: &&mut Running| {
+            let kept = running.command.as_ref().map(|command| command.header.run);
+            running.arrived.is_none_or(|arrived| since(arrived) > 0) && kept.is_none_or(|kept| since(kept) > 0)
+        };
+        if let Some(running) = running.filter(recovers).filter(waits) {
             running.command = Some(packet.clone());
             (running.run, running.set_ups) = (header.run, 0);
             running.wait(now);

@@ -12,6 +12,7 @@
 //! actors are [folded](Ladder::folded) into columns that a page can hold, and long runs are shown [piece by
 //! piece](Ladder::between).
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -63,7 +64,19 @@ const HEAD: usize = 20;
 
 enum Line<'a> {
     Message(&'a Message),
-    Note(&'a Note),
+    Note(Cow<'a, Note>),
+}
+
+impl Line<'_> {
+    /// An arrow; what an actor sends to itself has none, and is a note.
+    fn of(message: &Message) -> Line<'_> {
+        if message.from != message.to {
+            return Line::Message(message);
+        }
+        let end = if message.arrived.is_some() { "" } else { ", lost" };
+        let label = format!("{} to itself{end}", message.label);
+        Line::Note(Cow::Owned(Note { actor: message.from, cycle: message.sent, label }))
+    }
 }
 
 /// A name without its numbers: those of `leaf3` and `leaf12` are equal.
@@ -163,8 +176,8 @@ impl Ladder {
         let mut lines: Vec<(u64, Line<'_>)> = self
             .messages
             .iter()
-            .map(|message| (message.sent, Line::Message(message)))
-            .chain(self.notes.iter().map(|note| (note.cycle, Line::Note(note))))
+            .map(|message| (message.sent, Line::of(message)))
+            .chain(self.notes.iter().map(|note| (note.cycle, Line::Note(Cow::Borrowed(note)))))
             .collect();
         lines.sort_by_key(|(cycle, line)| match line {
             Line::Message(message) => (*cycle, 0, message.from, message.to),
@@ -479,6 +492,17 @@ mod tests {
        50  |        |x--1----|  lost
 ";
         assert_eq!(sample().text(), expected);
+    }
+
+    #[test]
+    fn what_an_actor_sends_to_itself_is_a_note() {
+        let mut ladder = sample();
+        let own = |sent, arrived| Message { from: 2, to: 2, sent, arrived, label: "hello".into() };
+        ladder.messages.extend([own(41, Some(45)), own(42, None)]);
+        let text = ladder.text();
+        assert!(text.contains("       41  |        |        *  leaf: hello to itself\n"), "{text}");
+        assert!(text.contains("       42  |        |        *  leaf: hello to itself, lost\n"), "{text}");
+        assert_eq!(ladder.svg().matches("<circle").count(), 3);
     }
 
     #[test]

@@ -166,6 +166,7 @@ package ws_pbv_pkg;
     logic           commanded;
     logic           arrived;      // of a group, at the master: a run in which all of it have arrived
     logic [31:0]    arrived_run;
+    logic [7:0]     complete;     // which of the eight runs up to that one were complete: bit k is that of k runs before
     logic           release_valid;  // of a group: it may go on, and with which status
     status_e        release_status;
     logic           deadline_valid;
@@ -510,6 +511,9 @@ package ws_pbv_pkg;
 
   // It answers if all participants have answered and every word is written.
   function automatic finish_t finish(context_t it, logic idle, logic whole, self_t me);
+    logic [31:0] since;
+
+    since = it.like.run - it.arrived_run;
     finish = '0;
     finish.it = it;
     if (it.satisfied && idle && it.state == ContextActive && knows_requester(it)) begin
@@ -521,6 +525,8 @@ package ws_pbv_pkg;
         finish.waits = is_guarded(it, me);
         finish.it = guarded(finish.it, me);
       end else if (it.stored.master && it.stored.groups) begin
+        finish.it.complete = it.arrived && since < 32'd8 ? it.complete << since[2:0] : '0;
+        finish.it.complete[0] = it.error == StatusOk;
         finish.it.arrived = 1'b1;
         finish.it.arrived_run = it.like.run;
         finish.it.state = it.release_valid ? ContextDone : ContextWaiting;

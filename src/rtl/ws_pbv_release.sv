@@ -88,7 +88,10 @@ module ws_pbv_release
           if (me_i.fault == 4'd5) ahead[31] = 1'b0;
 `endif
           if (!there || !other.arrived || ahead[31]) goes = 1'b0;
-          else if (ahead == '0 && other.error != StatusOk) status = other.error;
+          else if (ahead >= 32'd8 || !other.complete[ahead[2:0]]) begin
+            // It may be a run further, and this one have failed, or have never begun there.
+            status = ahead == '0 && other.error != StatusOk ? other.error : StatusTimedOut;
+          end
         end
       end
       if (goes) begin

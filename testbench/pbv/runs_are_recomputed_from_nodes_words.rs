@@ -448,6 +448,26 @@ fn a_stranger_that_configures_writes_no_tables() {
     one(6938, BuildOf::Usual).unwrap_or_else(|error| panic!("{error}"));
 }
 
+/// A group was in its second run when another one asked whether it had ended its first: in that one a member never came.
+#[test]
+fn a_group_that_is_a_run_further_was_not_complete_in_the_run_before() {
+    one(53393, BuildOf::Usual).unwrap_or_else(|error| panic!("{error}"));
+}
+
+/// A source's command stood behind its own initialisations when its group was reported complete. It was kept as one to be answered,
+/// so the next run's command was not: when that was lost nobody sent it again.
+#[test]
+fn a_command_that_leaves_late_keeps_no_place_for_the_next_one() {
+    one(55196, BuildOf::Usual).unwrap_or_else(|error| panic!("{error}"));
+    one(56224, BuildOf::Reliable).unwrap_or_else(|error| panic!("{error}"));
+}
+
+/// The source of a group gives a run up, and its word of that is lost: one member has an answer, and nobody is named by an engine.
+#[test]
+fn a_run_that_its_source_has_given_up_is_over() {
+    one(55077, BuildOf::Usual).unwrap_or_else(|error| panic!("{error}"));
+}
+
 #[test]
 fn fifty_runs_with_the_least_room_are_right_and_end() {
     hold(50..100, BuildOf::Small);

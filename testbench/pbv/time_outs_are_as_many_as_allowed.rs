@@ -170,7 +170,12 @@ fn a_result_that_is_lost_on_the_way_down_is_asked_for_by_the_engine() {
         let outcomes = &lost.pbv.as_ref().unwrap().outcomes;
         assert_eq!(outcomes.complete + outcomes.after_retry, 1, "{nth}: {}", outcomes.words());
         // Runs end with their last frame, and the engine has waited since its response went up.
-        assert!(plain.cycles < 3000 && lost.cycles < plain.cycles + 33 * 200, "{nth}: {} {}", plain.cycles, lost.cycles);
+        assert!(
+            plain.cycles < 3000 && lost.cycles < plain.cycles + 33 * 200,
+            "{nth}: {} {}",
+            plain.cycles,
+            lost.cycles
+        );
         late += u64::from(lost.cycles > plain.cycles + 30 * 200);
     }
     assert_eq!(late, 1, "one of the frames is the result");

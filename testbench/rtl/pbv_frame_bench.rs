@@ -15,10 +15,50 @@ use crate::bench::{Bench, Cosim, Difference};
 use crate::pbv_bench::{Shape, owns};
 use crate::registers::units_literal;
 
-/// Messages from beside in a cycle, lists of devices, messages of the registers.
-pub const BESIDE: usize = 8;
-pub const LISTS: usize = 2;
-pub const REGISTERS: usize = 4;
+/// Messages in a cycle that the bench gives to the RTL, at most.
+#[derive(Clone, Copy, Debug)]
+pub struct Sides {
+    /// From beside: reports, slices of initialisations, and what is handed to a source again.
+    pub beside: usize,
+    /// Lists of devices.
+    pub lists: usize,
+    /// Messages of the registers.
+    pub registers: usize,
+}
+
+impl Sides {
+    /// What random messages need.
+    pub const USUAL: Sides = Sides { beside: 8, lists: 2, registers: 4 };
+
+    /// What a cycle of a running system needs too.
+    pub fn with(self, given: &Given) -> Sides {
+        let count = |of: &dyn Fn(&Outgoing) -> bool| given.sent.iter().filter(|sent| of(sent)).count();
+        let is = |sent: &Outgoing, messages: &[Message]| messages.contains(&sent.packet.header.message);
+        let again = [Message::Contribution, Message::Partial, Message::Failure];
+        let sent = count(&|sent| is(sent, &[Message::Initialisation])) + count(&|sent| is(sent, &again));
+        let beside = sent + usize::from(given.ports.report.is_some());
+        Sides {
+            beside: self.beside.max(beside),
+            lists: self.lists.max(count(&|sent| matches!(sent.packet.body, Body::Missing { .. }))),
+            registers: self.registers.max(given.ports.answers.len()),
+        }
+    }
+
+    /// All of them.
+    fn all(self) -> usize {
+        self.beside + self.lists + self.registers
+    }
+
+    /// An array of the bench and a place in it.
+    fn place(self, at: usize) -> (&'static str, usize) {
+        match at.checked_sub(self.beside) {
+            None => ("beside", at),
+            Some(at) if at < self.lists => ("list", at),
+            Some(at) => ("answer", at - self.lists),
+        }
+    }
+}
+
 /// Fields of the message that is taken which are looked at.
 const TAKEN: [(&str, u32); 6] =
     [("message", 4), ("cc_id", 12), ("run", 32), ("requester", 16), ("p_id", 7), ("words", 16)];
@@ -38,6 +78,8 @@ pub struct FrameShape {
     pub places: usize,
     /// Words behind the header of a frame that leaves.
     pub payload: usize,
+    /// Messages that it is given in a cycle.
+    pub sides: Sides,
 }
 
 /// What comes and goes in a cycle.
@@ -61,8 +103,8 @@ pub struct Clock<'a> {
 impl FrameShape {
     /// Parameters in a name.
     pub fn name(&self) -> String {
-        let FrameShape { shape, cfg, inbox, places, payload } = self;
-        format!("frame-{inbox}-{places}-{payload}-{}-{}", cfg.output, shape.name())
+        let FrameShape { shape, cfg, inbox, places, payload, sides: Sides { beside, lists, registers } } = self;
+        format!("frame-{inbox}-{places}-{payload}-{beside}-{lists}-{registers}-{}-{}", cfg.output, shape.name())
     }
 
     /// An engine on the bench.
@@ -85,7 +127,7 @@ impl FrameShape {
         for k in 0..self.shape.participants {
             bench.input(format!("device_{k}"), 16);
         }
-        for k in 0..BESIDE + LISTS + REGISTERS {
+        for k in 0..self.sides.all() {
             for (name, width) in [("valid", 1), ("to_entries", 1), ("pbv", 128), ("lists", 1), ("length", 10)] {
                 bench.input(format!("m{k}_{name}"), width);
             }
@@ -114,7 +156,8 @@ impl FrameShape {
     }
 
     fn instance(&self, bench: &mut Bench) {
-        let FrameShape { shape, cfg: EngineCfg { output, .. }, inbox, places, payload } = self;
+        let FrameShape { shape, cfg: EngineCfg { output, .. }, inbox, places, payload, sides } = self;
+        let Sides { beside, lists, registers } = sides;
         let Shape {
             cfg: CeCfg { contexts, hazard, unit_stages, units, feeds, memory_ports },
             participants,
@@ -129,20 +172,16 @@ impl FrameShape {
         let mut text = format!(
             "  import ws_pbv_pkg::*;\n  self_t me;\n  logic [15:0] devices [{participants}];\n  logic [63:0] in_word [2];\n  message_t next;\n  \
              logic [1:0] registers;\n  logic [3:0] refused;\n  status_e status [4];\n  logic taken, full, out_valid, out_first, out_tail;\n  \
-             logic [63:0] out_word;\n  leaving_t beside [{BESIDE}];\n  logic [63:0] beside_word [{BESIDE}][{payload}];\n  logic [9:0] \
-             list_words [{LISTS}];\n  logic [63:0] list_word [{LISTS}][{payload}];\n  leaving_t answer [{REGISTERS}];\n  logic [63:0] \
-             answer_word [{REGISTERS}][{payload}];\n  assign me = '{{device: me_device, tag: me_tag, now: now, timeout: \
+             logic [63:0] out_word;\n  leaving_t beside [{beside}];\n  logic [63:0] beside_word [{beside}][{payload}];\n  logic [9:0] \
+             list_words [{lists}];\n  logic [63:0] list_word [{lists}][{payload}];\n  leaving_t answer [{registers}];\n  logic [63:0] \
+             answer_word [{registers}][{payload}];\n  assign me = '{{device: me_device, tag: me_tag, now: now, timeout: \
              timeout{fault}}};\n  assign in_word[0] = word_0;\n  assign in_word[1] = word_1;\n"
         );
         for k in 0..*participants {
             let _ = writeln!(text, "  assign devices[{k}] = device_{k};");
         }
-        for k in 0..BESIDE + LISTS + REGISTERS {
-            let (name, at) = match k {
-                0..BESIDE => ("beside", k),
-                BESIDE.. if k < BESIDE + LISTS => ("list", k - BESIDE),
-                _ => ("answer", k - BESIDE - LISTS),
-            };
+        for k in 0..sides.all() {
+            let (name, at) = sides.place(k);
             for n in 0..*payload {
                 let _ = writeln!(text, "  assign {name}_word[{at}][{n}] = m{k}_word{};", n + HEADER);
             }
@@ -160,8 +199,8 @@ impl FrameShape {
         }
         bench.body(&text);
         bench.body(&format!(
-            "  ws_pbv_frame #(.Inbox({inbox}), .Output({output}), .Places({places}), .Payload({payload}), .Beside({BESIDE}), \
-             .Lists({LISTS}), .Registers({REGISTERS}), .Contexts({contexts}),\n    .Participants({participants}), .Words({words}), \
+            "  ws_pbv_frame #(.Inbox({inbox}), .Output({output}), .Places({places}), .Payload({payload}), .Beside({beside}), \
+             .Lists({lists}), .Registers({registers}), .Contexts({contexts}),\n    .Participants({participants}), .Words({words}), \
              .Groups({groups}), .Forward(1'b{forward}), .Stages({unit_stages}), .Units({datapaths}), .UnitCount({units}), \
              .Feeds({feeds}),\n    .MemoryPorts({memory_ports})) u_dut (.clk_i, .rst_ni, .me_i(me), .device_i(devices), \
              .engines_i(engines[{participants}-1:0]), .validate_i(validate), .errors_i(errors), .retries_i(retries),\n    \
@@ -211,7 +250,8 @@ impl FrameShape {
         let lists: Vec<&Outgoing> =
             sent.iter().filter(|sent| matches!(sent.packet.body, Body::Missing { .. })).collect();
         let answers: Vec<&Outgoing> = ports.answers.iter().collect();
-        for (list, most) in [(beside, BESIDE), (&lists[..], LISTS), (&answers[..], REGISTERS)] {
+        let Sides { beside: most, lists: most_lists, registers } = self.sides;
+        for (list, most) in [(beside, most), (&lists[..], most_lists), (&answers[..], registers)] {
             assert!(list.len() <= most, "{} messages of one kind in a cycle", list.len());
             (0..most).for_each(|k| self.message(list.get(k).copied(), &mut all));
         }
@@ -298,7 +338,8 @@ impl Line {
     }
 }
 
-/// Messages of the collective engine that the RTL has from beside: slices of initialisations, and what is handed to a source again.
+/// Messages that the RTL has from beside: the report of a crossed threshold, slices of initialisations, and what is handed to a
+/// source again.
 pub fn beside(given: &Given, hands: impl Fn(u16) -> bool) -> Vec<&Outgoing> {
     let asked = given.packet.as_ref().map(|packet| packet.header);
     let asks = asked.filter(|header| {
@@ -313,5 +354,5 @@ pub fn beside(given: &Given, hands: impl Fn(u16) -> bool) -> Vec<&Outgoing> {
     let again = given.sent.iter().take_while(again).count();
     let (handed, others) = given.sent.split_at(again);
     let slices = others.iter().filter(|outgoing| outgoing.packet.header.message == Message::Initialisation);
-    handed.iter().chain(slices).collect()
+    given.ports.report.iter().chain(handed).chain(slices).collect()
 }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use watershed::kernel::Rng;
-use watershed::pbv::ce::{CeCfg, Outgoing};
+use watershed::pbv::ce::CeCfg;
 use watershed::pbv::checker::{Checked, check};
 use watershed::pbv::engine::{EngineCfg, Given, MOST_REFUSALS, Ports};
 use watershed::pbv::packet::{Body, ConfigRecord, Header, InitRecord, Message, Packet, Status, crc};
@@ -14,12 +14,14 @@ use crate::bench::{Cosim, Difference};
 use crate::pbv_bench::Shape;
 use crate::pbv_ce::{self, ME, PARTICIPANTS, Rig, SELECTS, WORDS};
 use crate::pbv_engines::{self, AROUND, GAP, shape};
-use crate::pbv_frame_bench::{BESIDE, Clock, FrameShape, LISTS, Line, REGISTERS, beside};
+use crate::pbv_frame_bench::{Clock, FrameShape, Line, Sides, beside};
 use crate::random::seed;
 use crate::verilator;
 
 /// Words behind the header of a frame that leaves, at most.
 const PAYLOAD: usize = 28;
+/// Words behind the longest header that the RTL is built for.
+const LONGEST: usize = 128;
 /// Messages in the RTL's inbox.
 const INBOX: usize = 6;
 
@@ -248,7 +250,7 @@ pub fn drive(
     let shape =
         Shape { cfg: ce, participants: PARTICIPANTS, words: WORDS, groups: 2, selects: SELECTS.to_vec(), fault };
     let cfg = EngineCfg { base: ME.1, priority_bound: 3, output: 28, ce, ..EngineCfg::of(ME.0) };
-    let frame = FrameShape { shape, cfg, inbox: INBOX, places: 112, payload: PAYLOAD };
+    let frame = FrameShape { shape, cfg, inbox: INBOX, places: 112, payload: PAYLOAD, sides: Sides::USUAL };
     let mut cosim = frame.bench().build(name)?;
     let directory = everywhere();
     let mut rng = Rng::new(seed, 0);
@@ -361,35 +363,20 @@ fn frame_shape(engines: &[&Engine]) -> Result<FrameShape, String> {
     if engines.iter().any(|engine| engine.cfg().output != cfg.output) {
         return Err("engines of different parameters".to_owned());
     }
-    let mut payload = PAYLOAD;
+    let (mut payload, mut sides) = (PAYLOAD, Sides::USUAL);
     for given in engines.iter().flat_map(|engine| engine.given()) {
-        if given.ports.report.is_some() {
-            return Err("it reports congestion".to_owned());
-        }
-        if most_of_one_kind(given) {
-            return Err("more messages in a cycle than the bench has inputs for".to_owned());
-        }
+        sides = sides.with(given);
         let sent = given.sent.iter().chain(&given.ports.answers);
         payload = sent.map(|sent| sent.packet.flits().expect("a frame").len() - 4).fold(payload, usize::max);
     }
-    if payload > 2 * PAYLOAD {
+    if payload > LONGEST {
         return Err(format!("frames of {payload} words"));
     }
     let shape = shape(engines)?;
     let inbox = engines.iter().map(|engine| most_waiting(engine)).fold(2 * INBOX, usize::max);
     // Refusals have places of their own, and what one message is split into counts once.
-    let places = cfg.output as usize + MOST_REFUSALS + 3 * BESIDE;
-    Ok(FrameShape { shape, cfg, inbox, places, payload })
-}
-
-/// Whether messages of a kind that come from beside are more than the bench has inputs for.
-fn most_of_one_kind(given: &Given) -> bool {
-    let count = |of: &dyn Fn(&Outgoing) -> bool| given.sent.iter().filter(|sent| of(sent)).count();
-    let is = |sent: &Outgoing, messages: &[Message]| messages.contains(&sent.packet.header.message);
-    count(&|sent| is(sent, &[Message::Initialisation])) > BESIDE
-        || count(&|sent| is(sent, &[Message::Contribution, Message::Partial, Message::Failure])) > BESIDE
-        || count(&|sent| matches!(sent.packet.body, Body::Missing { .. })) > LISTS
-        || given.ports.answers.len() > REGISTERS
+    let places = cfg.output as usize + MOST_REFUSALS + 3 * sides.beside;
+    Ok(FrameShape { shape, cfg, inbox, places, payload, sides })
 }
 
 /// Messages that ever waited for the collective engine at once.

@@ -13,7 +13,8 @@
 //!
 //! The source of a group is told by a partial (barrier met) that its group is complete; when it has that of every group it
 //! may begin the next run. A group that is complete without some of its participants makes the others go on with an error;
-//! its own members are told of the others' failures only.
+//! its own members are told of the others' failures only. A group may be runs ahead of another one: the master keeps which of
+//! its last eight runs were complete, and a run that it did not see complete is a failure *\[chosen\]*.
 
 use super::{Ce, CeCx, Outgoing, Target};
 use crate::context::State;
@@ -25,7 +26,11 @@ impl Ce {
         let me = self.me;
         let context = self.at(slot);
         let Some(groups) = context.stored.groups else { return };
-        context.arrived = Some(context.like.run);
+        let run = context.like.run;
+        let since = context.arrived.map_or(u32::MAX, |arrived| run.wrapping_sub(arrived));
+        let before = context.complete.checked_shl(since).unwrap_or(0);
+        context.complete = before & !1 | u8::from(context.error == Status::Ok);
+        context.arrived = Some(run);
         context.state = if context.release.is_some() { State::Done } else { State::Waiting };
         let packet = context.response(Message::Partial, me);
         cx.out.push(Outgoing { packet, target: Target::Header });
@@ -55,8 +60,9 @@ impl Ce {
             else {
                 return;
             };
-            if ahead == 0 && other.error != Status::Ok {
-                status = other.error;
+            // It may be a run further, and this one have failed, or have never begun there.
+            if other.complete.checked_shr(ahead as u32).unwrap_or(0) & 1 == 0 {
+                status = if ahead == 0 && other.error != Status::Ok { other.error } else { Status::TimedOut };
             }
         }
         let context = self.at(slot);

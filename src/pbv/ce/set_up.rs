@@ -77,6 +77,7 @@ impl Ce {
             early: false,
             commanded: false,
             arrived: None,
+            complete: 0,
             release: None,
             under_way: 0,
             deadline: None,

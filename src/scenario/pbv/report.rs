@@ -319,10 +319,11 @@ impl At<'_, '_> {
         if answers.is_empty() && missing.is_empty() && self.excused.contains(&source) {
             missing.push(self.name(source));
         }
-        // The source of a multicast may not know that it arrived; one that takes no part and gives up is all that ends the run.
+        // The source of a multicast may not know that it arrived; one that takes no part and gives up is all that ends the run for
+        // those who got no answer.
         let outcomes = self.node(of.source).outcomes(of.cc_id);
         let gave_up = outcomes.iter().any(|outcome| outcome.run == run && outcome.error.is_some());
-        let unsure = gave_up && (one.is_multicast() || answers.is_empty());
+        let unsure = gave_up && (one.is_multicast() || answers.is_empty() || !everybody && missing.is_empty());
         let complete = everybody && !error && !unsure;
         if (of.posted || unsure) && !complete {
             // Nobody is told of a posted multicast that gets lost, but for those who look at the document.
