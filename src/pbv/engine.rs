@@ -193,14 +193,14 @@ struct Interposer {
 }
 
 impl Interposer {
-    /// One clock of the data path. `room`: flits the inbox can still take. `injecting`: per port, whether an injected
+    /// One clock of the data path. `room`: flits the inbox can still take, and those it takes when it is empty. `injecting`: per port, whether an injected
     /// frame holds [`FRAMES`]. `yields`: ports at which traffic lets an injected frame go first. Complete extracted frames are
     /// pushed to `frames`, with the port they came through.
     fn tick(
         &mut self,
         io: &mut Io<'_>,
         mine: impl Fn(u32) -> bool,
-        room: usize,
+        (room, most): (usize, usize),
         (injecting, yields): ([bool; 2], [bool; 2]),
         cut: Cut,
         frames: &mut Vec<(u16, Vec<u64>)>,
@@ -233,7 +233,8 @@ impl Interposer {
                     continue;
                 }
                 if addressed.is_some_and(|flit| mine(address_of(&flit, io.more_behind(from, vc, behind)))) {
-                    let length = cut.flits(8 * words_by_length(flit.word));
+                    // A damaged length may be more than any frame has: what is longer than the inbox has all of it to itself.
+                    let length = cut.flits(8 * words_by_length(flit.word)).min(most);
                     if room < length + self.reserved.iter().flatten().sum::<usize>() {
                         continue;
                     }
@@ -726,7 +727,8 @@ impl Block for Engine {
         }
         let mut frames = std::mem::take(&mut self.scratch.0);
         let yields = self.wants(io);
-        let moved = self.interposer.tick(io, mine, room, (injecting, yields), self.cfg.cut, &mut frames);
+        let moved =
+            self.interposer.tick(io, mine, (room, self.cfg.inbox), (injecting, yields), self.cfg.cut, &mut frames);
         // The collective engine sees what the checker had at the start of the cycle.
         self.step(io.now());
         // What waited for the last flit of a frame that left can pass in the next cycle.

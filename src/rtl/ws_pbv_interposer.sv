@@ -36,6 +36,8 @@ module ws_pbv_interposer
   input  logic [15:0]         credits_at_reset_i [2][Channels],
   // Words that may still come to wait, those of frames under way not counted.
   input  logic [15:0]         room_i,
+  // Words that may wait in all, as many as the longest frame has or more. Constant.
+  input  logic [15:0]         inbox_i,
   // The address of the frame at the head of each queue, and whether anybody has it.
   output logic [31:0]         address_o [2],
   input  logic [1:0]          known_i,
@@ -161,6 +163,8 @@ module ws_pbv_interposer
       // Length is the lowest field of the first double word, and counts double words.
       length[p] = 10'd4 + {1'b0, head[p][0].word[41:33]};
       if (length[p] > 10'd514) length[p] = 10'd514;
+      // A damaged length may be more than any frame has: what is longer than all that may wait has that to itself.
+      if (32'(length[p]) > 32'(inbox_i)) length[p] = inbox_i[9:0];
     end
   end
 

@@ -468,6 +468,14 @@ fn a_run_that_its_source_has_given_up_is_over() {
     one(55077, BuildOf::Usual).unwrap_or_else(|error| panic!("{error}"));
 }
 
+/// A damaged length was more than the whole inbox: the engine waited for that much room, and took nothing any more.
+#[test]
+fn a_frame_that_says_it_is_longer_than_the_inbox_is_taken() {
+    for seed in [50750, 58125] {
+        one(seed, BuildOf::Small).unwrap_or_else(|error| panic!("{error}"));
+    }
+}
+
 #[test]
 fn fifty_runs_with_the_least_room_are_right_and_end() {
     hold(50..100, BuildOf::Small);

@@ -51,7 +51,10 @@ impl Shape {
         let Shape { vcs: Vcs { set, unicast }, depth, fault } = self;
         let channels = u32::from(*unicast);
         let mut bench = Bench::default();
-        for (name, width) in [("device", 16), ("base", 16), ("now", 48), ("room", 16), ("known", 2), ("in_valid", 2)] {
+        for (name, width) in [("device", 16), ("base", 16), ("now", 48), ("room", 16), ("inbox", 16)] {
+            bench.input(name, width);
+        }
+        for (name, width) in [("known", 2), ("in_valid", 2)] {
             bench.input(name, width);
         }
         for (name, width) in [("valid", 1), ("word", 64), ("begins", 1), ("ends", 1), ("side", 1)] {
@@ -86,7 +89,7 @@ impl Shape {
         }
         bench.body(&format!(
             "  ws_pbv_interposer #(.First({set}), .Channels({channels}), .Depth({depth})) u_dut (.clk_i, .rst_ni, {faults}.now_i(now), \
-             .device_i(device),\n    .base_i(base), .credits_at_reset_i(depths), .room_i(room), .address_o(address), .known_i(known), \
+             .device_i(device),\n    .base_i(base), .credits_at_reset_i(depths), .room_i(room), .inbox_i(inbox), .address_o(address), .known_i(known), \
              .in_valid_i(in_valid), .in_flit_i(in_flit),\n    .credit_o(credit_out), .out_valid_o(out_valid), .out_flit_o(out_flit), \
              .credit_i(credit_in), .take_o(take), .word_o(taken), .tail_o(tail),\n    .valid_i(valid), .word_i(word), .head_i(begins), \
              .tail_i(ends), .side_i(side), .free_o(free), .level_o(levels));\n"
@@ -177,7 +180,7 @@ pub struct Equal {
 
 impl Pair {
     fn reset(&mut self, shape: &Shape) -> Result<(), Box<Difference>> {
-        let mut given = vec![0; 11 + usize::from(shape.fault.is_some())];
+        let mut given = vec![0; 12 + usize::from(shape.fault.is_some())];
         for depths in &self.depths {
             given.extend([0, 0, 0].into_iter().chain(depths.iter().copied()));
         }
@@ -241,9 +244,15 @@ impl Pair {
         let room = did.as_ref().map_or(self.cfg.inbox, |did| did.ports.room);
         let (word, tail) = stands.unwrap_or_default();
         let begins = did.as_ref().is_some_and(|did| did.ports.begins);
-        let mut given =
-            vec![u128::from(self.cfg.device), u128::from(self.cfg.base), u128::from(cycle), room as u128, known];
-        given.extend([next.entered_ports(), u128::from(stands.is_some()), u128::from(word), u128::from(begins)]);
+        let mut given = vec![u128::from(self.cfg.device), u128::from(self.cfg.base), u128::from(cycle), room as u128];
+        given.extend([
+            self.cfg.inbox as u128,
+            known,
+            next.entered_ports(),
+            u128::from(stands.is_some()),
+            u128::from(word),
+            u128::from(begins),
+        ]);
         given.extend([u128::from(tail), u128::from(side)]);
         given.extend(shape.fault.map(u128::from));
         for port in 0..2u16 {
