@@ -16,28 +16,8 @@ impl Ce {
             return None;
         };
         let record = records[own];
-        if !cx.table.owners.may_initialise(header.cc_id, header.requester) {
-            self.refuse(&header, Status::UnknownDevice, cx);
-            return None;
-        }
-        if let Some(slot) = self.slot(header.cc_id)
-            && let Err(status) = self.admit(slot, &header, cx)
-        {
+        if let Err(status) = self.initialisable(&header, &record, cx) {
             self.refuse(&header, status, cx);
-            return None;
-        }
-        let unknown =
-            (0..PBV_ENTRIES as u8).any(|k| (record.pbv | record.down) >> k & 1 != 0 && cx.table.device(k).is_none());
-        if unknown {
-            self.refuse(&header, Status::UnknownDevice, cx);
-            return None;
-        }
-        if header.op != Op::Barrier && record.words == 0 {
-            self.refuse(&header, Status::BadLength, cx);
-            return None;
-        }
-        if record.groups.is_some_and(|groups| header.op != Op::Barrier || !groups.contexts().contains(&header.cc_id)) {
-            self.refuse(&header, Status::Mismatch, cx);
             return None;
         }
         let free = || self.contexts.iter().position(Option::is_none).map(|free| free as u16);
@@ -108,5 +88,28 @@ impl Ce {
             cx.out.push(Outgoing { packet, target: Target::Entries { pbv: 1 << entry, skip: NO_DEVICE } });
         }
         Some((self.request(slot, TrackOp::Load(track), Some(header.message)), None))
+    }
+
+    /// Whether a command may load `record`: it comes from who may initialise the collective, names only devices of the table, and
+    /// what it asks for fits its operation. Otherwise the status of the refusal (B-ERR-4).
+    fn initialisable(&mut self, header: &Header, record: &InitRecord, cx: &mut CeCx<'_>) -> Result<(), Status> {
+        if !cx.table.owners.may_initialise(header.cc_id, header.requester) {
+            return Err(Status::UnknownDevice);
+        }
+        if let Some(slot) = self.slot(header.cc_id) {
+            self.admit(slot, header, cx)?;
+        }
+        let mut named = (0..PBV_ENTRIES as u8).filter(|&k| (record.pbv | record.down) >> k & 1 != 0);
+        if named.any(|k| cx.table.device(k).is_none()) {
+            return Err(Status::UnknownDevice);
+        }
+        let barrier = header.op == Op::Barrier;
+        if !barrier && record.words == 0 {
+            return Err(Status::BadLength);
+        }
+        if record.groups.is_some_and(|groups| !barrier || !groups.contexts().contains(&header.cc_id)) {
+            return Err(Status::Mismatch);
+        }
+        Ok(())
     }
 }
