@@ -194,6 +194,23 @@ struct State {
     descended: Option<Held>,
 }
 
+impl State {
+    #[cold]
+    fn of(descriptors: usize) -> Box<State> {
+        Box::new(State {
+            descriptors: vec![Descriptor::free(); descriptors],
+            active: 0,
+            entrance: Assembly::default(),
+            frames: VecDeque::new(),
+            pipe: [const { None }; 6],
+            exit: VecDeque::new(),
+            leaving: None,
+            passing: Assembly::default(),
+            descended: None,
+        })
+    }
+}
+
 /// A reduction engine.
 #[derive(Clone, Debug)]
 pub struct Engine {
@@ -262,21 +279,9 @@ impl Engine {
         &self.log
     }
 
+    #[inline]
     fn state(&mut self) -> &mut State {
-        let descriptors = usize::from(self.descriptors);
-        self.state.get_or_insert_with(|| {
-            Box::new(State {
-                descriptors: vec![Descriptor::free(); descriptors],
-                active: 0,
-                entrance: Assembly::default(),
-                frames: VecDeque::new(),
-                pipe: [const { None }; 6],
-                exit: VecDeque::new(),
-                leaving: None,
-                passing: Assembly::default(),
-                descended: None,
-            })
-        })
+        self.state.get_or_insert_with(|| State::of(usize::from(self.descriptors)))
     }
 
     /// One clock.
@@ -582,7 +587,11 @@ impl Engine {
         let ends = cut(tables.cfg.engine.stages);
         let last = ends.len() - 1;
         let done = state.pipe[last].take();
-        state.pipe[..=last].rotate_right(1);
+        for at in (1..=last).rev() {
+            if state.pipe[at - 1].is_some() {
+                state.pipe.swap(at - 1, at);
+            }
+        }
         for (pair, operation) in ends.windows(2).zip(&mut state.pipe[1..]) {
             if let Some(Operation { register, unit: Some(unit), .. }) = operation {
                 *register = unit.steps(pair[1] - pair[0], *register);
@@ -623,10 +632,10 @@ impl Engine {
     fn expire(&mut self, tables: &Tables, now: Cycle, ports: &mut Accesses) -> bool {
         let room = usize::from(tables.cfg.engine.exit_frames);
         let mut any = false;
-        if self.active() == 0 {
-            return false;
-        }
-        for at in 0..usize::from(self.descriptors) {
+        let Some(state) = self.state.as_deref().filter(|state| state.active > 0) else { return false };
+        let due = |descriptor: &Descriptor| descriptor.active && descriptor.deadline <= now;
+        let Some(first) = state.descriptors.iter().position(due) else { return false };
+        for at in first..usize::from(self.descriptors) {
             let state = self.state();
             let in_pipe = state.pipe.iter().flatten().count();
             let descriptor = &state.descriptors[at];
