@@ -217,8 +217,9 @@ fn what_was_not_synthesised_is_not_called_fitted() {
         let blocks = cost["blocks"].as_array().unwrap();
         blocks.iter().find(|found| found["block"] == block).unwrap()["basis"].as_str().unwrap().to_owned()
     };
-    // Engines of two to 32 ports were synthesised, and switches of up to five.
-    assert_eq!(basis(&["allreduce-die"], "crossbar and allocators"), "extrapolated");
+    // Engines of two to 32 ports were synthesised, switches of up to eight, and five for point-to-point channels.
+    assert_eq!(basis(&["allreduce-die"], "crossbar and allocators"), "fitted");
+    assert_eq!(basis(&["allreduce-die"], "point-to-point channels"), "extrapolated");
     assert_eq!(basis(&["allreduce-die"], "CENG tree"), "fitted");
     assert_eq!(basis(&["fig2-tree"], "engine descriptors"), "not-synthesised");
     assert_eq!(basis(&["fig2-tree"], "engine frame buffers"), "not-synthesised");

@@ -188,8 +188,8 @@ fn packet_engines() -> Vec<Point> {
     for contexts in ["2", "4", "8", "16", "32"] {
         all.push(Point::new("ws_pbv_tracker", &[("Contexts", contexts)]));
     }
-    for (contexts, participants, words) in [("1", "2", "1"), ("2", "2", "1"), ("4", "2", "1"), ("2", "4", "2")] {
-        let shape = [("Contexts", contexts), ("Participants", participants), ("Words", words), ("Units", COMPARE)];
+    for contexts in ["1", "2", "3", "4", "8"] {
+        let shape = [("Contexts", contexts), ("Participants", "2"), ("Words", "1"), ("Units", COMPARE)];
         all.push(Point::new("ws_pbv_ce", &[&shape[..], &[("MemoryPorts", "1")]].concat()));
     }
     // The parts of that engine.
@@ -202,6 +202,8 @@ fn packet_engines() -> Vec<Point> {
     for contexts in ["2", "4", "8"] {
         all.push(Point::new("ws_pbv_take", &[("Contexts", contexts), ("Participants", "4")]));
         all.push(Point::new("ws_pbv_watch", &[("Contexts", contexts)]));
+    }
+    for contexts in ["2", "3", "4", "6", "8"] {
         all.push(Point::new("ws_pbv_release", &[("Contexts", contexts)]));
     }
     all
@@ -392,6 +394,10 @@ fn record_the_grid() {
                 }
             };
             println!("rtl: {}", row(point, &taken));
+            if how != "again" && file(name).exists() {
+                // Another run may have recorded points meanwhile.
+                known.extend(recorded(name));
+            }
             known.insert(point.key(), taken);
             let rows = points.iter().filter_map(|point| Some(row(point, known.get(&point.key())?)));
             let text = std::iter::once(HEAD.to_owned()).chain(rows).collect::<Vec<_>>().join("\n") + "\n";

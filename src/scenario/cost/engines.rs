@@ -165,6 +165,16 @@ pub(super) fn armed(scenario: &Scenario, engines: u64, ports: u64, switches: u64
     }
 }
 
+/// What takes a message, judges it, watches and answers, in one cycle: that of the twin's packet engine of one context *\[chosen\]*.
+/// Where there are more, they are read from memories, and nothing selects them. Its tracking store and its unit are rows of their own.
+fn message_logic(bill: &Bill) -> Made {
+    let whole = bill.fitted(&Block::PacketEngine { contexts: 1 });
+    let beside = bill.fitted(&Block::Tracker { contexts: 1 }).plus(bill.unit(&[(Path::Compare, Format::I64)], 3));
+    let (nand2, flip_flops) = (whole.nand2 - beside.nand2, whole.flip_flops - beside.flip_flops);
+    // The twin was synthesised with two participants.
+    Made { nand2, flip_flops, basis: Basis::Extrapolated, ..whole }
+}
+
 pub(super) fn pbv(scenario: &Scenario, flit: u64, switches: u64, bill: &mut Bill) {
     let Some(pbv) = &scenario.pbv else { return };
     let engine = &pbv.engine;
@@ -181,6 +191,8 @@ pub(super) fn pbv(scenario: &Scenario, flit: u64, switches: u64, bill: &mut Bill
     let made = bill.array_with(bits, ports).plus(bill.fitted(&Block::Tracker { contexts })).storing(2 * bits);
     let detail = format!("{contexts} contexts, PBV and count, programmed and running{}", ports_of(ports));
     bill.add("context store", detail, count, made);
+    let detail = "of one context, a message a cycle".to_owned();
+    bill.add("message logic", detail, count, message_logic(bill));
     // As long as the longest vector of the scenario; in the order of entries, and where the source merges, all participants'
     // words are kept.
     let words = |collective: &pbv::config::Collective| {

@@ -9,13 +9,14 @@
 //! | two-input unit | 1, significand p, p log2 p (a product: p^2), bits a stage | bits of the result, of each register between two segments, stages | the slowest stage: 1, log2 of all bits, and bits of the exponent, for each group of segments (integers: segments that work) |
 //! | tree | units, and a stage: units, nodes that pass, levels | the same | the unit's, and 1, one over the stages |
 //! | CENG | ports, ports^2, slots | the same | the tree's, or: 1, log2 of ports |
-//! | switch | beside its engine and queues: channels, ports^2 x channels, ids x ports^2 | channels, ports x channels | the engine's, or: 1, ports x channels, log2 of ids |
+//! | switch | beside its engine and queues: P x channels, P x ids, where P is ports x ports as a power of two | channels, ports x channels | the engine's, or: 1, ports x channels, log2 of ids |
 //! | point-to-point channels | beside their queues: ports x channels, ports^2 x channels, (ports x channels)^2 | ports, ports x channels | 1, ports x channels |
 //! | queue | bits, flits x bits, bits over flits | 1, flits x bits | 1, log2 of flits, log2 of bits |
 //! | descriptors | 1, descriptors as a power of two, the same x log2 of ports | 1, descriptors | 1, whether there are several |
-//! | groups of barriers | 1, contexts | none | 1, contexts |
+//! | groups of barriers | 1, contexts | none | 1, log2 of contexts |
 //! | quad unit | 1, stages | 1, registers behind the first segment, behind the second, behind others | 1, one over the stages, whether one is behind the first segment |
-//! | tracking store, packet engine, frame queue | 1, contexts (or frames) | the same | 1, log2 of contexts (or frames) |
+//! | tracking store, frame queue | 1, contexts (or frames) | the same | 1, log2 of contexts (or frames) |
+//! | packet engine | 1, whether there are several contexts, contexts | 1, contexts | 1, whether there are several |
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -172,7 +173,7 @@ pub enum Block<'a> {
         /// Contexts.
         contexts: u64,
     },
-    /// A packet engine around it, for vectors of two words.
+    /// A packet engine around it, for vectors of a word of two participants.
     PacketEngine {
         /// Contexts.
         contexts: u64,
@@ -426,7 +427,9 @@ impl Block<'_> {
             }
             (Self::Switch { ports, ids, channels, .. }, Nand2) => {
                 let (all, channels) = ((ports + 1) as f64, channels as f64);
-                vec![channels, all * all * channels, ids as f64 * all * all]
+                // What an output selects among is padded to a power of two.
+                let places = (ports + 1).next_power_of_two() as f64;
+                vec![all * places * channels, all * places * ids as f64]
             }
             (Self::Switch { ports, channels, .. }, FlipFlops) => {
                 vec![channels as f64, ((ports + 1) * channels) as f64]
@@ -447,7 +450,8 @@ impl Block<'_> {
             (Self::DescriptorTable { descriptors, .. }, _) => vec![1.0, f64::from(u8::from(descriptors > 1))],
             // Combinational.
             (Self::PacketGroups { .. }, FlipFlops) => Vec::new(),
-            (Self::PacketGroups { contexts }, _) => vec![1.0, contexts as f64],
+            (Self::PacketGroups { contexts }, Nand2) => vec![1.0, contexts as f64],
+            (Self::PacketGroups { contexts }, _) => vec![1.0, lb(contexts)],
             (Self::QuadUnit { stages }, Nand2) => vec![1.0, stages as f64],
             (Self::QuadUnit { stages }, FlipFlops) => {
                 vec![1.0, registers(stages, 1..2), registers(stages, 2..3), registers(stages, 3..6)]
@@ -458,20 +462,19 @@ impl Block<'_> {
                 vec![width as f64, (width * depth) as f64, width as f64 / depth.max(1) as f64]
             }
             (Self::Queue { width, depth }, FlipFlops) => vec![1.0, (width * depth) as f64],
+            // With one context nothing is selected.
+            (Self::PacketEngine { contexts: n }, Nand2) => vec![1.0, f64::from(u8::from(n > 1)), n as f64],
+            (Self::PacketEngine { contexts: n }, Quantity::Period) => vec![1.0, f64::from(u8::from(n > 1))],
             (
                 Self::Tracker { contexts: n } | Self::PacketEngine { contexts: n } | Self::FrameExit { frames: n },
                 Nand2 | FlipFlops,
-            ) => {
-                vec![1.0, n as f64]
-            }
+            ) => vec![1.0, n as f64],
             (Self::FrameEntrance | Self::Unit(..), _) => vec![1.0],
             (Self::Tree { stages, .. }, _) => vec![1.0, 1.0 / stages.max(1) as f64],
             (Self::Ceng { radix, .. }, _) => vec![1.0, lb(radix)],
             (Self::Switch { ports, ids, channels, .. }, _) => vec![1.0, ((ports + 1) * channels) as f64, lb(ids)],
             (Self::Queue { width, depth }, _) => vec![1.0, lb(depth), lb(width)],
-            (Self::Tracker { contexts: n } | Self::PacketEngine { contexts: n } | Self::FrameExit { frames: n }, _) => {
-                vec![1.0, lb(n)]
-            }
+            (Self::Tracker { contexts: n } | Self::FrameExit { frames: n }, _) => vec![1.0, lb(n)],
         }
     }
 }
@@ -557,8 +560,8 @@ impl Fit {
         for block in examples() {
             let name = block.name();
             let Some(fitted) = self.0.get(name) else {
-                // Bills can do without these.
-                if ["packet-engine", "packet-groups"].contains(&name) {
+                // No bill has it.
+                if name == "packet-groups" {
                     continue;
                 }
                 return Err(format!("there is no table `fit.{name}`"));
