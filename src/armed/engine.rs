@@ -587,6 +587,7 @@ impl Engine {
         let ends = cut(tables.cfg.engine.stages);
         let last = ends.len() - 1;
         let done = state.pipe[last].take();
+        // An operation is large, and most stages are empty.
         for at in (1..=last).rev() {
             if state.pipe[at - 1].is_some() {
                 state.pipe.swap(at - 1, at);

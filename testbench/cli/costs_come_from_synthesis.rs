@@ -211,6 +211,24 @@ fn an_armed_engine_costs_what_yosys_made_of_its_parts() {
 }
 
 #[test]
+fn a_packet_engine_has_the_logic_that_yosys_made_of_one_context() {
+    let [nand2, flip_flops, period] = recorded("ws_pbv_ce,Contexts=1 ");
+    let [_, tracker_flip_flops, _] = recorded("ws_pbv_tracker,Contexts=2,");
+    for contexts in [1, 4, 64] {
+        let cost = cost(&["face-off-pbv", "--set", &format!("pbv.engine.contexts={contexts}")]);
+        let said = |path| of(&cost, "message logic", path);
+        // Without its tracking store and its unit, which have rows of their own; those take less than a tenth of the whole.
+        assert!((0.8..1.1).contains(&(said("/each/logic") / nand2)), "{}, Yosys: {nand2}", said("/each/logic"));
+        let left = flip_flops - tracker_flip_flops;
+        assert!((0.8..1.1).contains(&(said("/each/flip_flops") / left)), "{}, {left}", said("/each/flip_flops"));
+        assert!((said("/period_ps") / period - 1.0).abs() < 0.15, "{} ps, Yosys: {period}", said("/period_ps"));
+        // However many contexts a memory holds.
+        assert_eq!(cost["slowest"], "message logic", "{contexts} contexts");
+        assert!((cost["period_ps"].as_f64().unwrap() - said("/period_ps")).abs() < 1.0);
+    }
+}
+
+#[test]
 fn what_was_not_synthesised_is_not_called_fitted() {
     let basis = |arguments: &[&str], block: &str| {
         let cost = cost(arguments);
