@@ -420,7 +420,10 @@ impl Engine {
     }
 
     fn queue(&mut self, outgoing: Outgoing) {
-        self.output.push(outgoing);
+        let unsent = self.output.push(outgoing);
+        if let Some(given) = self.given.as_mut().and_then(|all| all.last_mut()) {
+            given.ports.unsent = unsent;
+        }
     }
 
     /// Checks a whole frame and leads it to its unit, in the cycle of its last flit.
@@ -737,10 +740,13 @@ impl Block for Engine {
             self.receive(frame, io.now());
         }
         let (before, counted) = (self.output.entries.len(), self.output.protocol());
+        if let Some(given) = self.given.as_mut().and_then(|all| all.last_mut()) {
+            given.ports.unsent = None;
+        }
         self.serve_registers(io.now());
         if let Some(given) = self.given.as_mut().and_then(|all| all.last_mut()) {
             let answers = self.output.entries.range(before..).map(|(outgoing, _)| outgoing.clone());
-            (given.ports.answers, given.ports.report) = (answers.collect(), report);
+            (given.ports.answers, given.ports.report) = (answers.chain(given.ports.unsent.take()).collect(), report);
             (given.ports.room, given.ports.counted, given.ports.reporting) = (room, counted, reporting);
             given.ports.levels = (0..QUEUES).map(|queue| self.registers.metrics.level(queue)).collect();
             given.ports.arrived.clone_from(&frames);

@@ -55,6 +55,8 @@ pub struct Ports {
     pub missing: Option<(u16, u16, Status)>,
     /// Levels of the queues that are measured, at the start of the cycle.
     pub levels: Vec<u32>,
-    /// What the registers sent.
+    /// What the registers sent, with a refusal for which the output queue had no place.
     pub answers: Vec<Outgoing>,
+    /// The last message that was queued, if it is a refusal for which there was no place.
+    pub unsent: Option<Outgoing>,
 }

@@ -80,11 +80,11 @@ impl OutputQueue {
         self.entries.iter().any(|(outgoing, _)| outgoing.packet.header.message == Message::Report)
     }
 
-    /// Queues a message; refusals only up to [`MOST_REFUSALS`].
-    pub(super) fn push(&mut self, outgoing: Outgoing) {
+    /// Queues a message; refusals only up to [`MOST_REFUSALS`]. Returns one that found no place, and is not sent.
+    pub(super) fn push(&mut self, outgoing: Outgoing) -> Option<Outgoing> {
         if is_refusal(&outgoing) {
             if self.refusals >= MOST_REFUSALS {
-                return;
+                return Some(outgoing);
             }
             self.refusals += 1;
         }
@@ -92,6 +92,7 @@ impl OutputQueue {
         self.held += u32::from(counts);
         self.picker.came(outgoing.packet.header.tlp.tc);
         self.entries.push_back((outgoing, counts));
+        None
     }
 
     /// A message has left, or has been looked up. What it was split into counts for it.
