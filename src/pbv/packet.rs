@@ -287,7 +287,7 @@ numbered! {
         Inactive = 9, "inactive";
         /// Not all participants answered in time.
         TimedOut = 10, "timed-out";
-        /// Another operation or data type than the context's.
+        /// Another operation or data type than the context's; or an initialisation whose parts contradict each other.
         Mismatch = 11, "mismatch";
         /// No register at this offset.
         BadAddress = 12, "bad-address";

@@ -197,6 +197,9 @@ module ws_pbv_take
       end else if (record_i.groups && (message_i.op != OpBarrier || 16'(message_i.cc_id) < record_i.first ||
                                        16'(message_i.cc_id) >= record_i.first + 16'(record_i.count))) begin
         status = StatusMismatch;
+      end else if (record_i.master && record_i.rearm && record_i.track.pbv == '0) begin
+        // Its multicast would be over at once: armed again by that, it would answer for ever.
+        status = StatusMismatch;
       end else if (!found && !has_free) begin
         status = StatusStoreFull;
       end else begin

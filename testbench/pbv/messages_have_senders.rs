@@ -362,7 +362,23 @@ fn wrong_set_ups() -> Vec<(Packet, Status)> {
         (of(InitRecord { groups: Some(Groups { first: CC, count: 2 }), ..record() }), Status::Mismatch),
         (group(Op::Barrier, CC + 1), Status::Mismatch),
         (group(Op::Barrier, CC - 2), Status::Mismatch),
+        // A master that waits for nobody and arms itself again.
+        (of(InitRecord { pbv: 0, p_count: 0, master: true, rearm: true, ..record() }), Status::Mismatch),
     ]
+}
+
+/// Either alone is right: a master answers once, and an engine below is armed again by what comes from above.
+#[test]
+fn an_engine_that_waits_for_nobody_answers_a_multicast_at_most_once() {
+    for (master, rearm) in [(false, true), (true, false), (false, false)] {
+        let bench = Bench::new(Hazard::Forward, &ConfigRecord::of(ME, TABLE.to_vec(), SWITCHES));
+        let record = InitRecord { pbv: 0, p_count: 0, master, rearm, answer_source: true, ..record() };
+        let mut bench = hold(At::Initialised, &bench, &initialise(ABOVE, vec![record]), None);
+        bench.give(&Packet::of(header(Message::Multicast, ABOVE, 1), vec![3, 4]));
+        bench.rest();
+        let satisfied = bench.sent.iter().filter(|out| out.packet.header.message == Message::Satisfied).count();
+        assert_eq!(satisfied, usize::from(master), "master = {master}, rearm = {rearm}");
+    }
 }
 
 #[test]

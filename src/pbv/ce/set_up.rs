@@ -110,6 +110,10 @@ impl Ce {
         if record.groups.is_some_and(|groups| !barrier || !groups.contexts().contains(&header.cc_id)) {
             return Err(Status::Mismatch);
         }
+        // A multicast of a master that waits for nobody is over at once: armed again by that, it would answer for ever.
+        if record.master && record.rearm && record.pbv == 0 {
+            return Err(Status::Mismatch);
+        }
         Ok(())
     }
 }

@@ -76,7 +76,7 @@ pub struct InitRecord {
     pub initial: Option<u64>,
     /// Reduction in the order of PBV entries instead of that of arrival.
     pub pbv_order: bool,
-    /// Armed again as soon as it is satisfied.
+    /// Armed again as soon as it is satisfied; not for a master that waits for nobody.
     pub rearm: bool,
     /// The master also answers the end point that issued the collective.
     pub answer_source: bool,
