@@ -396,6 +396,11 @@ impl Ce {
             && self.awaited.iter().all(Option::is_none)
     }
 
+    /// Whether a clock of this cycle without a message changes nothing.
+    pub fn rests(&self, now: Cycle) -> bool {
+        self.is_idle() && now < self.alarm
+    }
+
     /// A cycle before which no watchdog is due.
     pub fn deadline(&self) -> Option<Cycle> {
         (self.alarm != Cycle::MAX).then_some(self.alarm)

@@ -531,15 +531,16 @@ impl Engine {
     /// Levels of the queues at the start of a cycle.
     fn measure(&mut self, io: &Io<'_>, cycle: Cycle) {
         let vcs = io.vcs();
-        let (inbox, output) = (self.inbox_flits as u32, self.registers.readings.queue);
-        self.registers.metrics.sample(cycle, |queue| match queue {
-            INBOX => inbox,
-            OUTPUT => output,
-            _ => {
-                let (port, channel) = ((queue / MOST_CHANNELS) as u16, (queue % MOST_CHANNELS) as u8);
-                if channel < vcs.unicast { io.queued(port, vcs.set + channel) as u32 } else { 0 }
+        let metrics = &mut self.registers.metrics;
+        metrics.advance(cycle);
+        metrics.set(INBOX, self.inbox_flits as u32);
+        metrics.set(OUTPUT, self.registers.readings.queue);
+        for port in 0..2u16 {
+            for channel in 0..vcs.unicast {
+                let queue = usize::from(port) * MOST_CHANNELS + usize::from(channel);
+                metrics.set(queue, io.queued(port, vcs.set + channel) as u32);
             }
-        });
+        }
     }
 
     /// Tells the collector of queues that have come up to the threshold.
@@ -559,6 +560,9 @@ impl Engine {
 
     /// One clock of the collective engine and what leads to it: of all but the data path.
     pub fn step(&mut self, now: Cycle) {
+        if self.inbox.is_empty() && self.given.is_none() && self.ce.rests(now) {
+            return;
+        }
         let full = self.output.protocol() + self.ce.owes() > self.cfg.output;
         let open = !full && self.written <= now;
         let at = self.picker.next(self.inbox.iter().map(|(packet, _)| packet.header.tlp.tc)).unwrap_or(0);

@@ -25,7 +25,8 @@
 //! metrics.set_window(10);
 //! // Four flits wait in cycles 2 and 3, none in the others of the window.
 //! for (cycle, flits) in [(0, 0), (2, 4), (4, 0), (10, 0)] {
-//!     metrics.sample(cycle, |queue| if queue == INBOX { flits } else { 0 });
+//!     metrics.advance(cycle);
+//!     metrics.set(INBOX, flits);
 //! }
 //! assert_eq!(metrics.complete(), 1);
 //! assert_eq!((metrics.reading(INBOX).sum, metrics.reading(INBOX).most), (8, 4));
@@ -60,6 +61,8 @@ pub struct Metrics {
     begun: Cycle,
     seen: Cycle,
     levels: [u32; QUEUES],
+    /// Queues that are not empty, a bit each: only their sums grow.
+    filled: u32,
     present: [Occupancy; QUEUES],
     last: [Occupancy; QUEUES],
     complete: u32,
@@ -73,8 +76,8 @@ impl Metrics {
 
     /// Sets the window and begins the first one in the present cycle.
     pub fn set_window(&mut self, cycles: u32) {
-        let Metrics { seen, levels, .. } = *self;
-        *self = Metrics { window: cycles, begun: seen, seen, levels, ..Metrics::default() };
+        let Metrics { seen, levels, filled, .. } = *self;
+        *self = Metrics { window: cycles, begun: seen, seen, levels, filled, ..Metrics::default() };
         self.begin();
     }
 
@@ -115,13 +118,17 @@ impl Metrics {
     }
 
     fn add(&mut self, cycles: u64) {
-        for (present, &level) in self.present.iter_mut().zip(&self.levels) {
-            present.sum += u64::from(level) * cycles;
+        let mut filled = self.filled;
+        while filled != 0 {
+            let queue = filled.trailing_zeros() as usize;
+            self.present[queue].sum += u64::from(self.levels[queue]) * cycles;
+            filled &= filled - 1;
         }
     }
 
-    /// What was in the queues up to this cycle is counted.
-    fn advance(&mut self, now: Cycle) {
+    /// A cycle starts: what was in the queues up to it is counted. Behind it, every queue that can hold something is
+    /// [set](Self::set).
+    pub fn advance(&mut self, now: Cycle) {
         let window = u64::from(self.window);
         if window > 0 && now - self.begun >= window {
             self.add(self.begun + window - self.seen);
@@ -141,19 +148,17 @@ impl Metrics {
         }
         self.add(now - self.seen);
         self.seen = now;
-    }
-
-    /// Levels at the start of a cycle.
-    pub fn sample(&mut self, now: Cycle, level: impl Fn(usize) -> u32) {
-        self.advance(now);
         if self.begun == now {
             // The levels before are none of this window.
             self.present = [Occupancy::default(); QUEUES];
         }
-        for queue in 0..QUEUES {
-            self.levels[queue] = level(queue);
-            self.present[queue].most = self.present[queue].most.max(self.levels[queue]);
-        }
+    }
+
+    /// The level of a queue at the start of the cycle to which these metrics have [advanced](Self::advance).
+    pub fn set(&mut self, queue: usize, level: u32) {
+        self.levels[queue] = level;
+        self.filled = self.filled & !(1 << queue) | u32::from(level > 0) << queue;
+        self.present[queue].most = self.present[queue].most.max(level);
     }
 }
 
@@ -183,7 +188,8 @@ mod tests {
                 if !changed && now % 611 != 0 {
                     continue;
                 }
-                metrics.sample(now as u64, |queue| if queue == 3 { level } else { 0 });
+                metrics.advance(now as u64);
+                metrics.set(3, level);
                 let all = if window == 0 {
                     0..now
                 } else {

@@ -42,7 +42,7 @@ const BLOCKS: [(&str, &str); 42] = [
     ("src/pbv/ce.rs", ".tick("),
     ("src/pbv/engine.rs", ".step("),
     ("src/pbv/gather.rs", ".take("),
-    ("src/pbv/metrics.rs", ".sample("),
+    ("src/pbv/metrics.rs", ".advance("),
     ("src/pbv/node.rs", ".step("),
     ("src/pbv/priority.rs", ".next("),
     ("src/pbv/reports.rs", ".look("),
