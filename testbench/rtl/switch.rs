@@ -56,6 +56,8 @@ struct Pair {
     /// System-wide number of its port 0, and how many ports it has, the engine's included.
     base: u32,
     ports: u16,
+    /// Of its registers.
+    addresses: Vec<u64>,
     /// By what is looked at in the RTL: the signal of the model's waves.
     signals: Vec<Option<usize>>,
     /// By port and channel: the signal of its credits.
@@ -356,6 +358,7 @@ impl<'a> Twins<'a> {
         for (&switch, here) in switches.iter().zip(&of_switch) {
             let count = |port, vc| here.get(&shape.count(port, u16::from(vc))).copied();
             let (base, ports) = (bases[switch as usize], system.plan().nodes[switch as usize].ports);
+            let addresses = addresses(&system.tables, switch);
             let fixed = shape.unicast.as_ref().map(|unicast| {
                 let depths = depths(&system, &shape, (switch, base, ports), unicast.set);
                 unicast.fixed(&system.tables, switch, depths)
@@ -366,7 +369,8 @@ impl<'a> Twins<'a> {
                 ports,
                 fixed: fixed.unwrap_or_default(),
                 flit_cycles: flit_cycles(&system, switch, shape.ports),
-                states: VecDeque::from([values(&system.tables, switch)]),
+                states: VecDeque::from([values(&system.tables, &addresses)]),
+                addresses,
                 signals: places.keys().map(|place| here.get(place).copied()).collect(),
                 credits: (0..shape.ports)
                     .map(|port| (0..shape.all_channels()).map(|vc| count(port, vc)).collect())
@@ -390,7 +394,7 @@ impl<'a> Twins<'a> {
             over = !self.driver.step(&mut self.system, cycle + 1) || cycle + 1 == cycles;
             if self.system.tables.rewritable {
                 for pair in &mut self.pairs {
-                    pair.states.push_back(values(&self.system.tables, pair.switch));
+                    pair.states.push_back(values(&self.system.tables, &pair.addresses));
                 }
             }
             let entries = &self.system.journal().expect("kept").entries;
@@ -407,10 +411,10 @@ impl<'a> Twins<'a> {
             if over && let Some(tracer) = self.system.stop_recording() {
                 tracer.finish(cycle).expect("a recording");
             }
-            let (shape, tables, rng) = (&self.shape, &self.system.tables, &mut self.rng);
+            let (shape, rng) = (&self.shape, &mut self.rng);
             self.watched.hold_known(&mut compared, cycle, &mut events, |cycle, events, seen| {
                 let mut pairs = self.pairs.iter_mut().zip(&depths).enumerate();
-                pairs.try_for_each(|(at, (pair, of))| pair.cycle(shape, tables, (cycle, at, events), seen, of, rng))
+                pairs.try_for_each(|(at, (pair, of))| pair.cycle(shape, (cycle, at, events), seen, of, rng))
             })?;
         }
         assert!(self.system.fault().is_none(), "{:?}", self.system.fault());
@@ -451,7 +455,7 @@ impl Pair {
             given
         };
         let mut all = vec![still(None)];
-        for address in addresses(registers, self.switch) {
+        for &address in &self.addresses {
             let value = registers.load(address).expect("a register");
             all.push(still(Some((address, value))));
         }
@@ -464,7 +468,6 @@ impl Pair {
     fn cycle(
         &mut self,
         shape: &Shape,
-        registers: &Registers,
         (cycle, number, events): (u64, usize, &Events),
         seen: &Seen<'_>,
         depths: &[u128],
@@ -473,9 +476,8 @@ impl Pair {
         let at = |cycle: Option<u64>| events.at(number, cycle);
         let (before, now, next) = (at(cycle.checked_sub(1)), at(Some(cycle)), at(Some(cycle + 1)));
         let out = at(cycle.checked_sub(1 + u64::from(shape.post)));
-        let addresses = addresses(registers, self.switch);
         // A program's store, or a load of any register.
-        let mut which = rng.below(addresses.len() as u64) as usize;
+        let mut which = rng.below(self.addresses.len() as u64) as usize;
         let mut stored = None;
         if let [state, next, ..] = self.states.make_contiguous() {
             let mut changed = (0..state.len()).filter(|&at| state[at] != next[at]);
@@ -484,7 +486,7 @@ impl Pair {
                 (which, stored) = (at, Some(next[at]));
             }
         }
-        let (address, held) = (addresses[which], self.states[0][which]);
+        let (address, held) = (self.addresses[which], self.states[0][which]);
         if self.states.len() > 1 {
             self.states.pop_front();
         }
@@ -537,17 +539,17 @@ fn flit_cycles(system: &System, switch: u32, ports: u16) -> Vec<u128> {
     cycles
 }
 
-/// What every register of a switch holds.
-fn values(registers: &Registers, switch: u32) -> Vec<u64> {
-    addresses(registers, switch).into_iter().map(|address| registers.load(address).expect("a register")).collect()
+/// What registers hold.
+fn values(registers: &Registers, addresses: &[u64]) -> Vec<u64> {
+    addresses.iter().map(|&address| registers.load(address).expect("a register")).collect()
 }
 
 /// Every register of a switch.
 fn addresses(registers: &Registers, switch: u32) -> Vec<u64> {
-    let mut all = Vec::new();
+    let (mut all, orders) = (Vec::new(), scans(registers));
     for id in 0..registers.ids() {
         all.push(Registers::select_address(switch, id));
-        if scans(registers) {
+        if orders {
             all.push(Registers::order_address(switch, id));
         }
         for channel in [REQUEST, RESPONSE] {
