@@ -236,8 +236,8 @@ fn spanned(rows: &[Vec<f64>], vectors: &[Vec<f64>]) -> bool {
     vectors.iter().all(|vector| length(&rest(vector, &basis)) <= 1e-6 * length(&scaled(vector)).max(1e-9))
 }
 
-/// Where both kinds of channels are, gates add up, and the slower kind sets the period: while one decides, the other computes routes and
-/// chooses channels.
+/// Where both kinds of channels are, gates add up, and the slower kind sets most of the period: while one decides, the other computes
+/// routes and chooses channels. What the second still has to do comes behind that, and is in no formula: the book has it.
 #[test]
 fn a_whole_switch_is_its_two_kinds_of_channels() {
     let fit = &Technology::nangate45().fit;
@@ -262,7 +262,9 @@ fn a_whole_switch_is_its_two_kinds_of_channels() {
         }
         let slower = set.period.max(unicast.period);
         println!("rtl: {key}: {} ps, {slower:.0} ps for the slower channels", taken.period);
-        assert!((100.0 * (slower / taken.period - 1.0)).abs() < MOST_PERCENT, "{key}: {} {slower}", taken.period);
+        let more = (100.0 * (taken.period / slower - 1.0)).round();
+        let told = [(2, 7.0), (3, 10.0), (4, 22.0)].into_iter().find(|(of, _)| *of == ports);
+        assert_eq!(Some((ports, more)), told, "{key}: src/guide/pages/cost.md says how much more, too");
         seen += 1;
     }
     assert!(seen > 0, "no whole switch is recorded");

@@ -11,7 +11,7 @@
 //! | CENG | ports, ports^2, slots | the same | the tree's, or: 1, log2 of ports |
 //! | switch | beside its engine and queues: P x channels, P x ids, where P is ports x ports as a power of two | channels, ports x channels | the engine's, or: 1, ports x channels, log2 of ids |
 //! | point-to-point channels | beside their queues: ports x channels, ports^2 x channels, (ports x channels)^2 | ports, ports x channels | 1, ports x channels |
-//! | queue | bits, flits x bits, bits over flits | 1, flits x bits | 1, log2 of flits, log2 of bits |
+//! | queue | bits, flits x bits, bits over flits | 1, flits x bits | 1, log2 of flits, log2 of bits, one over flits |
 //! | descriptors | 1, descriptors as a power of two, the same x log2 of ports | 1, descriptors | 1, whether there are several |
 //! | groups of barriers | 1, contexts | none | 1, log2 of contexts |
 //! | quad unit | 1, stages | 1, registers behind the first segment, behind the second, behind others | 1, one over the stages, whether one is behind the first segment |
@@ -473,7 +473,8 @@ impl Block<'_> {
             (Self::Tree { stages, .. }, _) => vec![1.0, 1.0 / stages.max(1) as f64],
             (Self::Ceng { radix, .. }, _) => vec![1.0, lb(radix)],
             (Self::Switch { ports, ids, channels, .. }, _) => vec![1.0, ((ports + 1) * channels) as f64, lb(ids)],
-            (Self::Queue { width, depth }, _) => vec![1.0, lb(depth), lb(width)],
+            // Twice as many flits cost the less time the more there are.
+            (Self::Queue { width, depth }, _) => vec![1.0, lb(depth), lb(width), 1.0 / depth.max(1) as f64],
             (Self::Tracker { contexts: n } | Self::FrameExit { frames: n }, _) => vec![1.0, lb(n)],
         }
     }
