@@ -57,10 +57,21 @@ fn units() -> Vec<(Op, DType)> {
 
 #[test]
 fn every_opcode_matches_the_oracle() {
+    opcodes_match_the_oracle(10_000);
+}
+
+#[test]
+#[ignore = "takes a minute: make soak"]
+fn every_opcode_matches_the_oracle_for_long() {
+    opcodes_match_the_oracle(200_000);
+}
+
+/// So many random pairs of frames for each.
+fn opcodes_match_the_oracle(pairs: usize) {
     let seed = seed(0x5eed_0050);
     let mut random = Random::new(seed);
     for opcode in OPCODES {
-        for k in 0..10_000 {
+        for k in 0..pairs {
             let signal = SignalPolicy::ALL[k % 2];
             let configured = Mode { signal, nan: random.mode().nan, ..Mode::default() };
             let mode = Mode { round: opcode.round, flush_to_zero: opcode.flush_to_zero, ..configured };

@@ -76,14 +76,24 @@ fn at_50_and_at_95_percent_measured_on_its_own_links() {
     }
 }
 
+/// The longest packets make the longest runs: each router has some of the lengths.
 #[test]
 fn with_packets_of_every_length_in_routers_of_every_depth() {
+    with_packets(|pipeline| if [1, 4].contains(&pipeline) { &[1, 33] } else { &[11] });
+}
+
+#[test]
+#[ignore = "takes a minute: make soak"]
+fn with_packets_of_every_length_in_each_router() {
+    with_packets(|_| &[1, 11, 33]);
+}
+
+/// Lengths of packets by the stages of a router's pipeline.
+fn with_packets(lengths: impl Fn(u32) -> &'static [u64]) {
     for pipeline in 1..=4 {
         let router = sets!["switch.pipeline_stages={pipeline}"; "switch.point_to_point_vcs=8"; "switch.point_to_point_buffer_flits=40"];
         let quiet = one(0.0, &router).0;
-        // The longest make the longest runs.
-        let packets = if [1, 4].contains(&pipeline) { &[1, 33][..] } else { &[11] };
-        for &packet in packets {
+        for &packet in lengths(pipeline) {
             // Packets are made at random: the longer they are, the longer it takes until the least loaded of eighteen links
             // has seen its share.
             let start = 4000 * packet;
