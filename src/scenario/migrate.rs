@@ -13,8 +13,8 @@ use super::jobs::{COMMON, composed, lanes};
 use super::names::Named;
 use super::problem::{Problem, Problems};
 use super::source::{Node, Source, Value, parse_path};
-use super::{armed::file::op_name, load_text};
-use watershed_arith::quad::{OPCODES, Opcode};
+use super::{armed::config::opcode, load_text};
+use watershed_arith::quad::Opcode;
 use watershed_arith::{Op, Round};
 
 /// Whether a scenario writes jobs as tables of engines.
@@ -283,7 +283,7 @@ impl Lines<'_> {
                     if let Value::String(name) = &node.value { Some(name) } else { None }
                 });
                 let composed = ["mean", "sum-deterministic"].into_iter().find(|&op| composed(op) == name);
-                let opcode = OPCODES.iter().find(|opcode| Some(op_name(opcode.name).as_str()) == name);
+                let opcode = name.and_then(opcode);
                 if composed.is_none() && opcode.is_none() {
                     return Err("there is no such operation".into());
                 }

@@ -89,6 +89,9 @@ pub struct Reduction {
     /// Operation, by its name in a scenario.
     #[serde(rename = "opcode")]
     pub op: String,
+    /// How that operation is composed, and its opcode: see [`Reduction::opcode`].
+    #[serde(skip)]
+    operation: (Composed, &'static Opcode),
     /// How it is done.
     pub method: Method,
     /// Data rounds.
@@ -149,16 +152,13 @@ pub struct Reduction {
 
 impl Reduction {
     /// The opcode; of an operation that is composed of others, that of a sum in the format of its operands.
-    ///
-    /// # Panics
-    /// Never: names are checked.
     pub fn opcode(&self) -> &'static Opcode {
-        composed(&self.op).1
+        self.operation.1
     }
 
     /// How its operation is composed.
     pub fn composed(&self) -> Composed {
-        composed(&self.op).0
+        self.operation.0
     }
 
     /// Numbers in a row of contributed data.
@@ -419,7 +419,7 @@ fn one(
     problems: &mut Vec<Problem>,
 ) -> Reduction {
     let ends = topology.end_points();
-    let (_, opcode) = composed(&file.op);
+    let operation @ (_, opcode) = composed(&file.op);
     let listed = listed(&file.participants, ends, "takes part twice", &format!("{path}.participants"), problems);
     let top = match &topology.shape {
         Shape::Tree(tree) if tree.roots > 0 => Some(tree.leaves() as u32),
@@ -463,6 +463,7 @@ fn one(
     Reduction {
         name: file.name.clone().unwrap_or_else(|| format!("r{index}")),
         op: file.op.clone(),
+        operation,
         method: file.method,
         rounds: file.rounds,
         opening_barrier: file.opening_barrier && file.method == Method::Engines,

@@ -4,11 +4,11 @@ use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
 
-use super::file::{DETERMINISTIC, MEAN, op_name};
+use super::config::opcode;
+use super::file::{DETERMINISTIC, MEAN};
 use crate::file::job::operation;
 use crate::job_result::Spread;
 use crate::names::Named;
-use watershed_arith::quad::OPCODES;
 use watershed_arith::{Op, Round};
 use watershed_armed::ManagerCounts;
 
@@ -286,8 +286,7 @@ impl Configured {
 
 /// An operation in the words that jobs of all engines have.
 fn said(op: &str) -> String {
-    let opcode = OPCODES.iter().find(|opcode| op_name(opcode.name) == op);
-    match (op, opcode) {
+    match (op, opcode(op)) {
         (MEAN, _) => "allreduce (mean) of f64".into(),
         (DETERMINISTIC, _) => "allreduce (sum-deterministic) of f64".into(),
         (_, Some(opcode)) if opcode.op == Op::Barrier => "barrier".into(),
