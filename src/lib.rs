@@ -26,7 +26,8 @@
 //!             |             beside it  workload/  traces of applications: ranks, nodes, what waits for what
 //!             v
 //!  floor 4   mixed/      engines of several families in one network: whose channels are whose, whose turn it is
-//!             |             beside it  language/  what a scenario file may say: a struct a table, and the schema
+//!             |             beside it  language/  what a scenario file may say: a struct a table, and the schema;
+//!             |                        below that operands/  numbers as text and bits, seeded random ones
 //!             v
 //!  floor 3   piuma/      configuration registers, CENG, core end points, embedding, legality
 //!            armed/      frames, multicast tables and their agent, engines in the wire, root and leaf processes, faults
@@ -137,6 +138,8 @@ pub mod guide;
 pub use watershed_kernel as kernel;
 #[doc(inline)]
 pub use watershed_mixed as mixed;
+#[doc(inline)]
+pub use watershed_operands as operands;
 #[doc(inline)]
 pub use watershed_oracle as oracle;
 #[doc(inline)]

@@ -93,14 +93,12 @@ pub mod link;
 pub mod measure;
 pub mod migrate;
 mod mixed;
-pub mod number;
 mod older;
 mod participants;
 pub mod pbv;
 mod piuma;
 pub mod problem;
 pub mod programs;
-pub mod random;
 pub mod read;
 pub mod record;
 mod resolve;
@@ -132,6 +130,7 @@ pub use file::ScenarioFile;
 pub use problem::{Problem, Problems};
 pub use source::Source;
 pub use watershed_language::{file, kept, limits, names};
+pub use watershed_operands::{number, random};
 
 /// A scenario that has been read and checked, with its text for later problems.
 #[derive(Debug, Clone)]

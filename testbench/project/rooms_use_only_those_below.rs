@@ -8,7 +8,7 @@ use std::fs;
 use crate::{read, root, source_text};
 
 /// The members of the workspace, each with those that it may use, as the figure on the front page of the crate has them.
-const ARROWS: [(&str, &[&str]); 17] = [
+const ARROWS: [(&str, &[&str]); 18] = [
     (
         "cli",
         &[
@@ -21,11 +21,12 @@ const ARROWS: [(&str, &[&str]); 17] = [
     (
         "scenario",
         &[
-            "language", "workload", "mixed", "piuma", "armed", "pbv", "fabric", "oracle", "arith", "kernel", "probe",
-            "files", "state",
+            "language", "operands", "workload", "mixed", "piuma", "armed", "pbv", "fabric", "oracle", "arith",
+            "kernel", "probe", "files", "state",
         ],
     ),
-    ("language", &["workload", "pbv", "fabric", "arith"]),
+    ("language", &["operands", "workload", "pbv", "fabric", "arith"]),
+    ("operands", &["arith"]),
     ("mixed", &["piuma", "armed", "pbv", "fabric", "kernel", "probe", "state"]),
     ("workload", &[]),
     ("piuma", &["fabric", "oracle", "arith", "kernel", "probe", "state"]),

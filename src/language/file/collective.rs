@@ -7,6 +7,7 @@ use serde::{Deserialize as DeriveDeserialize, Serialize};
 
 use super::words::{DelayFile, ParticipantsFile, names};
 use crate::names::{DType, Op, Round};
+pub use watershed_operands::random::Distribution;
 
 /// A collective operation.
 #[derive(Debug, Clone, PartialEq, Serialize, DeriveDeserialize, JsonSchema)]
@@ -184,23 +185,6 @@ pub struct DataFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub file: Option<String>,
-}
-
-/// Distributions of random data, all made with integers so that every machine draws the same.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, DeriveDeserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Distribution {
-    /// Sum of twelve uniform numbers less six: mean 0, variance 1. Integers: the same times 1000, unsigned without its sign.
-    Normal,
-    /// Evenly from -1 up to, not including, 1. Integers: evenly over all values.
-    Uniform,
-    /// Whole numbers from -100 to 100, from 0 to 200 for unsigned types: sums are exact.
-    Integers,
-    /// Random sign and significand, exponents from -60 to 60 (fewer in small types): the order of additions matters.
-    /// Integers: every bit length is as likely.
-    Mixed,
-    /// Any bit pattern: NaN, infinities and denormals included.
-    Bits,
 }
 
 /// A number in the scenario's own words, so that it is rounded only once, to the collective's type: `0.1`, `-3`, or a bit

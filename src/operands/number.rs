@@ -2,7 +2,7 @@
 
 use num_bigint::BigUint;
 
-use super::names::Layout;
+use crate::Layout;
 
 /// What can be written for an element of a type, for messages.
 pub fn describe(layout: Layout) -> String {
@@ -212,8 +212,9 @@ pub fn from_integer(number: i128, layout: Layout) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::names::{DType, layout};
+    use crate::layout;
     use proptest::prelude::*;
+    use watershed_arith::DType;
 
     #[test]
     fn text_of_every_kind_becomes_bits() {

@@ -3,9 +3,28 @@
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::Rng;
 
-use super::file::Distribution;
-use super::names::Layout;
-use super::number;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Layout;
+use crate::number;
+
+/// Distributions of random data, all made with integers so that every machine draws the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Distribution {
+    /// Sum of twelve uniform numbers less six: mean 0, variance 1. Integers: the same times 1000, unsigned without its sign.
+    Normal,
+    /// Evenly from -1 up to, not including, 1. Integers: evenly over all values.
+    Uniform,
+    /// Whole numbers from -100 to 100, from 0 to 200 for unsigned types: sums are exact.
+    Integers,
+    /// Random sign and significand, exponents from -60 to 60 (fewer in small types): the order of additions matters.
+    /// Integers: every bit length is as likely.
+    Mixed,
+    /// Any bit pattern: NaN, infinities and denormals included.
+    Bits,
+}
 
 /// What a stream is for; streams of different purposes are independent of each other.
 #[derive(Debug, Clone, Copy)]
@@ -152,7 +171,8 @@ impl Mixer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::names::{DType, Named, layout};
+    use crate::layout;
+    use watershed_arith::DType;
 
     fn draw(distribution: Distribution, dtype: DType, count: usize) -> Vec<u64> {
         let mut stream = Stream::data(1, 0, 0);
@@ -251,7 +271,7 @@ mod tests {
 
     #[test]
     fn elements_fit_their_type() {
-        for &(name, dtype) in DType::NAMES {
+        for &dtype in DType::ALL {
             for distribution in [
                 Distribution::Normal,
                 Distribution::Uniform,
@@ -262,7 +282,7 @@ mod tests {
                 let mask = layout(dtype).mask();
                 assert!(
                     draw(distribution, dtype, 1000).iter().all(|bits| bits & !mask == 0),
-                    "{name} {distribution:?}"
+                    "{dtype:?} {distribution:?}"
                 );
             }
         }
