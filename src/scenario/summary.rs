@@ -3,8 +3,10 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 
+use super::armed::result::ArmedResult;
 use super::config::Scenario;
 use super::job_result::Hashed;
+use super::pbv::result::PbvResult;
 use super::result::{CollectiveResult, Document, Outcome, TrafficResult};
 use super::segments;
 use watershed_fabric::topology::Shape;
@@ -35,35 +37,24 @@ impl Written {
 /// Width of the column of labels.
 const LABEL: usize = 14;
 
+/// A label and a text.
+type Line = (String, String);
+
 /// The summary.
 pub fn text(scenario: &Scenario, document: &Document, written: &[Written]) -> String {
     let mut out = String::new();
     line(&mut out, &document.stamp.scenario, &headline(scenario, document));
-    for collective in &document.collectives {
-        describe_collective(&mut out, scenario, collective);
-    }
     for (label, text) in document.workload.iter().flat_map(super::workload::result::WorkloadResult::lines) {
         line(&mut out, &label, &text);
     }
-    for (label, text) in document.hosts.iter().flat_map(super::hosts::result::HostResult::lines) {
+    for (label, text) in jobs(scenario, document) {
         line(&mut out, &label, &text);
     }
     for (label, text) in document.programs.iter().flat_map(super::programs::result::ProgramsResult::lines) {
         line(&mut out, &label, &text);
     }
-    if let Some(armed) = &document.armed {
-        let config = |at: usize| scenario.armed.as_ref()?.reductions.get(at);
-        let at_once = |at| config(at).map_or(1, |reduction| reduction.reduction_ids);
-        let job = |at: usize| took(document, &format!("armed.reductions.{at}"), &armed.reductions[at].name);
-        for (label, text) in armed.lines(|cycles| scenario.clock.nanoseconds(cycles), at_once, job) {
-            line(&mut out, &label, &text);
-        }
-    }
-    if let Some(pbv) = &document.pbv {
-        let job = |at: usize| took(document, &format!("pbv.collectives.{at}"), &pbv.collectives[at].name);
-        for (label, text) in pbv.lines(|cycles| scenario.clock.nanoseconds(cycles), job) {
-            line(&mut out, &label, &text);
-        }
+    for (label, text) in engines(document) {
+        line(&mut out, &label, &text);
     }
     for job in &document.jobs {
         if let Some(Hashed { rows, elements, sha256, .. }) = &job.results {
@@ -121,6 +112,50 @@ pub fn text(scenario: &Scenario, document: &Document, written: &[Written]) -> St
     out
 }
 
+/// What each job did, in the order of the scenario, whatever does it.
+fn jobs(scenario: &Scenario, document: &Document) -> Vec<Line> {
+    let nanoseconds = |cycles| scenario.clock.nanoseconds(cycles);
+    let mut parts: Vec<(usize, Vec<Line>)> = Vec::new();
+    let mut add = |list: &str, at: usize, lines: Vec<Line>| {
+        // A job may have several parts, and its details are at the first.
+        let first = |details: String| document.jobs.iter().position(|job| job.details == details);
+        let job = (0..=at).rev().find_map(|at| first(format!("{list}.{at}")));
+        parts.push((job.unwrap_or(document.jobs.len()), lines));
+    };
+    for (at, collective) in document.collectives.iter().enumerate() {
+        add("collectives", at, of_collective(scenario, collective));
+    }
+    for (at, host) in document.hosts.iter().enumerate() {
+        add("hosts", at, host.lines());
+    }
+    for (at, reduction) in document.armed.iter().flat_map(|armed| &armed.reductions).enumerate() {
+        let of = scenario.armed.as_ref().and_then(|armed| armed.reductions.get(at));
+        let at_once = of.map_or(1, |reduction| reduction.reduction_ids);
+        let job = took(document, &format!("armed.reductions.{at}"), &reduction.name);
+        add("armed.reductions", at, reduction.lines(nanoseconds, at_once, job));
+    }
+    for (at, collective) in document.pbv.iter().flat_map(|pbv| &pbv.collectives).enumerate() {
+        let job = took(document, &format!("pbv.collectives.{at}"), &collective.name);
+        add("pbv.collectives", at, collective.lines(nanoseconds, job));
+    }
+    parts.sort_by_key(|(job, _)| *job);
+    parts.into_iter().flat_map(|(_, lines)| lines).collect()
+}
+
+/// What engines counted; with the name of their family where there are several.
+fn engines(document: &Document) -> Vec<Line> {
+    let armed = document.armed.iter().flat_map(ArmedResult::engine_lines);
+    let pbv = document.pbv.iter().flat_map(PbvResult::engine_lines);
+    let both = document.armed.is_some() && document.pbv.is_some();
+    let named = |family: &'static str| {
+        move |(label, text): Line| match label.as_str() {
+            "engines" if both => (format!("{family} engines"), text),
+            _ => (label, text),
+        }
+    };
+    armed.map(named("armed")).chain(pbv.map(named("pbv"))).collect()
+}
+
 /// What flits at the heads of switches' queues waited for, most first.
 fn head_waits(out: &mut String, document: &Document) {
     let Some(waits) = &document.links.waits else { return };
@@ -160,7 +195,7 @@ fn headline(scenario: &Scenario, document: &Document) -> String {
     format!("{shape}, {} MHz, {} cycles, seed {}", scenario.clock.frequency_mhz, document.cycles, document.stamp.seed)
 }
 
-fn describe_collective(out: &mut String, scenario: &Scenario, collective: &CollectiveResult) {
+fn of_collective(scenario: &Scenario, collective: &CollectiveResult) -> Vec<Line> {
     let CollectiveResult { name, kind, dtype, elements, .. } = collective;
     let who = match scenario.topology.shape {
         Shape::Die(_) | Shape::Nodes(_) => counted(collective.participants, "core"),
@@ -179,13 +214,14 @@ fn describe_collective(out: &mut String, scenario: &Scenario, collective: &Colle
         ("broadcast", _) => format!("broadcast of {vector} to {who}"),
         (_, op) => format!("{kind} ({}) of {vector} over {who}", op.unwrap_or("?")),
     };
-    line(out, name, &what);
+    let mut lines = vec![(name.clone(), what)];
+    let mut add = |text| lines.push((String::new(), text));
     match (collective.latency_cycles, collective.latency_ns) {
-        (Some(cycles), Some(ns)) => line(out, "", &latency(cycles, ns, *elements, collective.elements_per_cycle)),
-        _ => line(out, "", "not finished"),
+        (Some(cycles), Some(ns)) => add(latency(cycles, ns, *elements, collective.elements_per_cycle)),
+        _ => add("not finished".into()),
     }
     if let Some(text) = segments::described(&collective.segments, collective.start_cycle) {
-        line(out, "", &text);
+        add(text);
     }
     if let Some(exact) = collective.bit_exact
         && (*elements > 0 || !exact)
@@ -193,7 +229,7 @@ fn describe_collective(out: &mut String, scenario: &Scenario, collective: &Colle
         let verdict = if exact { "yes" } else { "NO" };
         let flags = if collective.flags.is_empty() { "none".to_owned() } else { collective.flags.join(", ") };
         let exact = collective.exact_elements;
-        line(out, "", &format!("bit-exact: {verdict} ({exact} of {elements}), flags: {flags}"));
+        add(format!("bit-exact: {verdict} ({exact} of {elements}), flags: {flags}"));
     }
     if let Some(difference) = &collective.first_difference {
         let ulps = difference.ulps.map_or_else(String::new, |ulps| format!(", {}", apart(ulps)));
@@ -201,8 +237,9 @@ fn describe_collective(out: &mut String, scenario: &Scenario, collective: &Colle
             "first difference: element {} at end point {}: {} instead of {}{ulps}; they part at {}",
             difference.element, difference.end_point, difference.got, difference.expected, difference.node
         );
-        line(out, "", &text);
+        add(text);
     }
+    lines
 }
 
 /// From a job's first contribution to its last result, in the same words for every family.

@@ -306,13 +306,10 @@ fn said(op: &str) -> String {
 const SHOWN: usize = 12;
 
 impl ReductionResult {
-    fn lines(
-        &self,
-        nanoseconds: &impl Fn(u64) -> f64,
-        at_once: u32,
-        job: Option<String>,
-        lines: &mut Vec<(String, String)>,
-    ) {
+    /// Lines of the summary: a label and a text each. `at_once` of its rounds may be under way at a time; `job` is what it took as a
+    /// whole.
+    pub fn lines(&self, nanoseconds: impl Fn(u64) -> f64, at_once: u32, job: Option<String>) -> Vec<(String, String)> {
+        let mut lines = Vec::new();
         let ReductionResult { name, opcode, participants, method, outcomes, .. } = self;
         let rounds = rounds_in_words(outcomes.rounds(), self.opening_rounds);
         let at_once = match (outcomes.rounds().saturating_sub(self.opening_rounds), at_once) {
@@ -364,7 +361,8 @@ impl ReductionResult {
             let values = if count == 1 { "one value".to_owned() } else { format!("{count} values") };
             lines.push((String::new(), format!("the same contributions gave {values}{apart}")));
         }
-        self.rounds_in_lines(lines);
+        self.rounds_in_lines(&mut lines);
+        lines
     }
 
     /// Rounds that did not complete at once, and who lacks the last result.
@@ -405,19 +403,10 @@ impl ReductionResult {
 }
 
 impl ArmedResult {
-    /// Lines of the summary: a label and a text each. `at_once` tells of a reduction how many of its rounds may be under way at a
-    /// time, and `job` what it took as a whole.
-    pub fn lines(
-        &self,
-        nanoseconds: impl Fn(u64) -> f64,
-        at_once: impl Fn(usize) -> u32,
-        job: impl Fn(usize) -> Option<String>,
-    ) -> Vec<(String, String)> {
+    /// Lines of the summary on the engines: a label and a text each.
+    pub fn engine_lines(&self) -> Vec<(String, String)> {
         let mut lines = Vec::new();
         let count = |key: &str| self.engines.get(key).and_then(serde_json::Value::as_u64).unwrap_or(0);
-        for (at, reduction) in self.reductions.iter().enumerate() {
-            reduction.lines(&nanoseconds, at_once(at), job(at), &mut lines);
-        }
         if !self.engines.is_empty() {
             let mut text = format!("{} frames merged, {} passed", count("merged"), count("passed"));
             let dropped =

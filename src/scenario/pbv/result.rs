@@ -139,7 +139,9 @@ fn some(names: &[String]) -> String {
 }
 
 impl CollectiveResult {
-    fn lines(&self, nanoseconds: &impl Fn(u64) -> f64, job: Option<String>, lines: &mut Vec<(String, String)>) {
+    /// Lines of the summary: a label and a text each. `job` is what a job took as a whole whose first part this is.
+    pub fn lines(&self, nanoseconds: impl Fn(u64) -> f64, job: Option<String>) -> Vec<(String, String)> {
+        let mut lines = Vec::new();
         let CollectiveResult { kind, participants, engines, outcomes, .. } = self;
         let plural = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
         let data = plural(self.elements_per_round, &format!("{} element", self.dtype.as_deref().unwrap_or_default()));
@@ -200,20 +202,14 @@ impl CollectiveResult {
         if listed.len() > SHOWN {
             lines.push((String::new(), format!("… and {} more rounds like these", listed.len() - SHOWN)));
         }
+        lines
     }
 }
 
 impl PbvResult {
-    /// Lines of the summary: a label and a text each. `job` tells what a job took as a whole, of the first of its collectives.
-    pub fn lines(
-        &self,
-        nanoseconds: impl Fn(u64) -> f64,
-        job: impl Fn(usize) -> Option<String>,
-    ) -> Vec<(String, String)> {
+    /// Lines of the summary on the engines: a label and a text each.
+    pub fn engine_lines(&self) -> Vec<(String, String)> {
         let mut lines = Vec::new();
-        for (at, collective) in self.collectives.iter().enumerate() {
-            collective.lines(&nanoseconds, job(at), &mut lines);
-        }
         let engines = &self.engines;
         let refused: Vec<String> = engines.refused.iter().map(|(status, count)| format!("{count} {status}")).collect();
         let refused = if refused.is_empty() { String::new() } else { format!(", refused: {}", refused.join(", ")) };
