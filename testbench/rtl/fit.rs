@@ -113,8 +113,19 @@ fn block(key: &str) -> Option<Block<'static>> {
         "ws_quad_unit" => Block::QuadUnit { stages: number("Stages") },
         "ws_armed_table" => Block::DescriptorTable { descriptors: number("Descriptors"), ports: number("MemoryPorts") },
         "ws_pbv_release" => Block::PacketGroups { contexts: number("Contexts") },
-        // Recorded, but no formula has them; of a whole switch each kind of channels has one.
-        "ws_pbv_reduce" | "ws_pbv_take" | "ws_pbv_watch" | "ws_switch_whole" => return None,
+        "ws_switch_whole" => Block::Whole {
+            ports: number("Ports"),
+            ids: number("Ids"),
+            set: 2,
+            channels: number("Channels"),
+            depth: number("Depth"),
+            stages: 3,
+            lanes: lanes(),
+            slots: 2,
+            results: 8,
+        },
+        // Recorded, but no formula has them.
+        "ws_pbv_reduce" | "ws_pbv_take" | "ws_pbv_watch" => return None,
         _ => panic!("{module}"),
     })
 }
@@ -125,7 +136,7 @@ fn examples() -> Vec<Example> {
 }
 
 /// From the inside out.
-const ORDER: [&str; 17] = [
+const ORDER: [&str; 18] = [
     "add",
     "multiply",
     "compare",
@@ -143,6 +154,7 @@ const ORDER: [&str; 17] = [
     "tree",
     "ceng",
     "switch",
+    "whole-switch",
 ];
 
 fn actual(taken: &Taken, quantity: Quantity) -> f64 {
@@ -171,7 +183,7 @@ fn rows(example: &Example, quantity: Quantity, fit: &Fit) -> Vec<(Vec<f64>, f64)
         let known = match quantity {
             Quantity::Nand2 => parts.nand2,
             Quantity::FlipFlops => parts.flip_flops,
-            Quantity::Period if matches!(block, Block::Tree { .. }) => parts.period,
+            Quantity::Period if block.is_behind_its_parts() => parts.period,
             Quantity::Period => 0.0,
         };
         vec![relative(block.terms(quantity), value - known, value)]
@@ -234,40 +246,6 @@ fn spanned(rows: &[Vec<f64>], vectors: &[Vec<f64>]) -> bool {
         }
     }
     vectors.iter().all(|vector| length(&rest(vector, &basis)) <= 1e-6 * length(&scaled(vector)).max(1e-9))
-}
-
-/// Where both kinds of channels are, gates add up, and the slower kind sets most of the period: while one decides, the other computes
-/// routes and chooses channels. What the second still has to do comes behind that, and is in no formula: the book has it.
-#[test]
-fn a_whole_switch_is_its_two_kinds_of_channels() {
-    let fit = &Technology::nangate45().fit;
-    let whole = recorded("blocks").into_iter().filter(|(key, _)| key.starts_with("ws_switch_whole,"));
-    let mut seen = 0;
-    for (key, taken) in whole {
-        let number = |name: &str| -> u64 {
-            let at = key.find(&format!("{name}=")).expect("a parameter") + name.len() + 1;
-            key[at..].split([' ', ',']).next().and_then(|text| text.parse().ok()).expect("a number")
-        };
-        let (ports, depth) = (number("Ports"), number("Depth"));
-        let lanes = &[(Path::Compare, Format::I64)];
-        let (ids, stages, slots, results) = (number("Ids"), 3, 2, 8);
-        let set = fit.estimate(&Block::Switch { ports, ids, channels: 2, depth, stages, lanes, slots, results });
-        let unicast = fit.estimate(&Block::Unicast { ports, channels: number("Channels"), depth });
-        for (said, actual) in [
-            (set.nand2 + unicast.nand2, actual(&taken, Quantity::Nand2)),
-            (set.flip_flops + unicast.flip_flops, actual(&taken, Quantity::FlipFlops)),
-        ] {
-            let off = said / actual - 1.0;
-            assert!((100.0 * off).abs() < MOST_PERCENT, "{key}: {said} {actual}");
-        }
-        let slower = set.period.max(unicast.period);
-        println!("rtl: {key}: {} ps, {slower:.0} ps for the slower channels", taken.period);
-        let more = (100.0 * (taken.period / slower - 1.0)).round();
-        let told = [(2, 7.0), (3, 10.0), (4, 22.0)].into_iter().find(|(of, _)| *of == ports);
-        assert_eq!(Some((ports, more)), told, "{key}: src/guide/pages/cost.md says how much more, too");
-        seen += 1;
-    }
-    assert!(seen > 0, "no whole switch is recorded");
 }
 
 /// For each point what a fit without it says, over what it takes, less one; by quantity. Nothing where the others do not determine it.

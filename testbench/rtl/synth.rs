@@ -207,8 +207,8 @@ fn channels_and_frames() -> Vec<Point> {
     for (descriptors, ports) in tables {
         all.push(Point::new("ws_armed_table", &[("Descriptors", descriptors), ("MemoryPorts", ports)]));
     }
-    for ports in ["2", "3", "4"] {
-        let shape = [("Ports", ports), ("Ids", "4"), ("Channels", "1"), ("Depth", "2"), ("Ends", "16")];
+    for (ports, channels) in [("2", "1"), ("3", "1"), ("4", "1"), ("5", "1"), ("2", "2"), ("3", "2")] {
+        let shape = [("Ports", ports), ("Ids", "4"), ("Channels", channels), ("Depth", "2"), ("Ends", "16")];
         all.push(Point::new("ws_switch_whole", &[&shape[..], &[("Units", COMPARE)]].concat()));
     }
     for (ports, channels, depth) in [

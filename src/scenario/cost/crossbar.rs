@@ -50,10 +50,12 @@ fn of_a_switch(scenario: &Scenario, kinds: &[ChannelKind], (ports, width): (Port
     let registers = (stages - 1) * width;
     let pipelined = format!("{registers} pipeline registers");
     let is_round_robin = scenario.switch.arbiter == Arbiter::RoundRobin;
+    let mut before = None;
     if set > 0 {
         let collective = number(&|kind| kind == ChannelKind::Collective);
         let ids = if collective > 0 { u64::from(scenario.switch.collective_ids) } else { 1 };
         let made = set_routed(bill, (width, set, ids), flit);
+        before = made.period;
         let made = decided(bill, made, stages, is_round_robin && collective == set);
         let counters = ports.set_counters;
         let detail =
@@ -63,9 +65,10 @@ fn of_a_switch(scenario: &Scenario, kinds: &[ChannelKind], (ports, width): (Port
     }
     let channels = kinds.len() as u64 - set;
     if channels > 0 {
-        let of = carried(bill.own(&Block::Unicast { ports: ports.links, channels, depth: 0 }), flit);
-        // The formula is of a switch that has no others.
-        let is_twin = is_round_robin && set == 0 && router(scenario) == RouterCfg::default();
+        let alone = carried(bill.own(&Block::Unicast { ports: ports.links, channels, depth: 0 }), flit);
+        let of = behind(bill, alone, before, (ports.links, channels));
+        // The formulas are of a switch without set-routed channels, and of one with the two of a plane.
+        let is_twin = is_round_robin && [0, 2].contains(&set) && router(scenario) == RouterCfg::default();
         let made = decided(bill, of, stages, is_twin);
         let (registers, pipelined) = if set == 0 { (registers, format!(", {pipelined}")) } else { (0, String::new()) };
         let made = with_registers(made, registers * flit);
@@ -78,6 +81,15 @@ fn of_a_switch(scenario: &Scenario, kinds: &[ChannelKind], (ports, width): (Port
 
 fn with_registers(made: Made, bits: u64) -> Made {
     made.plus(Made { flip_flops: bits as f64, ..Made::default() })
+}
+
+/// Point-to-point channels whose last decisions wait for those of set-routed ones, if there are any.
+fn behind(bill: &Bill, alone: Made, before: Option<f64>, (ports, channels): (u64, u64)) -> Made {
+    let Some(before) = before else { return alone };
+    let (ids, set, depth, stages, lanes, slots, results) = (1, 2, 0, 1, &[][..], 0, 0);
+    let own = bill.own(&Block::Whole { ports, ids, set, channels, depth, stages, lanes, slots, results });
+    let period = alone.period.zip(own.period).map(|(alone, own)| alone.max(before) + own);
+    Made { period, basis: alone.basis.max(own.basis), ..alone }
 }
 
 /// The same decisions in several stages, each with its share of the time.

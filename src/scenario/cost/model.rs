@@ -11,6 +11,7 @@
 //! | CENG | ports, ports^2, slots | the same | the tree's, or: 1, log2 of ports |
 //! | switch | beside its engine and queues: P x channels, P x ids, where P is ports x ports as a power of two | channels, ports x channels | the engine's, or: 1, ports x channels, log2 of ids |
 //! | point-to-point channels | beside their queues: ports x channels, ports^2 x channels, (ports x channels)^2 | ports, ports x channels | 1, ports x channels |
+//! | whole switch | its two kinds of channels | the same | the slower kind's, and ports x log2 of their point-to-point queues |
 //! | queue | bits, flits x bits, bits over flits | 1, flits x bits | 1, log2 of flits, log2 of bits, one over flits |
 //! | descriptors | 1, descriptors as a power of two, the same x log2 of ports | 1, descriptors | 1, whether there are several |
 //! | groups of barriers | 1, contexts | none | 1, log2 of contexts |
@@ -211,10 +212,31 @@ pub enum Block<'a> {
         /// Flits of an input queue.
         depth: u64,
     },
+    /// A switch of both kinds of channels: the second take inputs and outputs that the first leave in a cycle.
+    Whole {
+        /// External ports.
+        ports: u64,
+        /// Collective ids.
+        ids: u64,
+        /// Set-routed channels of a port.
+        set: u64,
+        /// Point-to-point channels of a port.
+        channels: u64,
+        /// Flits of an input queue.
+        depth: u64,
+        /// Stages of a unit.
+        stages: u64,
+        /// Datapaths of a unit.
+        lanes: &'a [(Path, Format)],
+        /// Operand slots a port.
+        slots: u64,
+        /// Words of the result queue.
+        results: u64,
+    },
 }
 
 /// One block of each kind, for its number of terms.
-fn examples() -> [Block<'static>; 17] {
+fn examples() -> [Block<'static>; 18] {
     let (radix, stages, lanes, slots, results) = (2, 1, &[][..], 2, 8);
     [
         Block::Unit(Path::Add, Format::F64, 1),
@@ -234,6 +256,7 @@ fn examples() -> [Block<'static>; 17] {
         Block::Tree { radix, stages, lanes },
         Block::Ceng { radix, stages, lanes, slots },
         Block::Switch { ports: 2, ids: 1, channels: 2, depth: 2, stages, lanes, slots, results },
+        Block::Whole { ports: 2, ids: 1, set: 2, channels: 1, depth: 2, stages, lanes, slots, results },
     ]
 }
 
@@ -357,7 +380,13 @@ impl Block<'_> {
             Self::DescriptorTable { .. } => "descriptor-table",
             Self::PacketGroups { .. } => "packet-groups",
             Self::Unicast { .. } => "unicast",
+            Self::Whole { .. } => "whole-switch",
         }
+    }
+
+    /// Whether its own logic is behind that of its slowest part in a cycle; else the slower of both counts.
+    pub fn is_behind_its_parts(&self) -> bool {
+        matches!(self, Self::Tree { .. } | Self::Whole { .. })
     }
 
     /// Its parameters by name, without those of its parts.
@@ -373,7 +402,9 @@ impl Block<'_> {
             Self::Tracker { contexts } | Self::PacketEngine { contexts } | Self::PacketGroups { contexts } => {
                 vec![("contexts", contexts)]
             }
-            Self::Unicast { ports, channels, .. } => vec![("ports", ports), ("channels", channels)],
+            Self::Unicast { ports, channels, .. } | Self::Whole { ports, channels, .. } => {
+                vec![("ports", ports), ("channels", channels)]
+            }
             Self::FrameExit { frames } => vec![("frames", frames)],
             Self::FrameEntrance => Vec::new(),
             Self::QuadUnit { stages } => vec![("stages", stages)],
@@ -448,8 +479,9 @@ impl Block<'_> {
             }
             (Self::DescriptorTable { descriptors, .. }, FlipFlops) => vec![1.0, descriptors as f64],
             (Self::DescriptorTable { descriptors, .. }, _) => vec![1.0, f64::from(u8::from(descriptors > 1))],
-            // Combinational.
-            (Self::PacketGroups { .. }, FlipFlops) => Vec::new(),
+            // Combinational; between the two kinds of channels is a wire a port.
+            (Self::PacketGroups { .. }, FlipFlops) | (Self::Whole { .. }, Nand2 | FlipFlops) => Vec::new(),
+            (Self::Whole { ports, channels, .. }, _) => vec![ports as f64 * lb(ports * channels)],
             (Self::PacketGroups { contexts }, Nand2) => vec![1.0, contexts as f64],
             (Self::PacketGroups { contexts }, _) => vec![1.0, lb(contexts)],
             (Self::QuadUnit { stages }, Nand2) => vec![1.0, stages as f64],
@@ -649,6 +681,10 @@ impl Fit {
             Block::Unicast { ports, channels, depth } => {
                 add(&Block::Queue { width: TWIN_FLIT, depth }, ports * channels);
             }
+            Block::Whole { ports, ids, set, channels, depth, stages, lanes, slots, results } => {
+                add(&Block::Switch { ports, ids, channels: set, depth, stages, lanes, slots, results }, 1);
+                add(&Block::Unicast { ports, channels, depth }, 1);
+            }
             _ => {}
         }
         parts
@@ -676,7 +712,7 @@ impl Fit {
         let own = |quantity| self.own(block, quantity);
         let period = match *block {
             Block::Unit(path, format, stages) => self.stages(path, format, stages).into_iter().fold(0.0, f64::max),
-            Block::Tree { .. } => parts.period + own(Quantity::Period),
+            _ if block.is_behind_its_parts() => parts.period + own(Quantity::Period),
             _ => parts.period.max(own(Quantity::Period)),
         };
         let (nand2, flip_flops) = (parts.nand2 + own(Quantity::Nand2), parts.flip_flops + own(Quantity::FlipFlops));
