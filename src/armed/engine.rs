@@ -483,12 +483,12 @@ impl Engine {
     fn issue(&mut self, tables: &Tables, now: Cycle, ports: &mut Accesses) -> bool {
         let cfg = &tables.cfg.engine;
         let Some(state) = self.state.as_deref_mut() else { return false };
+        let Some(&Held { frame, token }) = state.frames.front() else { return false };
         // Every operation in the pipeline may end as a frame in the exit, and so may this one.
         let in_pipe = state.pipe.iter().flatten().count();
         if state.exit.len() + in_pipe >= usize::from(cfg.exit_frames) {
             return false;
         }
-        let Some(&Held { frame, token }) = state.frames.front() else { return false };
         let header = &frame.header;
         if let Err(why) = is_contribution(&frame) {
             return self.drop_front(tables, now, why);

@@ -334,6 +334,12 @@ impl Leaf {
         }
     }
 
+    /// The sequence number that a tree is armed with, if it has not been answered.
+    fn asked(&self, tree: usize) -> Option<u16> {
+        let unanswered = |seqno: &u16| self.sent[tree] != Some(*seqno) && age(*seqno, self.floor) != Age::Older;
+        self.armed[tree].filter(unanswered)
+    }
+
     /// What time and what has come bring about.
     pub fn act(&mut self, now: Cycle, record: bool, merges: &mut Merges, out: &mut Outbox) {
         if self.is_done() {
@@ -344,20 +350,23 @@ impl Leaf {
             self.state = LeafState::GaveUp;
             return;
         }
+        let due = match self.state {
+            LeafState::Computing => now >= self.ready,
+            LeafState::Waiting => (0..self.trees.len()).any(|tree| self.asked(tree).is_some()),
+            _ => false,
+        };
+        // Most cycles only bring the next flit of a frame.
+        if !due {
+            return;
+        }
         let Some(round) = self.job.round(self.flow, self.step) else { return };
-        if self.state == LeafState::Computing && now >= self.ready {
+        if self.state == LeafState::Computing {
             self.contribution = self.job.contribution(self.rank, round, self.last_result());
             self.entered = now;
             self.state = LeafState::Waiting;
         }
-        if self.state != LeafState::Waiting {
-            return;
-        }
         for tree in 0..self.trees.len() {
-            let Some(seqno) = self.armed[tree] else { continue };
-            if self.sent[tree] == Some(seqno) || age(seqno, self.floor) == Age::Older {
-                continue;
-            }
+            let Some(seqno) = self.asked(tree) else { continue };
             if self.awaited.is_some_and(|awaited| awaited != seqno) {
                 self.resent += 1;
             }

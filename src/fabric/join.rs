@@ -277,8 +277,12 @@ pub fn pass_through(io: &mut Io<'_>, mut passes: impl FnMut(u16, &Flit, &[u64]) 
     let mut moved = false;
     let turn = (io.now() % u64::from(unicast.max(1))) as u8;
     for (from, to) in [(0, 1), (1, 0)] {
+        let occupied = io.occupied(from);
+        if occupied == 0 {
+            continue;
+        }
         let point_to_point = (turn..unicast).chain(0..turn).map(|vc| set + vc);
-        for vc in (0..set).rev().chain(point_to_point) {
+        for vc in (0..set).rev().chain(point_to_point).filter(|vc| occupied >> vc & 1 == 1) {
             let Some(flit) = io.head(from, vc) else { continue };
             if io.can_send(to, vc) && passes(from, &flit, io.more(from, vc)) {
                 io.pass(from, to, vc);
