@@ -82,7 +82,9 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
         print(&serde_json::to_string_pretty(&json).unwrap_or_default());
     } else {
         let energy = ran.as_ref().map(|(energy, _)| energy_text(energy)).unwrap_or_default();
-        print(&(text(&loaded.scenario.name, &cost) + &energy));
+        print(
+            &(text(&loaded.scenario.name, &cost) + &clock_text(loaded.scenario.clock.frequency_mhz, &cost) + &energy),
+        );
     }
     match ran {
         Some((_, document)) if !document.passed() => {
@@ -147,6 +149,16 @@ fn text(name: &str, cost: &Cost) -> String {
         "\nshortest period {period_ps:.0} ps ({period_gates:.1} gate delays), {frequency_mhz} MHz: {slowest}"
     );
     out
+}
+
+/// How far a scenario's clock is from what its hardware reaches.
+fn clock_text(scenario_mhz: f64, cost: &Cost) -> String {
+    let times = scenario_mhz / cost.frequency_mhz;
+    // The clock that follows from the period is rounded.
+    if times < 1.001 {
+        return String::new();
+    }
+    format!("clock of the scenario: {scenario_mhz} MHz, {times:.1} x that\n")
 }
 
 fn energy_text(energy: &Energy) -> String {

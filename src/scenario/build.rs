@@ -634,6 +634,7 @@ impl<'a> Builder<'a> {
         self.problems.push(
             Problem::at(format!("collective[{a}].id"), message)
                 .expected("an id of its own, or an embedding that shares no link and no engine")
+                .help("`id` is a key of a collective; a [[job]] has it as `piuma.id`")
                 .related(format!("collective[{b}].id"), "the other one"),
         );
     }

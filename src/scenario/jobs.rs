@@ -155,7 +155,7 @@ fn table_of_engine(argument: &str) -> Option<&'static str> {
 fn translate(source: &mut Source) -> Result<(), Vec<Problem>> {
     let Value::Table(root) = &mut source.root_mut().value else { return Ok(()) };
     let Some(jobs) = root.remove("job") else { return Ok(()) };
-    let mut translator = Translator { problems: Vec::new(), tables: BTreeMap::new(), places: Vec::new() };
+    let mut translator = Translator::default();
     let given = root.get("family").cloned();
     let word = given.as_ref().and_then(text);
     let family = word.and_then(|name| Engine::ALL.into_iter().find(|of| of.family() == name));
@@ -189,8 +189,11 @@ fn number(node: &Node) -> Option<u64> {
     if let Value::Integer(number) = node.value { u64::try_from(number).ok() } else { None }
 }
 
+#[derive(Default)]
 struct Translator {
     problems: Vec<Problem>,
+    /// The first job of each name, and its engine.
+    names: BTreeMap<String, (usize, Engine)>,
     /// By engine: number of the job, its table.
     tables: BTreeMap<&'static str, Vec<(usize, Node)>>,
     /// What a place of an engine's table is called in the scenario.
@@ -238,6 +241,20 @@ impl Translator {
         self.problems.push(problem);
     }
 
+    /// A name is one job's, whatever engine has it; of jobs of one engine its table says so.
+    fn named(&mut self, index: usize, name: Option<&Node>, engine: Engine) {
+        let Some((node, name)) = name.and_then(|node| Some((node, text(node)?))) else { return };
+        match self.names.get(name) {
+            Some(&(first, of)) if of != engine => {
+                self.wrong(node, format!("the name \"{name}\" is taken"), format!("another one: job[{first}] has it"));
+            }
+            Some(_) => {}
+            None => {
+                self.names.insert(name.to_owned(), (index, engine));
+            }
+        }
+    }
+
     fn job(&mut self, index: usize, job: &Node, family: Option<Engine>) {
         let Value::Table(entries) = &job.value else { return };
         let mut left = entries.clone();
@@ -250,6 +267,7 @@ impl Translator {
             );
             return;
         };
+        self.named(index, left.get("name"), engine);
         // What only other engines have waits for them, unless somebody sets it now.
         for other in Engine::ALL {
             let Some(node) = left.remove(other.name()) else { continue };

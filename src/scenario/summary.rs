@@ -142,14 +142,14 @@ fn jobs(scenario: &Scenario, document: &Document) -> Vec<Line> {
     parts.into_iter().flat_map(|(_, lines)| lines).collect()
 }
 
-/// What engines counted; with the name of their family where there are several.
+/// What engines counted; with the name of their family where jobs have several.
 fn engines(document: &Document) -> Vec<Line> {
     let armed = document.armed.iter().flat_map(ArmedResult::engine_lines);
     let pbv = document.pbv.iter().flat_map(PbvResult::engine_lines);
-    let both = document.armed.is_some() && document.pbv.is_some();
+    let several = document.jobs.iter().any(|job| job.engine != document.jobs[0].engine);
     let named = |family: &'static str| {
         move |(label, text): Line| match label.as_str() {
-            "engines" if both => (format!("{family} engines"), text),
+            "engines" if several => (format!("{family} engines"), text),
             _ => (label, text),
         }
     };

@@ -386,6 +386,14 @@ fn the_fastest_clock_is_what_the_slowest_block_reaches() {
     let deep = json(&["run", "allreduce-die", "--json", "--set", "clock=fastest", "--set", "switch.pipeline_stages=2"]);
     let hertz = deep["config"]["clock"]["frequency_hz"].as_u64().unwrap();
     assert!(hertz as f64 > 1.5 * frequencies["allreduce-die"] as f64, "{hertz} {frequencies:?}");
+    // A clock out of reach is told of as one.
+    let said = watershed(["cost", "allreduce-die"]).stdout;
+    let reached = cost(&["allreduce-die"])["frequency_mhz"].as_f64().unwrap();
+    assert!(said.contains(&format!("1000 MHz, {:.1} x that", 1000.0 / reached)), "{said}");
+    for within in ["clock=fastest", "clock.frequency_mhz=50"] {
+        let said = watershed(["cost", "allreduce-die", "--set", within]).stdout;
+        assert!(!said.contains("x that"), "{within}: {said}");
+    }
     let output = watershed(["check", "allreduce-die", "--set", "clock=quick"]);
     assert!(output.status == 2 && output.stderr.contains("fastest"), "{}", output.stderr);
 }

@@ -50,13 +50,14 @@ fn of_a_switch(scenario: &Scenario, kinds: &[ChannelKind], (ports, width): (Port
     let registers = (stages - 1) * width;
     let pipelined = format!("{registers} pipeline registers");
     let is_round_robin = scenario.switch.arbiter == Arbiter::RoundRobin;
-    let mut before = None;
+    let mut before: Option<Made> = None;
     if set > 0 {
         let collective = number(&|kind| kind == ChannelKind::Collective);
         let ids = if collective > 0 { u64::from(scenario.switch.collective_ids) } else { 1 };
         let made = set_routed(bill, (width, set, ids), flit);
-        before = made.period;
-        let made = decided(bill, made, stages, is_round_robin && collective == set);
+        let is_twin = is_round_robin && collective == set;
+        before = Some(Made { basis: if is_twin { made.basis } else { Basis::Extrapolated }, ..made });
+        let made = decided(bill, made, stages, is_twin);
         let counters = ports.set_counters;
         let detail =
             format!("{width} x {width} ports, {set} channels, {pipelined}, {counters} bits of credit counters");
@@ -84,12 +85,13 @@ fn with_registers(made: Made, bits: u64) -> Made {
 }
 
 /// Point-to-point channels whose last decisions wait for those of set-routed ones, if there are any.
-fn behind(bill: &Bill, alone: Made, before: Option<f64>, (ports, channels): (u64, u64)) -> Made {
+fn behind(bill: &Bill, alone: Made, before: Option<Made>, (ports, channels): (u64, u64)) -> Made {
     let Some(before) = before else { return alone };
     let (ids, set, depth, stages, lanes, slots, results) = (1, 2, 0, 1, &[][..], 0, 0);
     let own = bill.own(&Block::Whole { ports, ids, set, channels, depth, stages, lanes, slots, results });
-    let period = alone.period.zip(own.period).map(|(alone, own)| alone.max(before) + own);
-    Made { period, basis: alone.basis.max(own.basis), ..alone }
+    let slower = [alone.period, before.period].into_iter().flatten().fold(0.0, f64::max);
+    let period = own.period.map(|own| slower + own);
+    Made { period, basis: alone.basis.max(own.basis).max(before.basis), ..alone }
 }
 
 /// The same decisions in several stages, each with its share of the time.

@@ -16,7 +16,6 @@
 //!   beyond a read and a write port adds a quarter of its area, one less saves a quarter;
 //! - the units of an engine have the datapaths that the scenario's jobs need, side by side, as many as a word has lanes;
 //! - channels of frames take, for a port and channel, what the twin's switch takes for those of collectives;
-//! - a switch with set-routed and point-to-point channels is as slow as the slower of both: of two ports that was synthesised, 8 % slower;
 //! - in a switch of several stages the decisions of a cycle are divided evenly between them.
 //!
 //! Not counted: the end points (cores, processes, memories), the area of wires, clocks and reset, and the instruments of the model

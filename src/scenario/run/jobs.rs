@@ -46,7 +46,9 @@ pub fn all(loaded: &Loaded, document: &Document, data: &[ResultData]) -> Vec<Job
             if let Some(told) = told.collectives.get(range.clone()) {
                 list.push((format!("pbv.collective[{at}]"), packets(&pbv.collectives[range], told, first), count));
             }
-            (at, first) = (at + 1, first + count);
+            // Groups of a barrier are one table of the scenario.
+            at += usize::from(of.group.is_none_or(|group| group.number + 1 == group.count));
+            first += count;
         }
     }
     // Jobs of several engines stand as they are written; tables of engines, one engine after the other.
