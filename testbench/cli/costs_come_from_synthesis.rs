@@ -172,9 +172,11 @@ fn point_to_point_channels_cost_what_yosys_made_of_them() {
     let islip = bill(alone, &["switch.router.switch_allocator='islip'".into()]);
     // Four channels behind those of an engine are more than any whole switch of the grid has.
     let four = bill(&line, &switch(4, 2));
+    // Nor was any with so many ids, whose decisions come before.
+    let many = bill(&line, &[&switch(1, 4)[..], &["switch.collective_ids=32".into()]].concat());
     assert_eq!(
-        [&whole, &halved, &islip, &before, &four].map(basis),
-        ["fitted", "extrapolated", "extrapolated", "fitted", "extrapolated"]
+        [&whole, &halved, &islip, &before, &four, &many].map(basis),
+        ["fitted", "extrapolated", "extrapolated", "fitted", "extrapolated", "extrapolated"]
     );
 }
 

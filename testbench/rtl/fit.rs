@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use watershed::arith::DType;
-use watershed::scenario::cost::model::{Block, Fit, Fitted, Format, Path, Quantity, stage_terms};
+use watershed::scenario::cost::model::{Block, Fit, Fitted, Format, Path, Quantity, SetSwitch, stage_terms};
 use watershed::scenario::cost::technology::{FIT, Technology};
 
 use crate::synth::recorded;
@@ -94,7 +94,7 @@ fn block(key: &str) -> Option<Block<'static>> {
             lanes: lanes(),
             slots: number("OperandSlots"),
         },
-        "ws_coll_switch" => Block::Switch {
+        "ws_coll_switch" => Block::Switch(SetSwitch {
             ports: number("Ports"),
             ids: number("Ids"),
             channels: 2 * number("Planes"),
@@ -103,7 +103,7 @@ fn block(key: &str) -> Option<Block<'static>> {
             lanes: lanes(),
             slots: number("OperandSlots"),
             results: number("ResultSlots"),
-        },
+        }),
         "ws_delay_fifo" => Block::Queue { width: number("Width"), depth: number("Depth") },
         "ws_pbv_tracker" => Block::Tracker { contexts: number("Contexts") },
         "ws_pbv_ce" => Block::PacketEngine { contexts: number("Contexts") },
@@ -113,16 +113,19 @@ fn block(key: &str) -> Option<Block<'static>> {
         "ws_quad_unit" => Block::QuadUnit { stages: number("Stages") },
         "ws_armed_table" => Block::DescriptorTable { descriptors: number("Descriptors"), ports: number("MemoryPorts") },
         "ws_pbv_release" => Block::PacketGroups { contexts: number("Contexts") },
+        // The module of the grid has no parameters for its engine and its plane.
         "ws_switch_whole" => Block::Whole {
-            ports: number("Ports"),
-            ids: number("Ids"),
-            set: 2,
+            of: SetSwitch {
+                ports: number("Ports"),
+                ids: number("Ids"),
+                channels: 2,
+                depth: number("Depth"),
+                stages: 3,
+                lanes: lanes(),
+                slots: 2,
+                results: 8,
+            },
             channels: number("Channels"),
-            depth: number("Depth"),
-            stages: 3,
-            lanes: lanes(),
-            slots: 2,
-            results: 8,
         },
         // Recorded, but no formula has them.
         "ws_pbv_reduce" | "ws_pbv_take" | "ws_pbv_watch" => return None,

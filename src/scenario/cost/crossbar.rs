@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::model::{Block, TWIN_FLIT};
+use super::model::{Block, SetSwitch, TWIN_FLIT};
 use super::{Basis, Bill, Made, stored_bits};
 use crate::config::{Arbiter, Family, Scenario};
 use crate::switches::{ChannelKind, pipeline, router};
@@ -87,8 +87,7 @@ fn with_registers(made: Made, bits: u64) -> Made {
 /// Point-to-point channels whose last decisions wait for those of set-routed ones, if there are any.
 fn behind(bill: &Bill, alone: Made, before: Option<Made>, (ports, channels): (u64, u64)) -> Made {
     let Some(before) = before else { return alone };
-    let (ids, set, depth, stages, lanes, slots, results) = (1, 2, 0, 1, &[][..], 0, 0);
-    let own = bill.own(&Block::Whole { ports, ids, set, channels, depth, stages, lanes, slots, results });
+    let own = bill.own(&Block::Whole { of: SetSwitch { ports, ..SetSwitch::default() }, channels });
     let slower = [alone.period, before.period].into_iter().flatten().fold(0.0, f64::max);
     let period = own.period.map(|own| slower + own);
     Made { period, basis: alone.basis.max(own.basis).max(before.basis), ..alone }
@@ -110,9 +109,8 @@ fn carried(made: Made, flit: u64) -> Made {
 
 /// The decisions and the multiplexers of set-routed channels, credits and links of their ports included, without configuration registers.
 fn set_routed(bill: &Bill, (width, channels, ids): (u64, u64, u64), flit: u64) -> Made {
-    let (lanes, slots, results, depth) = (&[][..], 0, 0, 0);
     let ports = width.saturating_sub(1);
-    let block = |ids| Block::Switch { ports, ids, channels, depth, stages: 1, lanes, slots, results };
+    let block = |ids| Block::Switch(SetSwitch { ports, ids, channels, ..SetSwitch::default() });
     let with_ids = bill.own(&block(ids));
     Made { period: with_ids.period, basis: with_ids.basis, ..carried(bill.own(&block(0)), flit) }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::super::config::Scenario;
 use super::super::{pbv, segments};
-use super::model::{Block, Format, Path};
+use super::model::{Block, Format, Path, SetSwitch};
 use super::{Basis, Bill, DESCRIPTOR_BITS, FRAME_BITS, Made, OWNER_BITS, levels, ports_of};
 use watershed_arith::{Accumulate, DType, Op};
 use watershed_armed::tables::{MOST_ANSWERS, MOST_ORDERS};
@@ -57,16 +57,8 @@ pub(super) fn piuma(scenario: &Scenario, widths: &BTreeMap<u64, u64>, front: u16
     for (&width, &count) in widths {
         // A request and a response register of `width` bits for every input and id, and the operation of the id (12 bits).
         let bits = ids * (2 * width * width + 12);
-        let block = |ids| Block::Switch {
-            ports: width.saturating_sub(1),
-            ids,
-            channels: 2,
-            depth: 0,
-            stages: 1,
-            lanes: &[],
-            slots: 0,
-            results: 0,
-        };
+        let ports = width.saturating_sub(1);
+        let block = |ids| Block::Switch(SetSwitch { ports, ids, channels: 2, ..SetSwitch::default() });
         // What ids take of a switch beside its channels.
         let (with, without) = (bill.own(&block(ids)), bill.own(&block(0)));
         let made = Made { nand2: with.nand2 - without.nand2, flip_flops: bits as f64, period: None, ..with };

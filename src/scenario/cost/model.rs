@@ -118,6 +118,27 @@ impl Format {
     }
 }
 
+/// What a collective switch is made of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SetSwitch<'a> {
+    /// External ports.
+    pub ports: u64,
+    /// Collective ids.
+    pub ids: u64,
+    /// Channels of a port: two a plane of collectives.
+    pub channels: u64,
+    /// Flits of an input queue.
+    pub depth: u64,
+    /// Stages of a unit.
+    pub stages: u64,
+    /// Datapaths of a unit.
+    pub lanes: &'a [(Path, Format)],
+    /// Operand slots a port.
+    pub slots: u64,
+    /// Words of the result queue.
+    pub results: u64,
+}
+
 /// A block that was synthesised, with its parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Block<'a> {
@@ -144,24 +165,7 @@ pub enum Block<'a> {
         slots: u64,
     },
     /// A collective switch with its engine.
-    Switch {
-        /// External ports.
-        ports: u64,
-        /// Collective ids.
-        ids: u64,
-        /// Channels of a port: two a plane of collectives.
-        channels: u64,
-        /// Flits of an input queue.
-        depth: u64,
-        /// Stages of a unit.
-        stages: u64,
-        /// Datapaths of a unit.
-        lanes: &'a [(Path, Format)],
-        /// Operand slots a port.
-        slots: u64,
-        /// Words of the result queue.
-        results: u64,
-    },
+    Switch(SetSwitch<'a>),
     /// A queue of flits.
     Queue {
         /// Bits of a flit.
@@ -214,30 +218,16 @@ pub enum Block<'a> {
     },
     /// A switch of both kinds of channels: the second take inputs and outputs that the first leave in a cycle.
     Whole {
-        /// External ports.
-        ports: u64,
-        /// Collective ids.
-        ids: u64,
-        /// Set-routed channels of a port.
-        set: u64,
+        /// What it is without the second.
+        of: SetSwitch<'a>,
         /// Point-to-point channels of a port.
         channels: u64,
-        /// Flits of an input queue.
-        depth: u64,
-        /// Stages of a unit.
-        stages: u64,
-        /// Datapaths of a unit.
-        lanes: &'a [(Path, Format)],
-        /// Operand slots a port.
-        slots: u64,
-        /// Words of the result queue.
-        results: u64,
     },
 }
 
 /// One block of each kind, for its number of terms.
 fn examples() -> [Block<'static>; 18] {
-    let (radix, stages, lanes, slots, results) = (2, 1, &[][..], 2, 8);
+    let (radix, stages, lanes, slots) = (2, 1, &[][..], 2);
     [
         Block::Unit(Path::Add, Format::F64, 1),
         Block::Unit(Path::Multiply, Format::F64, 1),
@@ -255,8 +245,8 @@ fn examples() -> [Block<'static>; 18] {
         Block::Unicast { ports: 2, channels: 1, depth: 2 },
         Block::Tree { radix, stages, lanes },
         Block::Ceng { radix, stages, lanes, slots },
-        Block::Switch { ports: 2, ids: 1, channels: 2, depth: 2, stages, lanes, slots, results },
-        Block::Whole { ports: 2, ids: 1, set: 2, channels: 1, depth: 2, stages, lanes, slots, results },
+        Block::Switch(SetSwitch::default()),
+        Block::Whole { of: SetSwitch::default(), channels: 1 },
     ]
 }
 
@@ -370,7 +360,7 @@ impl Block<'_> {
             Self::Unit(path, format, _) => path.name_for(*format),
             Self::Tree { .. } => "tree",
             Self::Ceng { .. } => "ceng",
-            Self::Switch { .. } => "switch",
+            Self::Switch(_) => "switch",
             Self::Queue { .. } => "queue",
             Self::Tracker { .. } => "tracker",
             Self::PacketEngine { .. } => "packet-engine",
@@ -397,12 +387,14 @@ impl Block<'_> {
             }
             Self::Tree { radix, stages, .. } => vec![("radix", radix), ("stages", stages)],
             Self::Ceng { radix, slots, .. } => vec![("radix", radix), ("slots", slots)],
-            Self::Switch { ports, ids, channels, .. } => vec![("ports", ports), ("ids", ids), ("channels", channels)],
+            Self::Switch(SetSwitch { ports, ids, channels, .. }) => {
+                vec![("ports", ports), ("ids", ids), ("channels", channels)]
+            }
             Self::Queue { width, depth } => vec![("width", width), ("depth", depth)],
             Self::Tracker { contexts } | Self::PacketEngine { contexts } | Self::PacketGroups { contexts } => {
                 vec![("contexts", contexts)]
             }
-            Self::Unicast { ports, channels, .. } | Self::Whole { ports, channels, .. } => {
+            Self::Unicast { ports, channels, .. } | Self::Whole { of: SetSwitch { ports, .. }, channels } => {
                 vec![("ports", ports), ("channels", channels)]
             }
             Self::FrameExit { frames } => vec![("frames", frames)],
@@ -456,13 +448,13 @@ impl Block<'_> {
             (Self::Ceng { radix, slots, .. }, Nand2 | FlipFlops) => {
                 vec![radix as f64, (radix * radix) as f64, (radix * slots) as f64]
             }
-            (Self::Switch { ports, ids, channels, .. }, Nand2) => {
+            (Self::Switch(SetSwitch { ports, ids, channels, .. }), Nand2) => {
                 let (all, channels) = ((ports + 1) as f64, channels as f64);
                 // What an output selects among is padded to a power of two.
                 let places = (ports + 1).next_power_of_two() as f64;
                 vec![all * places * channels, all * places * ids as f64]
             }
-            (Self::Switch { ports, channels, .. }, FlipFlops) => {
+            (Self::Switch(SetSwitch { ports, channels, .. }), FlipFlops) => {
                 vec![channels as f64, ((ports + 1) * channels) as f64]
             }
             // Every output looks at every queue, and a queue may take any channel of it.
@@ -481,7 +473,7 @@ impl Block<'_> {
             (Self::DescriptorTable { descriptors, .. }, _) => vec![1.0, f64::from(u8::from(descriptors > 1))],
             // Combinational; between the two kinds of channels is a wire a port.
             (Self::PacketGroups { .. }, FlipFlops) | (Self::Whole { .. }, Nand2 | FlipFlops) => Vec::new(),
-            (Self::Whole { ports, channels, .. }, _) => vec![ports as f64 * lb(ports * channels)],
+            (Self::Whole { of: SetSwitch { ports, .. }, channels }, _) => vec![ports as f64 * lb(ports * channels)],
             (Self::PacketGroups { contexts }, Nand2) => vec![1.0, contexts as f64],
             (Self::PacketGroups { contexts }, _) => vec![1.0, lb(contexts)],
             (Self::QuadUnit { stages }, Nand2) => vec![1.0, stages as f64],
@@ -504,7 +496,9 @@ impl Block<'_> {
             (Self::FrameEntrance | Self::Unit(..), _) => vec![1.0],
             (Self::Tree { stages, .. }, _) => vec![1.0, 1.0 / stages.max(1) as f64],
             (Self::Ceng { radix, .. }, _) => vec![1.0, lb(radix)],
-            (Self::Switch { ports, ids, channels, .. }, _) => vec![1.0, ((ports + 1) * channels) as f64, lb(ids)],
+            (Self::Switch(SetSwitch { ports, ids, channels, .. }), _) => {
+                vec![1.0, ((ports + 1) * channels) as f64, lb(ids)]
+            }
             // Twice as many flits cost the less time the more there are.
             (Self::Queue { width, depth }, _) => vec![1.0, lb(depth), lb(width), 1.0 / depth.max(1) as f64],
             (Self::Tracker { contexts: n } | Self::FrameExit { frames: n }, _) => vec![1.0, lb(n)],
@@ -667,7 +661,7 @@ impl Fit {
                 }
             }
             Block::Ceng { radix, stages, lanes, .. } => add(&Block::Tree { radix, stages, lanes }, 1),
-            Block::Switch { ports, ids, channels, depth, stages, lanes, slots, results } => {
+            Block::Switch(SetSwitch { ports, ids, channels, depth, stages, lanes, slots, results }) => {
                 add(&Block::Ceng { radix: ports, stages, lanes, slots }, 1);
                 // A queue for each port and channel, and behind the engine one for each channel.
                 for (count, depth) in [(ports * channels, depth), (channels, results)] {
@@ -681,9 +675,9 @@ impl Fit {
             Block::Unicast { ports, channels, depth } => {
                 add(&Block::Queue { width: TWIN_FLIT, depth }, ports * channels);
             }
-            Block::Whole { ports, ids, set, channels, depth, stages, lanes, slots, results } => {
-                add(&Block::Switch { ports, ids, channels: set, depth, stages, lanes, slots, results }, 1);
-                add(&Block::Unicast { ports, channels, depth }, 1);
+            Block::Whole { of, channels } => {
+                add(&Block::Switch(of), 1);
+                add(&Block::Unicast { ports: of.ports, channels, depth: of.depth }, 1);
             }
             _ => {}
         }
