@@ -82,7 +82,7 @@ fn subject(source: &Path) -> Result<Subject, String> {
         _ => format!("{error}\n  a report is made of result documents and of folders of sweeps"),
     })?;
     let scenario = &recorded.loaded.scenario;
-    let software = scenario.hosts.iter().any(|host| host.mode == HostMode::Fabric);
+    let software = scenario.hosts.iter().any(|host| host.file.mode == HostMode::Fabric);
     let collective = !scenario.collectives.is_empty() || software || scenario.armed.is_some() || scenario.pbv.is_some();
     let meter = Meter::new();
     let hook = |progress| meter.update(&progress);

@@ -640,13 +640,17 @@ fn write_error(path: &Path, error: std::io::Error) -> RunError {
 /// The flags where they are given, the scenario's `[wave]` where not.
 fn wave_options(arguments: &Arguments, loaded: &Loaded) -> Option<WaveOptions> {
     let file = arguments.wave.as_ref()?;
-    let usual = WaveOptions::of(arguments.place(file), &loaded.scenario.wave);
-    let window = arguments.wave_window;
+    let mut shown = loaded.scenario.wave.clone();
+    if !arguments.signals.is_empty() {
+        shown.signals.clone_from(&arguments.signals);
+    }
+    shown.depth = arguments.wave_depth.or(shown.depth);
+    if let Some(window) = arguments.wave_window {
+        (shown.from_cycle, shown.to_cycle) = (window.from.unwrap_or(0), window.to);
+    }
     Some(WaveOptions {
-        signals: if arguments.signals.is_empty() { usual.signals.clone() } else { arguments.signals.clone() },
-        depth: arguments.wave_depth.or(usual.depth),
-        from_cycle: window.map_or(usual.from_cycle, |window| window.from.unwrap_or(0)),
-        to_cycle: window.map_or(usual.to_cycle, |window| window.to),
+        path: arguments.place(file),
+        shown,
         trigger: match (&arguments.trigger, arguments.last) {
             (Some(condition), _) => Some(TriggerOptions {
                 condition: Some(condition.clone()),
@@ -657,7 +661,6 @@ fn wave_options(arguments: &Arguments, loaded: &Loaded) -> Option<WaveOptions> {
             (None, None) => None,
         },
         only_failed: arguments.only_failed,
-        ..usual
     })
 }
 

@@ -156,8 +156,11 @@ fn execute(arguments: &Arguments) -> Result<bool, String> {
         packet: arguments.packet.map(|packet| packet.number),
         source: arguments.packet.and_then(|packet| packet.source),
     };
-    let wave =
-        arguments.wave.as_ref().filter(|path| !path.exists()).map(|path| WaveOptions::of(path.clone(), &scenario.wave));
+    let wave = arguments
+        .wave
+        .as_ref()
+        .filter(|path| !path.exists())
+        .map(|path| WaveOptions::of(path.clone(), scenario.wave.clone()));
     let outputs: Vec<(&str, PathBuf)> = wave
         .iter()
         .flat_map(|wave| [wave.path.clone(), wave.path.with_extension("gtkw"), wave.path.with_extension("sucl")])

@@ -3,7 +3,7 @@
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use crate::file::{AutoOr, Distribution, Number, ParticipantsFile};
+use crate::file::{Auto, Distribution, Number, ParticipantsFile};
 use watershed_arith::quad::OPCODES;
 
 /// What the armed family adds to a scenario.
@@ -131,7 +131,7 @@ pub enum SignallingNan {
 }
 
 /// The management agent at run time.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(inline)]
 pub struct AgentFile {
@@ -153,7 +153,7 @@ pub struct AgentFile {
     /// Cycles after which an order that was not acknowledged is sent again; "auto" is 4096 and 64 times the latency of a link.
     #[serde(default)]
     #[schemars(schema_with = "cycles_or_auto")]
-    pub order_timeout_cycles: AutoOr,
+    pub order_timeout_cycles: Auto<u64>,
     /// How often an order is sent before the switch is given up.
     #[serde(default = "order_attempts")]
     #[schemars(range(min = 1, max = 255))]
@@ -162,11 +162,18 @@ pub struct AgentFile {
     /// reductions if nothing is lost, and for one whose orders are lost as often as they may be.
     #[serde(default)]
     #[schemars(schema_with = "cycles_or_auto")]
-    pub answer_timeout_cycles: AutoOr,
+    pub answer_timeout_cycles: Auto<u64>,
     /// How often a root asks before it reduces in software.
     #[serde(default = "requests")]
     #[schemars(range(min = 1, max = 255))]
     pub requests: u32,
+}
+
+impl AgentFile {
+    /// Cycles in which a root has an answer, or none and has done with asking, once its time-out is derived.
+    pub fn patience(&self) -> u64 {
+        self.answer_timeout_cycles.known().saturating_mul(u64::from(self.requests) + 1)
+    }
 }
 
 fn agent_compute() -> u64 {
@@ -230,6 +237,7 @@ pub struct ReductionFile {
     /// Operation that is reduced with. "mean" is flt-sum-near, which each end point divides once by the number of contributions.
     /// "flt-sum-deterministic" takes two rounds each time: int-max of the operands' exponents, then int-sum of the operands as
     /// fixed-point integers below the largest one, from which each end point makes a double: the same bits in every order.
+    #[serde(rename(serialize = "opcode"))]
     #[schemars(schema_with = "reduction_ops")]
     pub op: String,
     /// How it is done.
@@ -241,6 +249,8 @@ pub struct ReductionFile {
     /// round is armed at once.
     pub opening_barrier: bool,
     /// Who takes part, the root included or not.
+    #[serde(skip_serializing)]
+    #[schemars(extend("default" = "all"))]
     pub participants: ParticipantsFile,
     /// The end point of the root. Default: the first one at the top of a tree, else the first participant.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -255,13 +265,17 @@ pub struct ReductionFile {
     /// Reduces over two disjoint trees; the first complete result counts.
     pub redundant: bool,
     /// Who writes its tree into the multicast tables, and when.
+    #[serde(skip_serializing_if = "ConfiguredBy::is_scenario")]
+    #[schemars(extend("default" = "scenario"))]
     pub configured_by: ConfiguredBy,
     /// configured_by = "agent": name of an earlier reduction with the same root. When that one is over, its tree is changed into
     /// this one's, whose participants may be others.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing)]
     #[schemars(length(min = 1))]
     pub changes: Option<String>,
     /// configured_by = "agent": the tree is deleted when all rounds are done, and its address is free for others.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schemars(extend("default" = false))]
     pub delete_tree: bool,
     /// Protection key. Default: 1 and up, in the order of the reductions.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -285,13 +299,13 @@ pub struct ReductionFile {
     /// Cycles after arming after which the root asks for contributions again, 0 for never; "auto" is longer than all
     /// time-outs and compute times.
     #[schemars(schema_with = "cycles_or_auto")]
-    pub retry_after_cycles: AutoOr,
+    pub retry_after_cycles: Auto<u64>,
     /// How often the root asks again before it gives up.
     #[schemars(range(min = 0, max = 255))]
     pub max_retries: u32,
     /// Cycles a leaf waits for a result before it gives up, 0 for never; "auto" is longer than all retries.
     #[schemars(schema_with = "cycles_or_auto")]
-    pub patience_cycles: AutoOr,
+    pub patience_cycles: Auto<u64>,
     /// Cycles from software deciding to send to the frame's head on the link.
     #[schemars(range(min = 0, max = 1_048_576))]
     pub send_overhead_cycles: u64,
@@ -328,9 +342,9 @@ impl Default for ReductionFile {
             start_cycle: 0,
             compute_cycles: ComputeFile::Same(0),
             late: Vec::new(),
-            retry_after_cycles: AutoOr::Auto,
+            retry_after_cycles: Auto::Auto,
             max_retries: 3,
-            patience_cycles: AutoOr::Auto,
+            patience_cycles: Auto::Auto,
             send_overhead_cycles: 0,
             receive_overhead_cycles: 0,
             merge_cycles: 0,
@@ -357,6 +371,13 @@ pub enum ConfiguredBy {
     Scenario,
     /// The management agent of `[armed.agent]`, at run time, when the root asks it to.
     Agent,
+}
+
+impl ConfiguredBy {
+    /// Whether it is the default.
+    pub fn is_scenario(&self) -> bool {
+        *self == Self::Scenario
+    }
 }
 
 /// A participant that takes longer.

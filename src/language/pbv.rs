@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::armed::{ComputeFile, ContributionFile, EffectFile, LateFile, LinkLayerFile, cycles_or_auto, is_two};
-use crate::file::{AutoOr, Number, ParticipantsFile, auto_or, names};
+use crate::file::{Auto, Number, ParticipantsFile, auto_or, names};
 use crate::names::{DType, Op, Round};
 use watershed_fabric::Cut;
 
@@ -82,7 +82,7 @@ pub struct EngineFile {
     /// fewer the unit is slower than the link and frames wait in the inbox and before it.
     #[serde(skip_serializing_if = "is_auto")]
     #[schemars(schema_with = "auto_or::<1, 64>")]
-    pub reduction_units: AutoOr,
+    pub reduction_units: Auto<u32>,
     /// Flits of frames that come into an engine or wait in it; the longest frame has 4112 bytes, 514 flits of 64 bits. One that does not fit waits before it.
     #[schemars(range(min = 514, max = 65_535))]
     pub inbox_flits: u32,
@@ -95,7 +95,7 @@ pub struct EngineFile {
     /// with less, which is refused, engines could wait for each other. More makes nothing faster but bursts of refusals.
     #[serde(skip_serializing_if = "is_auto")]
     #[schemars(schema_with = "auto_or::<16, 65_535>")]
-    pub output_messages: AutoOr,
+    pub output_messages: Auto<u32>,
     /// Accesses a cycle to each memory of an engine: the PBV table, the tracking store, the accumulators, kept words, deadlines.
     /// Two are a read and a write in a cycle: a message and a word each cycle.
     #[serde(skip_serializing_if = "is_two")]
@@ -124,8 +124,8 @@ impl EngineFile {
     /// Reduction units, for flits of this size.
     pub fn units(&self, cut: Cut) -> u32 {
         match self.reduction_units {
-            AutoOr::Fixed(units) => units,
-            AutoOr::Auto => cut.words() as u32,
+            Auto::Fixed(units) => units,
+            Auto::Auto => cut.words() as u32,
         }
     }
 }
@@ -141,10 +141,10 @@ impl Default for EngineFile {
             hazard: HazardFile::Forward,
             priority_bound: 16,
             stages: 4,
-            reduction_units: AutoOr::Auto,
+            reduction_units: Auto::Auto,
             inbox_flits: 1024,
             feed_messages: 2,
-            output_messages: AutoOr::Auto,
+            output_messages: Auto::Auto,
             memory_ports: 2,
             timeout_cycles: 0,
             timeout_factor: 3,
@@ -179,8 +179,8 @@ fn is_one(value: &u64) -> bool {
 
 // The signature is serde's.
 #[allow(clippy::trivially_copy_pass_by_ref)]
-fn is_auto(value: &AutoOr) -> bool {
-    matches!(value, AutoOr::Auto)
+fn is_auto(value: &Auto<u32>) -> bool {
+    matches!(value, Auto::Auto)
 }
 
 // The signature is serde's.
@@ -363,7 +363,7 @@ pub struct SetupFile {
     pub through: Option<String>,
     /// Cycle in which sources initialise their contexts; "auto" is when every table has been written for sure.
     #[schemars(schema_with = "cycles_or_auto")]
-    pub initialise_cycle: AutoOr,
+    pub initialise_cycle: Auto<u64>,
 }
 
 impl Default for SetupFile {
@@ -376,7 +376,7 @@ impl Default for SetupFile {
             initialise_nodes: true,
             configured_by: None,
             through: None,
-            initialise_cycle: AutoOr::Auto,
+            initialise_cycle: Auto::Auto,
         }
     }
 }
@@ -519,7 +519,7 @@ pub struct CollectiveFile {
     /// Cycle in which the source sends its first command, or later, when its set-up frames have left; "auto" is when every context is
     /// set up for sure.
     #[schemars(schema_with = "cycles_or_auto")]
-    pub start_cycle: AutoOr,
+    pub start_cycle: Auto<u64>,
     /// Cycles a participant works before it contributes: a number, a random choice, or a measured list.
     pub task_cycles: ComputeFile,
     /// Participants that take longer.
@@ -536,7 +536,7 @@ pub struct CollectiveFile {
     /// Cycles without an answer after which a node asks for it again, and a source sends its command again; 0 for never; "auto"
     /// is longer than all time-outs of engines and task times, and never without time-outs.
     #[schemars(schema_with = "cycles_or_auto")]
-    pub patience_cycles: AutoOr,
+    pub patience_cycles: Auto<u64>,
     /// How often they ask before they give up.
     #[schemars(range(min = 0, max = 255))]
     pub max_asks: u32,
@@ -578,12 +578,12 @@ impl Default for CollectiveFile {
             rounds: 1,
             rearm: false,
             starts_on: StartFile::Command,
-            start_cycle: AutoOr::Auto,
+            start_cycle: Auto::Auto,
             task_cycles: ComputeFile::Same(0),
             late: Vec::new(),
             fails: Vec::new(),
             blocks: true,
-            patience_cycles: AutoOr::Auto,
+            patience_cycles: Auto::Auto,
             max_asks: 3,
             posted: false,
             data: None,

@@ -333,7 +333,8 @@ impl<'a> Builder<'a> {
     pub(crate) fn place(&mut self, laid: Laid, layout: &Layout, common: &Common) -> Option<Ready<Placed>> {
         let (scenario, pipeline) = (self.scenario, pipeline(self.scenario));
         let Laid { registers, collectives, claims, .. } = laid;
-        let tree = TreeCfg { radix: scenario.switch.ceng.radix as u8, unit_stages: scenario.switch.ceng.stages as u8 };
+        let tree =
+            TreeCfg { radix: scenario.switch.ceng.radix.known() as u8, unit_stages: scenario.switch.ceng.stages as u8 };
         let enough = CengCfg::enough_result_slots(tree, pipeline.front());
         let ceng = CengCfg {
             tree,
@@ -468,16 +469,17 @@ impl<'a> Builder<'a> {
                     members: &places,
                     reduces,
                 };
-                let footprint = match legality::check(registers, neighbours, scenario.switch.ceng.radix as u8, &claim) {
-                    Ok(footprint) => footprint,
-                    Err(illegal) => {
-                        let place = format!("collective[{index}]");
-                        let what = format!("collective \"{}\", id {id}", collective.name);
-                        let given = matches!(collective.tree, Tree::Registers(_));
-                        self.illegal(&place, &what, given, registers, &illegal);
-                        return None;
-                    }
-                };
+                let footprint =
+                    match legality::check(registers, neighbours, scenario.switch.ceng.radix.known() as u8, &claim) {
+                        Ok(footprint) => footprint,
+                        Err(illegal) => {
+                            let place = format!("collective[{index}]");
+                            let what = format!("collective \"{}\", id {id}", collective.name);
+                            let given = matches!(collective.tree, Tree::Registers(_));
+                            self.illegal(&place, &what, given, registers, &illegal);
+                            return None;
+                        }
+                    };
                 registers.store_select(id as u16, &footprint.engines, select(collective));
                 if collective.kind == CollectiveKind::Scan {
                     let stored = scan::store(collective, &footprint, registers);

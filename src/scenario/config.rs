@@ -11,8 +11,9 @@ use serde_json::Value as Json;
 
 pub use super::collective::{Collective, Data, Participants, Start, SwitchRegisters, Tree};
 pub use super::file::{
-    Arbiter, AutoOr, ChecksFile as Checks, CollectiveKind, Confidence, Distribution, Family, HotspotFile as Hotspot,
-    LimitsFile as Limits, MeasureFile as Measure, Number, PacketFlits, RouterFile as Router,
+    Arbiter, Auto, ChecksFile as Checks, CollectiveKind, Confidence, Distribution, Family, HotspotFile as Hotspot,
+    LimitsFile as Limits, MeasureFile as Measure, Number, PacketFlits, RouterFile as Router, SwitchFile as Switch,
+    WaveFile as Wave,
 };
 pub use super::link::Link;
 pub use super::topology::Topology;
@@ -44,7 +45,7 @@ pub struct Scenario {
     /// How point-to-point packets of a plain fabric find their way.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub routing: Option<Routing>,
-    /// The switches.
+    /// The switches; of what is "auto" in the file, the model derives the depths of buffers and adds them to `derived`.
     pub switch: Switch,
     /// The links.
     pub link: Link,
@@ -126,49 +127,6 @@ impl Serialize for Routing {
         map.serialize_entry("algorithm", self.algorithm.name())?;
         map.end()
     }
-}
-
-/// A switch.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Switch {
-    /// Clock stages from input buffer to link.
-    pub pipeline_stages: u32,
-    /// Arbitration policy.
-    pub arbiter: Arbiter,
-    /// Register sets.
-    pub collective_ids: u32,
-    /// Point-to-point channels.
-    pub point_to_point_vcs: u32,
-    /// Buffer of a point-to-point channel.
-    pub point_to_point_buffer_flits: u32,
-    /// Buffer of a collective channel; the model derives "auto" for each kind of link and adds it to `derived`.
-    pub collective_buffer_flits: AutoOr,
-    /// Allocators, steps and flow control of point-to-point channels.
-    pub router: Router,
-    /// The engine.
-    pub ceng: Ceng,
-}
-
-/// A collective engine.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Ceng {
-    /// Clock stages of a two-input unit.
-    pub stages: u32,
-    /// Ports of the reduction tree.
-    pub radix: u32,
-    /// Operands that wait, a port.
-    pub operand_slots: u32,
-    /// Elements of scans that wait for their way down.
-    #[serde(skip_serializing_if = "is_default_scan_slots")]
-    pub scan_slots: u32,
-    /// Results that wait; the model derives "auto" and adds it to `derived`.
-    pub result_slots: AutoOr,
-}
-
-// The signature is serde's.
-#[allow(clippy::trivially_copy_pass_by_ref)]
-fn is_default_scan_slots(slots: &u32) -> bool {
-    *slots == super::file::CengFile::default().scan_slots
 }
 
 /// The memory of an end point.
@@ -353,19 +311,4 @@ impl Rate {
     pub fn scaled(self) -> u64 {
         (self.0 * 4_294_967_296.0) as u64
     }
-}
-
-/// Defaults of the waveform.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Wave {
-    /// Globs.
-    pub signals: Vec<String>,
-    /// Levels of hierarchy; `None` is all.
-    pub depth: Option<u32>,
-    /// First cycle.
-    pub from_cycle: u64,
-    /// Last cycle; `None` is the end.
-    pub to_cycle: Option<u64>,
-    /// The clock as well.
-    pub clock: bool,
 }

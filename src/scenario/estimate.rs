@@ -87,7 +87,7 @@ pub fn wave(loaded: &Loaded, wave: &WaveOptions, sample: u64) -> Result<Estimate
     let scratch = Scratch::new("estimate").map_err(|error| RunError::Write { path: std::env::temp_dir(), error })?;
     let name = wave.path.file_name().map_or_else(|| "sample.vcd".into(), PathBuf::from);
     let path = scratch.path().join(name);
-    let options = WaveOptions { path: path.clone(), trigger: None, only_failed: false, ..wave.clone() };
+    let options = WaveOptions::of(path.clone(), wave.shown.clone());
     let size_of = |cycles: u64| -> Result<_, RunError> {
         let mut short = loaded.clone();
         let limit = short.scenario.limits.max_cycles;
@@ -121,7 +121,7 @@ pub fn wave(loaded: &Loaded, wave: &WaveOptions, sample: u64) -> Result<Estimate
     } else {
         None
     };
-    let within = wave.to_cycle.map_or(u64::MAX, |to| to.saturating_add(1));
+    let within = wave.shown.to_cycle.map_or(u64::MAX, |to| to.saturating_add(1));
     let cycles = cycles.map(|cycles| cycles.min(within).max(last.min(within)));
     Ok(Estimate { header_bytes, bytes_a_cycle, sampled_cycles: last, cycles, whole })
 }

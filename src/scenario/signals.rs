@@ -20,7 +20,7 @@ pub fn declared(loaded: &Loaded, globs: Vec<String>, depth: Option<u32>) -> Resu
     let own = loaded.scenario.wave.clone();
     let signals = if globs.is_empty() { own.signals.clone() } else { globs };
     let whole = Wave { signals, depth: depth.or(own.depth), from_cycle: 0, to_cycle: None, ..own };
-    let wave = WaveOptions::of(path.clone(), &whole);
+    let wave = WaveOptions::of(path.clone(), whole);
     let mut short = loaded.clone();
     short.scenario.limits.max_cycles = 1;
     run(&short, &RunOptions { wave: Some(&wave), no_checks: true, ..RunOptions::default() })?;

@@ -130,7 +130,7 @@ fn jobs(scenario: &Scenario, document: &Document) -> Vec<Line> {
     }
     for (at, reduction) in document.armed.iter().flat_map(|armed| &armed.reductions).enumerate() {
         let of = scenario.armed.as_ref().and_then(|armed| armed.reductions.get(at));
-        let at_once = of.map_or(1, |reduction| reduction.reduction_ids);
+        let at_once = of.map_or(1, |reduction| reduction.file.reduction_ids);
         let job = took(document, &format!("armed.reductions.{at}"), &reduction.name);
         add("armed.reductions", at, reduction.lines(nanoseconds, at_once, job));
     }

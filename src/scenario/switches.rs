@@ -1,6 +1,6 @@
 //! What the switches, links and channels of a scenario are made of, as the fabric wants to know it.
 
-use super::config::{Arbiter, AutoOr, Family, Scenario};
+use super::config::{Arbiter, Auto, Family, Scenario};
 use super::file::{self, ReliabilityFile};
 use super::mixed::channels::map;
 use super::segments;
@@ -104,8 +104,8 @@ pub(crate) fn buffer(scenario: &Scenario, kind: ChannelKind, link: &PlanLink) ->
         _ => credit_round_trip(link.latency, link.cycles_per_flit, pipeline.post(), pipeline.front()),
     };
     let flits = match switch.collective_buffer_flits {
-        AutoOr::Fixed(flits) => flits as u16,
-        AutoOr::Auto => (trip + u64::from(switch.router.credit_delay_cycles)) as u16,
+        Auto::Fixed(flits) => flits as u16,
+        Auto::Auto => (trip + u64::from(switch.router.credit_delay_cycles)) as u16,
     };
     if kind == ChannelKind::Frames { flits.max(scenario.link.cut().flits(FRAME_BYTES) as u16) } else { flits }
 }
@@ -127,10 +127,7 @@ pub(crate) fn replay(file: &ReliabilityFile, wire_cycles: u64, cycles_per_flit: 
         receive_frames: file.receive_frames as u16,
         wire_cycles,
         cycles_per_flit,
-        timeout_cycles: match file.timeout_cycles {
-            AutoOr::Auto => round_trip + 64,
-            AutoOr::Fixed(cycles) => u64::from(cycles).max(1),
-        },
+        timeout_cycles: file.timeout_cycles.or(round_trip + 64).max(1),
         attempts: file.attempts,
     }
 }

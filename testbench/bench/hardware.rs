@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use watershed::scenario::config::Wave;
 use watershed::scenario::load_text;
 use watershed::scenario::run::{RunOptions, WaveOptions, run};
 
@@ -96,16 +97,10 @@ fn pairs() -> Vec<Pair> {
 fn once(text: &str, signals: &[&str]) -> (u64, f64) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let loaded = load_text("bench.toml", text, Path::new("."), "bench", &[]).unwrap_or_else(|error| panic!("{error}"));
-    let wave = WaveOptions {
-        path: folder.path().join("wave.vcd"),
-        signals: signals.iter().map(|&glob| glob.to_owned()).collect(),
-        depth: None,
-        from_cycle: 0,
-        to_cycle: None,
-        clock: false,
-        trigger: None,
-        only_failed: false,
-    };
+    let wave = WaveOptions::of(
+        folder.path().join("wave.vcd"),
+        Wave { signals: signals.iter().map(|&glob| glob.to_owned()).collect(), ..Wave::default() },
+    );
     let options = RunOptions { wave: (!signals.is_empty()).then_some(&wave), ..RunOptions::default() };
     let begin = Stopwatch::start();
     let result = run(&loaded, &options).unwrap_or_else(|error| panic!("{error}"));

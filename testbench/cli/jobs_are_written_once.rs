@@ -78,7 +78,7 @@ fn rounds_are_what_elements_and_frames_make_them() {
     let rounds = |sets: &[&str]| {
         let scenario = load(ANY, sets).unwrap().scenario;
         let pbv = scenario.pbv.as_ref().map(|pbv| (pbv.collectives[0].elements, pbv.collectives[0].rounds));
-        let armed = scenario.armed.as_ref().map(|armed| (4, armed.reductions[0].rounds));
+        let armed = scenario.armed.as_ref().map(|armed| (4, armed.reductions[0].file.rounds));
         pbv.or(armed).unwrap()
     };
     let pbv = "job.0.engine='pbv'";

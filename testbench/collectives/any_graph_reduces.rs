@@ -51,7 +51,7 @@ fn graph(loaded: &Loaded) -> Ground {
         }
     }
     let homes = layout.ends.iter().map(|place| place.switch as usize).collect();
-    Ground::Graph { near, homes, radix: u64::from(loaded.scenario.switch.ceng.radix) }
+    Ground::Graph { near, homes, radix: u64::from(loaded.scenario.switch.ceng.radix.known()) }
 }
 
 /// A connected graph that is drawn: some switches without end points, some links twice.

@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use watershed::scenario::config::Wave;
 use watershed::scenario::run::{RunOptions, WaveOptions};
 
 use crate::sets;
@@ -27,16 +28,7 @@ fn end_anyhow(text: &str, sets: &[String], no_skip: bool) -> Seen {
 fn look(text: &str, sets: &[String], order_seed: Option<u64>, no_skip: bool) -> (Seen, bool) {
     let folder = tempfile::tempdir().unwrap();
     let path: PathBuf = folder.path().join("wave.vcd");
-    let wave = WaveOptions {
-        path: path.clone(),
-        signals: vec!["**".into()],
-        depth: None,
-        from_cycle: 0,
-        to_cycle: None,
-        clock: false,
-        trigger: None,
-        only_failed: false,
-    };
+    let wave = WaveOptions::of(path.clone(), Wave::default());
     let options = RunOptions { wave: Some(&wave), order_seed, no_skip, all_links: true, ..RunOptions::default() };
     let document = run_with(text, sets, &options).document;
     let seen = Seen { document: serde_json::to_string_pretty(&document).unwrap(), wave: std::fs::read(path).unwrap() };

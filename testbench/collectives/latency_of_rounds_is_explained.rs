@@ -63,7 +63,7 @@ fn shipped(family: Family, rounds_from: u32, rounds_to: u32) -> usize {
         let base = Path::new(ROOT).join(path);
         let loaded = load_text(path, text, base.parent().unwrap(), stem(path), &[]).unwrap_or_else(|p| panic!("{p}"));
         let scenario = &loaded.scenario;
-        let armed = scenario.armed.iter().flat_map(|armed| &armed.reductions).map(|of| of.rounds);
+        let armed = scenario.armed.iter().flat_map(|armed| &armed.reductions).map(|of| of.file.rounds);
         let pbv = scenario.pbv.iter().flat_map(|pbv| &pbv.collectives).map(|of| of.rounds);
         let rounds: u32 = armed.chain(pbv).sum();
         if scenario.family != family || !(rounds_from..=rounds_to).contains(&rounds) {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use watershed::files::Scratch;
 use watershed::kernel::Rng;
 use watershed::scenario::checkpoint::{Checkpoint, Checkpoints};
+use watershed::scenario::config::Wave;
 use watershed::scenario::run::{RunError, RunOptions, RunResult, WaveOptions, run};
 use watershed::scenario::shipped::SHIPPED;
 use watershed::scenario::why::Ask;
@@ -154,15 +155,9 @@ fn waves_go_on(loaded: &Loaded, signals: &[&str]) {
     let folder = Scratch::new("checkpoint").unwrap();
     let file = |name: &str| folder.path().join(name);
     let name = loaded.source.name();
-    let wave = |name: &str, from_cycle: u64| WaveOptions {
-        path: file(name),
-        signals: signals.iter().map(|&glob| glob.to_owned()).collect(),
-        depth: None,
-        from_cycle,
-        to_cycle: None,
-        clock: false,
-        trigger: None,
-        only_failed: false,
+    let wave = |name: &str, from_cycle: u64| {
+        let signals = signals.iter().map(|&glob| glob.to_owned()).collect();
+        WaveOptions::of(file(name), Wave { signals, from_cycle, ..Wave::default() })
     };
     let cycles = run(loaded, &RunOptions::default()).unwrap().document.cycles;
     let mut compared = 0;

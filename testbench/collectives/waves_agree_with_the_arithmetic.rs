@@ -2,6 +2,7 @@
 
 use std::io::Cursor;
 
+use watershed::scenario::config;
 use watershed::scenario::run::{RunOptions, WaveOptions};
 use wellen::simple::Waveform;
 
@@ -15,16 +16,7 @@ impl Wave {
     fn of(sets: &[String]) -> Wave {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("wave.vcd");
-        let wave = WaveOptions {
-            path: path.clone(),
-            signals: vec!["**".into()],
-            depth: None,
-            from_cycle: 0,
-            to_cycle: None,
-            clock: false,
-            trigger: None,
-            only_failed: false,
-        };
+        let wave = WaveOptions::of(path.clone(), config::Wave::default());
         let document = run_with(FLAGSHIP, sets, &RunOptions { wave: Some(&wave), ..RunOptions::default() }).document;
         assert!(document.passed());
         Wave(

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use watershed::fabric::traffic::MayHaveTraffic;
+use watershed::scenario::config::Wave;
 use watershed::scenario::result::Document;
 use watershed::scenario::run::{RunOptions, run};
 use watershed::scenario::{build, load_text};
@@ -181,16 +182,10 @@ fn requests_and_replies_never_share_a_channel() {
     let loaded = load_text("x", &text(traffic), Path::new("."), "x", &[]).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.vcd");
-    let wave = watershed::scenario::run::WaveOptions {
-        path: path.clone(),
-        signals: vec!["**.out*.{valid,vc,id}".into()],
-        depth: None,
-        from_cycle: 0,
-        to_cycle: None,
-        clock: false,
-        trigger: None,
-        only_failed: false,
-    };
+    let wave = watershed::scenario::run::WaveOptions::of(
+        path.clone(),
+        Wave { signals: vec!["**.out*.{valid,vc,id}".into()], ..Wave::default() },
+    );
     run(&loaded, &RunOptions { wave: Some(&wave), ..RunOptions::default() }).unwrap();
     let mut wave = wellen::simple::read(&path).unwrap();
     let hierarchy = wave.hierarchy();

@@ -12,6 +12,7 @@ use watershed::pbv::packet::{Body, ConfigRecord, Header, InitRecord, Message, NO
 use watershed::pbv::tables::PbvTable;
 use watershed::probe::wave_in::WaveFile;
 use watershed::probe::{Period, Selection, Tracer, VcdSink};
+use watershed::scenario::config::Wave;
 use watershed::scenario::load_text;
 use watershed::scenario::run::{RunOptions, WaveOptions, run};
 
@@ -232,16 +233,10 @@ fn engines_of_a_system_show_their_tracking() {
     let loaded = load_text("test", text, Path::new("."), "test", &[]).unwrap_or_else(|problems| panic!("{problems}"));
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tracking.vcd");
-    let wave = WaveOptions {
-        path: path.clone(),
-        signals: vec!["**.ce.tracking.**".into(), "**.ce.context*.*".into()],
-        depth: None,
-        from_cycle: 0,
-        to_cycle: None,
-        clock: false,
-        trigger: None,
-        only_failed: false,
-    };
+    let wave = WaveOptions::of(
+        path.clone(),
+        Wave { signals: vec!["**.ce.tracking.**".into(), "**.ce.context*.*".into()], ..Wave::default() },
+    );
     assert!(run(&loaded, &RunOptions { wave: Some(&wave), ..RunOptions::default() }).unwrap().document.passed());
     let engines = Player::new(WaveFile::open(&path).unwrap()).scopes(".tracking.read.valid");
     assert_eq!(engines.len(), 3);

@@ -12,6 +12,7 @@ use watershed::fabric::{
 };
 use watershed::kernel::Wake;
 use watershed::piuma::Ceng;
+use watershed::scenario::config::Wave;
 use watershed::scenario::record::Recording;
 use watershed::scenario::run::{RunError, RunOptions, WaveOptions, run};
 use watershed::scenario::{Loaded, armed, build, load_text, pbv};
@@ -242,16 +243,10 @@ fn a_switch_is_recorded_as_its_waveform_has_it() {
     let folder = tempfile::tempdir().unwrap();
     let loaded = load(DIE);
     let name = "die.tile0.core0.switch";
-    let wave = WaveOptions {
-        path: folder.path().join("die.vcd"),
-        signals: vec![format!("{name}.**"), "**.core1.switch.out*.*".into()],
-        depth: None,
-        from_cycle: 0,
-        to_cycle: None,
-        clock: false,
-        trigger: None,
-        only_failed: false,
-    };
+    let wave = WaveOptions::of(
+        folder.path().join("die.vcd"),
+        Wave { signals: vec![format!("{name}.**"), "**.core1.switch.out*.*".into()], ..Wave::default() },
+    );
     let result = run(&loaded, &RunOptions { wave: Some(&wave), record: Some(name), ..RunOptions::default() }).unwrap();
     let recording = result.recording.unwrap();
     let outputs = vectors(&recording, 1);

@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use watershed::probe::wave_in::WaveFile;
+use watershed::scenario::config::Wave;
 use watershed::scenario::load_named;
 use watershed::scenario::run::{RunOptions, WaveOptions, run};
 
@@ -129,16 +130,10 @@ fn hold(name: &str, overrides: &[&str]) -> Counted {
     let loaded = load_named(Path::new(name), &overrides).unwrap_or_else(|problems| panic!("{problems}"));
     let folder = tempfile::tempdir().unwrap();
     let signals = ["**.engine.**", "**.out*.{valid,vc,word}"];
-    let wave = WaveOptions {
-        path: folder.path().join("wave.vcd"),
-        signals: signals.map(str::to_owned).to_vec(),
-        depth: None,
-        from_cycle: 0,
-        to_cycle: None,
-        clock: false,
-        trigger: None,
-        only_failed: false,
-    };
+    let wave = WaveOptions::of(
+        folder.path().join("wave.vcd"),
+        Wave { signals: signals.map(str::to_owned).to_vec(), ..Wave::default() },
+    );
     let document = run(&loaded, &RunOptions { wave: Some(&wave), ..RunOptions::default() }).unwrap().document;
     let engines = document.armed.unwrap().engines;
     let said = |key: &str| engines[key].as_u64().unwrap_or_else(|| panic!("{name}: no {key} in {engines:?}"));

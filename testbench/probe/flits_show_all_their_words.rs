@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 use watershed::probe::wave_in::WaveFile;
+use watershed::scenario::config::Wave;
 use watershed::scenario::load_text;
 use watershed::scenario::run::{RunOptions, WaveOptions, run};
 
@@ -129,16 +130,8 @@ fn frames(path: &Path, size: usize, longest: usize, is_frame: IsFrame) -> (Vec<V
 
 fn of_a_run(text: &str, size: usize, longest: usize, is_frame: IsFrame) -> Vec<Vec<u8>> {
     let folder = tempfile::tempdir().unwrap();
-    let wave = WaveOptions {
-        path: folder.path().join("wave.vcd"),
-        signals: vec!["**".to_owned()],
-        depth: None,
-        from_cycle: 0,
-        to_cycle: None,
-        clock: false,
-        trigger: None,
-        only_failed: false,
-    };
+    let wave =
+        WaveOptions::of(folder.path().join("wave.vcd"), Wave { signals: vec!["**".to_owned()], ..Wave::default() });
     let loaded = load_text("test", text, Path::new("."), "test", &[]).unwrap_or_else(|problems| panic!("{problems}"));
     let result = run(&loaded, &RunOptions { wave: Some(&wave), ..RunOptions::default() }).unwrap();
     assert!(result.document.passed(), "{text}");

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use watershed::scenario::config::Wave;
 use watershed::scenario::load_text;
 use watershed::scenario::run::{RunOptions, WaveOptions, run};
 
@@ -11,16 +12,9 @@ const DIE: &str = "family = \"piuma\"\n[clock]\nfrequency_mhz = 850\n[topology]\
 
 fn wave(path: PathBuf, window: (u64, Option<u64>)) -> Read {
     let loaded = load_text("test", DIE, Path::new("."), "test", &[]).unwrap_or_else(|problems| panic!("{problems}"));
-    let wave = WaveOptions {
-        path,
-        signals: vec!["**.core0.**".into(), "**.sw4.**".into()],
-        depth: None,
-        from_cycle: window.0,
-        to_cycle: window.1,
-        clock: true,
-        trigger: None,
-        only_failed: false,
-    };
+    let signals = vec!["**.core0.**".into(), "**.sw4.**".into()];
+    let shown = Wave { signals, depth: None, from_cycle: window.0, to_cycle: window.1, clock: true };
+    let wave = WaveOptions::of(path, shown);
     let result = run(&loaded, &RunOptions { wave: Some(&wave), ..RunOptions::default() }).unwrap();
     assert!(result.notes.is_empty(), "{:?}", result.notes);
     Read::new(std::fs::read(&wave.path).unwrap())

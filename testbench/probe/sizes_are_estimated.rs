@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use watershed::scenario::config::Wave;
 use watershed::scenario::estimate::{self, FACTOR};
 use watershed::scenario::run::{RunOptions, WaveOptions, run};
 use watershed::scenario::{Loaded, load_text};
@@ -11,16 +12,7 @@ fn load(text: &str) -> Loaded {
 }
 
 fn wave(path: PathBuf, signals: &str) -> WaveOptions {
-    WaveOptions {
-        path,
-        signals: vec![signals.into()],
-        depth: None,
-        from_cycle: 0,
-        to_cycle: None,
-        clock: false,
-        trigger: None,
-        only_failed: false,
-    }
+    WaveOptions::of(path, Wave { signals: vec![signals.into()], ..Wave::default() })
 }
 
 #[test]

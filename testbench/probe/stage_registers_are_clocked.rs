@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use watershed::arith::DType;
 use watershed::probe::wave_in::WaveFile;
+use watershed::scenario::config::Wave;
 use watershed::scenario::load_text;
 use watershed::scenario::run::{RunOptions, WaveOptions, run};
 
@@ -29,16 +30,8 @@ fn traced(folder: &Path, text: &str, globs: &[&str], name: &str) -> PathBuf {
 fn written(folder: &Path, text: &str, globs: &[&str], name: &str, no_skip: bool) -> PathBuf {
     let loaded = load_text("test", text, Path::new("."), "test", &[]).unwrap_or_else(|problems| panic!("{problems}"));
     let path = folder.join(name);
-    let wave = WaveOptions {
-        path: path.clone(),
-        signals: globs.iter().map(ToString::to_string).collect(),
-        depth: None,
-        from_cycle: 0,
-        to_cycle: None,
-        clock: false,
-        trigger: None,
-        only_failed: false,
-    };
+    let signals = globs.iter().map(ToString::to_string).collect();
+    let wave = WaveOptions::of(path.clone(), Wave { signals, ..Wave::default() });
     let result = run(&loaded, &RunOptions { wave: Some(&wave), no_skip, ..RunOptions::default() }).unwrap();
     assert!(result.document.passed(), "{:?}", result.document.checks);
     path

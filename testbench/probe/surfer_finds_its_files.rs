@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use watershed::scenario::config::Wave;
 use watershed::scenario::load_text;
 use watershed::scenario::run::{RunOptions, WaveOptions, run};
 
@@ -14,16 +15,8 @@ fn commands_and_mappings_name_what_is_there() {
     let die = "family = \"piuma\"\n[topology]\nkind = \"die\"\n[[collective]]\nkind = \"allreduce\"\nelements = 3\n";
     let loaded = load_text("test", die, Path::new("."), "test", &[]).unwrap_or_else(|problems| panic!("{problems}"));
     for name in ["run.vcd", "run.fst"] {
-        let wave = WaveOptions {
-            path: folder.path().join(name),
-            signals: vec!["**.sw4.**".into()],
-            depth: None,
-            from_cycle: 0,
-            to_cycle: None,
-            clock: false,
-            trigger: None,
-            only_failed: false,
-        };
+        let wave =
+            WaveOptions::of(folder.path().join(name), Wave { signals: vec!["**.sw4.**".into()], ..Wave::default() });
         let result = run(&loaded, &RunOptions { wave: Some(&wave), ..RunOptions::default() }).unwrap();
         let names = Read::new(std::fs::read(&wave.path).unwrap()).names();
         let commands = std::fs::read_to_string(folder.path().join("run.sucl")).unwrap();

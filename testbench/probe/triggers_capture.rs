@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use watershed::scenario::config::Wave;
 use watershed::scenario::expr::Expr;
 use watershed::scenario::load_text;
 use watershed::scenario::run::{Flip, RunError, RunOptions, RunResult, TriggerOptions, WaveOptions, run};
@@ -29,11 +30,7 @@ fn record(
     let loaded = load_text("test", DIE, Path::new("."), "test", &[]).unwrap_or_else(|problems| panic!("{problems}"));
     let wave = WaveOptions {
         path,
-        signals: vec!["**.switch.ceng.**".into()],
-        depth: None,
-        from_cycle: 0,
-        to_cycle: None,
-        clock: false,
+        shown: Wave { signals: vec!["**.switch.ceng.**".into()], ..Wave::default() },
         trigger,
         only_failed,
     };

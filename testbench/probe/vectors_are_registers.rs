@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use watershed::probe::wave_in::WaveFile;
+use watershed::scenario::config::Wave;
 use watershed::scenario::load_text;
 use watershed::scenario::run::{RunOptions, WaveOptions, run};
 
@@ -33,16 +34,7 @@ fn a_call_shows_its_fragmenter_and_element_counter() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("call.vcd");
     let loaded = load_text("call.toml", CALL, Path::new("."), "call", &[]).unwrap();
-    let wave = WaveOptions {
-        path: path.clone(),
-        signals: vec!["**".into()],
-        depth: None,
-        from_cycle: 0,
-        to_cycle: None,
-        clock: false,
-        trigger: None,
-        only_failed: false,
-    };
+    let wave = WaveOptions::of(path.clone(), Wave::default());
     let result = run(&loaded, &RunOptions { wave: Some(&wave), ..RunOptions::default() }).unwrap();
     assert!(result.document.passed());
     let mut player = Player::new(WaveFile::open(&path).unwrap());

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use watershed::probe::wave_in::WaveFile;
+use watershed::scenario::config::Wave;
 use watershed::scenario::load_named;
 use watershed::scenario::run::{RunOptions, WaveOptions, run};
 
@@ -32,7 +33,7 @@ fn stage_registers_that_were_asked_for_are_where_viewers_open() {
     let folder = tempfile::tempdir().unwrap();
     let loaded = load_named(Path::new("allreduce-die"), &[]).unwrap_or_else(|problems| panic!("{problems}"));
     let path = folder.path().join("run.vcd");
-    let wave = WaveOptions { to_cycle: Some(100), ..WaveOptions::of(path.clone(), &loaded.scenario.wave) };
+    let wave = WaveOptions::of(path.clone(), Wave { to_cycle: Some(100), ..loaded.scenario.wave.clone() });
     run(&loaded, &RunOptions { wave: Some(&wave), ..RunOptions::default() }).unwrap();
     let text = fs::read_to_string(path.with_extension("gtkw")).unwrap();
     let (_, _, signals) = listed(&text);
@@ -53,16 +54,8 @@ fn every_family_opens_where_something_happens() {
             let folder = tempfile::tempdir().unwrap();
             let loaded = load_named(Path::new(scenario), &[]).unwrap_or_else(|problems| panic!("{problems}"));
             let path = folder.path().join(format!("run.{end}"));
-            let wave = WaveOptions {
-                path: path.clone(),
-                signals: Vec::new(),
-                depth: None,
-                from_cycle: 0,
-                to_cycle: Some(3000),
-                clock: false,
-                trigger: None,
-                only_failed: false,
-            };
+            let wave =
+                WaveOptions::of(path.clone(), Wave { signals: Vec::new(), to_cycle: Some(3000), ..Wave::default() });
             run(&loaded, &RunOptions { wave: Some(&wave), ..RunOptions::default() }).unwrap();
             let (event, start, signals) = listed(&fs::read_to_string(path.with_extension("gtkw")).unwrap());
             let event = event.unwrap_or_else(|| panic!("{scenario}: no event"));

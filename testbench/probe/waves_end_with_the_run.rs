@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use watershed::scenario::config::Wave;
 use watershed::scenario::expr::Expr;
 use watershed::scenario::result::Outcome;
 use watershed::scenario::run::{Control, RunOptions, TriggerOptions, WaveOptions, run};
@@ -13,16 +14,7 @@ use crate::support::Read;
 const BEHIND: u64 = 64;
 
 fn options(path: PathBuf) -> WaveOptions {
-    WaveOptions {
-        path,
-        signals: vec!["**".into()],
-        depth: None,
-        from_cycle: 0,
-        to_cycle: None,
-        clock: false,
-        trigger: None,
-        only_failed: false,
-    }
+    WaveOptions::of(path, Wave::default())
 }
 
 /// Runs with a wave; the cycles of the run, and the last time stamp.
@@ -146,7 +138,10 @@ fn interrupted_runs_end_their_waves() {
                 [[traffic]]\nname = \"u\"\npattern = \"uniform\"\nrate = 0.1\n";
     let loaded = load_text("test", text, Path::new("."), "test", &[]).unwrap_or_else(|problems| panic!("{problems}"));
     let stop = |_| Control::Stop;
-    let wave = WaveOptions { signals: vec!["**.count".into()], ..options(folder.path().join("stopped.vcd")) };
+    let wave = WaveOptions::of(
+        folder.path().join("stopped.vcd"),
+        Wave { signals: vec!["**.count".into()], ..Wave::default() },
+    );
     let outcome = ends_with_run("stopped", &loaded, &wave, RunOptions { hook: Some(&stop), ..RunOptions::default() });
     assert_eq!(outcome, Outcome::Interrupted);
 }
@@ -173,15 +168,16 @@ fn windows_and_triggers_end_where_they_say() {
         let (cycles, ..) = last_stamp(&loaded, &whole, RunOptions::default());
         for extension in ["vcd", "fst"] {
             let path = folder.path().join(format!("part.{extension}"));
+            let of = |shown: Wave| WaveOptions::of(path.clone(), shown);
             let stamp = |wave: &WaveOptions| last_stamp(&loaded, wave, RunOptions::default()).1;
             // A window that closes within the run ends with its last cycle, one that does not with the run.
-            let window = WaveOptions { from_cycle: 20, to_cycle: Some(99), ..options(path.clone()) };
+            let window = of(Wave { from_cycle: 20, to_cycle: Some(99), ..Wave::default() });
             assert_eq!(stamp(&window), start_ps(&loaded, 100), "{family}.{extension}");
-            let window = WaveOptions { from_cycle: 20, to_cycle: Some(10 * cycles), ..options(path.clone()) };
+            let window = of(Wave { from_cycle: 20, to_cycle: Some(10 * cycles), ..Wave::default() });
             let latest = start_ps(&loaded, cycles + BEHIND);
             assert!((start_ps(&loaded, cycles)..=latest).contains(&stamp(&window)), "{family}.{extension}");
             // The clock ticks as long as the run, not as long as timers run.
-            let clock = WaveOptions { clock: true, signals: vec!["**.count".into()], ..options(path.clone()) };
+            let clock = of(Wave { clock: true, signals: vec!["**.count".into()], ..Wave::default() });
             assert!((start_ps(&loaded, cycles)..=latest).contains(&stamp(&clock)), "{family}.{extension}");
         }
     }

@@ -4,6 +4,7 @@
 use watershed::kernel::Rng;
 use watershed::pbv::ce::{Hazard, Label, Request, Track, TrackOp, Tracker};
 use watershed::probe::wave_in::WaveFile;
+use watershed::scenario::config::Wave;
 use watershed::scenario::load_file;
 use watershed::scenario::run::{RunOptions, WaveOptions, run};
 
@@ -259,16 +260,10 @@ fn engines_hold_what_the_model_holds(stem: &str) {
             .unwrap_or_else(|problems| panic!("{problems}"));
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tracking.vcd");
-    let wave = WaveOptions {
-        path: path.clone(),
-        signals: vec!["**.ce.tracking.**".into(), "**.ce.context*.*".into()],
-        depth: None,
-        from_cycle: 0,
-        to_cycle: None,
-        clock: false,
-        trigger: None,
-        only_failed: false,
-    };
+    let wave = WaveOptions::of(
+        path.clone(),
+        Wave { signals: vec!["**.ce.tracking.**".into(), "**.ce.context*.*".into()], ..Wave::default() },
+    );
     run(&loaded, &RunOptions { wave: Some(&wave), ..RunOptions::default() }).unwrap();
     let scopes = Player::new(WaveFile::open(&path).unwrap()).scopes(".tracking.read.valid");
     assert!(!scopes.is_empty());

@@ -5,6 +5,7 @@ use watershed::arith::stages::{TreeStages, units_of};
 use watershed::arith::{DType, Flags, Op, Operands, TreeCfg, TreeIn, TreeOut};
 use watershed::kernel::Rng;
 use watershed::probe::wave_in::WaveFile;
+use watershed::scenario::config::Wave;
 use watershed::scenario::load_file;
 use watershed::scenario::run::{RunOptions, WaveOptions, run};
 
@@ -215,16 +216,7 @@ fn trees_of_packet_engines_hold_what_the_model_holds() {
         load_file(&path, &["clock.frequency_mhz=1000".to_owned()]).unwrap_or_else(|problems| panic!("{problems}"));
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("trees.vcd");
-    let wave = WaveOptions {
-        path: path.clone(),
-        signals: vec!["**.ce.tree.**".into()],
-        depth: None,
-        from_cycle: 0,
-        to_cycle: None,
-        clock: false,
-        trigger: None,
-        only_failed: false,
-    };
+    let wave = WaveOptions::of(path.clone(), Wave { signals: vec!["**.ce.tree.**".into()], ..Wave::default() });
     run(&loaded, &RunOptions { wave: Some(&wave), ..RunOptions::default() }).unwrap();
     let mut player = Player::new(WaveFile::open(&path).unwrap());
     let scopes: Vec<String> =

@@ -7,6 +7,7 @@ use std::path::Path;
 use watershed::fabric::Plan;
 use watershed::kernel::Rng;
 use watershed::scenario::config::Family;
+use watershed::scenario::config::Wave;
 use watershed::scenario::file::CollectiveKind;
 use watershed::scenario::run::{RunOptions, RunResult, WaveOptions, run};
 use watershed::scenario::why::{Ask, Kind};
@@ -32,16 +33,7 @@ pub fn observed(loaded: &Loaded, ask: Option<Ask<'_>>) -> Option<(RunResult, Reg
     if loaded.scenario.family == Family::Pbv {
         signals.extend(["valid", "cc_id", "run"].map(|of| format!("**.ce.tree.level0.stage*.{of}")));
     }
-    let wave = WaveOptions {
-        path: path.clone(),
-        signals,
-        depth: None,
-        from_cycle: 0,
-        to_cycle: None,
-        clock: false,
-        trigger: None,
-        only_failed: false,
-    };
+    let wave = WaveOptions::of(path.clone(), Wave { signals, ..Wave::default() });
     let options = RunOptions { why: ask, wave: Some(&wave), all_links: true, ..RunOptions::default() };
     let result = run(loaded, &options).map_err(|error| eprintln!("{error}")).ok()?;
     Some((result, Registers::read(&path)))

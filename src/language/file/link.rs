@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize as DeriveDeserialize, Serialize};
 
-use super::words::AutoOr;
+use super::words::Auto;
 
 /// A link. Its latency is given in ns or in cycles; ns are rounded up to whole cycles and the rounding is reported.
 #[derive(Debug, Clone, PartialEq, Serialize, DeriveDeserialize, JsonSchema)]
@@ -132,7 +132,7 @@ pub struct ReliabilityFile {
     pub receive_frames: u32,
     /// Cycles without an acknowledgement after which frames are sent again; "auto" is the round trip and a full buffer.
     #[schemars(schema_with = "crate::armed::cycles_or_auto")]
-    pub timeout_cycles: AutoOr,
+    pub timeout_cycles: Auto<u64>,
     /// Time-outs in a row with nothing heard from the far side after which a frame is given up.
     #[schemars(range(min = 1, max = 255))]
     pub attempts: u32,
@@ -140,7 +140,7 @@ pub struct ReliabilityFile {
 
 impl Default for ReliabilityFile {
     fn default() -> Self {
-        Self { replay_frames: 8, receive_frames: 4, timeout_cycles: AutoOr::Auto, attempts: 8 }
+        Self { replay_frames: 8, receive_frames: 4, timeout_cycles: Auto::Auto, attempts: 8 }
     }
 }
 

@@ -37,7 +37,7 @@ pub use topology::{AlgorithmFile, LengthsFile, RoutingFile, TopologyFile, Topolo
 pub use traffic::{
     Confidence, FlowFile, HotspotFile, InjectionKind, MeasureFile, PacketFlits, Pattern, TrafficFile, WeightFile,
 };
-pub use words::{AutoOr, DelayFile, Frequency, ParticipantsFile, auto_or, names, operations, types};
+pub use words::{Auto, DelayFile, Frequency, ParticipantsFile, auto_or, names, operations, types};
 
 /// A watershed scenario: what is built, what runs on it and what is looked at.
 #[derive(Debug, Clone, PartialEq, Serialize, DeriveDeserialize, JsonSchema)]
@@ -243,15 +243,12 @@ pub struct WaveFile {
     /// Signals to trace, as globs on hierarchical names. `**` is all but the stage registers of adder trees.
     pub signals: Vec<String>,
     /// Levels of hierarchy to trace. Default: all.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 64))]
     pub depth: Option<u32>,
-    /// First cycle to trace. Default: 0.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// First cycle to trace.
     #[schemars(range(min = 0, max = 9_007_199_254_740_992_i64))]
-    pub from_cycle: Option<u64>,
+    pub from_cycle: u64,
     /// Last cycle to trace. Default: the end.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 9_007_199_254_740_992_i64))]
     pub to_cycle: Option<u64>,
     /// Trace the clock as well: two changes every cycle.
@@ -260,7 +257,7 @@ pub struct WaveFile {
 
 impl Default for WaveFile {
     fn default() -> Self {
-        Self { signals: vec!["**".to_owned()], depth: None, from_cycle: None, to_cycle: None, clock: false }
+        Self { signals: vec!["**".to_owned()], depth: None, from_cycle: 0, to_cycle: None, clock: false }
     }
 }
 

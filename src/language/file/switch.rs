@@ -3,13 +3,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize as DeriveDeserialize, Serialize};
 
-use super::words::{AutoOr, auto_or};
+use super::words::{Auto, auto_or};
 
 /// Virtual channels for point-to-point packets, at most.
 pub const MOST_CHANNELS: u32 = 8;
 
 /// A switch.
-#[derive(Debug, Clone, PartialEq, Serialize, DeriveDeserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, DeriveDeserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(inline)]
 pub struct SwitchFile {
@@ -32,7 +32,7 @@ pub struct SwitchFile {
     /// Buffer of a collective channel at an input, in flits; "auto" covers the credit round trip of its link, so that a
     /// flit moves every cycle. With fewer the rate is this number divided by the round trip.
     #[schemars(schema_with = "auto_or::<1, 65_535>")]
-    pub collective_buffer_flits: AutoOr,
+    pub collective_buffer_flits: Auto<u32>,
     /// Allocators, steps and flow control of point-to-point channels.
     pub router: RouterFile,
     /// The collective engine.
@@ -47,7 +47,7 @@ impl Default for SwitchFile {
             collective_ids: 4,
             point_to_point_vcs: 2,
             point_to_point_buffer_flits: 8,
-            collective_buffer_flits: AutoOr::Auto,
+            collective_buffer_flits: Auto::Auto,
             router: RouterFile::default(),
             ceng: CengFile::default(),
         }
@@ -149,7 +149,7 @@ pub enum SwitchAllocator {
 }
 
 /// The collective engine (CENG) of a switch.
-#[derive(Debug, Clone, PartialEq, Serialize, DeriveDeserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, DeriveDeserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(inline)]
 pub struct CengFile {
@@ -158,20 +158,29 @@ pub struct CengFile {
     pub stages: u32,
     /// Ports the reduction tree is built over; "auto" is the switch's port count without the engine.
     #[schemars(schema_with = "auto_or::<1, 64>")]
-    pub radix: AutoOr,
+    pub radix: Auto<u32>,
     /// Operands that wait at the engine, a port.
     #[schemars(range(min = 1, max = 1_048_576))]
     pub operand_slots: u32,
     /// Elements of scans that a switch can keep between their way up and their way down.
-    #[schemars(range(min = 1, max = 1_048_576))]
+    #[serde(skip_serializing_if = "is_usual_scan_slots")]
+    #[schemars(range(min = 1, max = 1_048_576), extend("default" = 128))]
     pub scan_slots: u32,
     /// Results that wait for the crossbar; "auto" is enough for one result a cycle.
     #[schemars(schema_with = "auto_or::<1, 1_048_576>")]
-    pub result_slots: AutoOr,
+    pub result_slots: Auto<u32>,
+}
+
+/// Elements of scans that a switch can keep, if nobody says otherwise *chosen*.
+const SCAN_SLOTS: u32 = 128;
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_usual_scan_slots(slots: &u32) -> bool {
+    *slots == SCAN_SLOTS
 }
 
 impl Default for CengFile {
     fn default() -> Self {
-        Self { stages: 3, radix: AutoOr::Auto, operand_slots: 2, scan_slots: 128, result_slots: AutoOr::Auto }
+        Self { stages: 3, radix: Auto::Auto, operand_slots: 2, scan_slots: SCAN_SLOTS, result_slots: Auto::Auto }
     }
 }

@@ -13,21 +13,35 @@ use crate::names::{DType, Named, Op};
 
 /// A number, or "auto".
 #[derive(Default, Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AutoOr {
+pub enum Auto<T> {
     /// Derived from the rest of the configuration.
     #[default]
     Auto,
-    /// As given.
-    Fixed(u32),
+    /// As given, or as derived.
+    Fixed(T),
 }
 
-impl AutoOr {
+impl<T> Auto<T> {
     /// The number, or what it is derived to be.
-    pub fn or(self, derived: u32) -> u32 {
+    pub fn or(self, derived: T) -> T {
+        self.or_else(|| derived)
+    }
+
+    /// The number, or what it is derived to be, which takes some work.
+    pub fn or_else(self, derive: impl FnOnce() -> T) -> T {
         match self {
-            Self::Auto => derived,
+            Self::Auto => derive(),
             Self::Fixed(number) => number,
         }
+    }
+
+    /// The number of a table whose defaults are filled in.
+    ///
+    /// # Panics
+    ///
+    /// On "auto": then they are not.
+    pub fn known(self) -> T {
+        self.or_else(|| panic!("\"auto\" is derived before it is used"))
     }
 }
 
@@ -180,11 +194,11 @@ inline_schema!(Number, "Number", {
     "anyOf": [{ "type": "number" }, { "type": "string" }]
 });
 
-impl Serialize for AutoOr {
+impl<T: Serialize> Serialize for Auto<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Auto => serializer.serialize_str("auto"),
-            Self::Fixed(number) => serializer.serialize_u32(*number),
+            Self::Fixed(number) => number.serialize(serializer),
         }
     }
 }
@@ -285,11 +299,11 @@ impl<'de, T> Visitor<'de> for Mixed<T> {
     }
 }
 
-impl<'de> Deserialize<'de> for AutoOr {
+impl<'de, T: TryFrom<u64>> Deserialize<'de> for Auto<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(Mixed {
             word: |word| (word == "auto").then_some(Self::Auto),
-            integer: |number| u32::try_from(number).ok().map(Self::Fixed),
+            integer: |number| T::try_from(number).ok().map(Self::Fixed),
             ..Mixed::new("a number or \"auto\"")
         })
     }

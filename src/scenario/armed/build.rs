@@ -8,7 +8,7 @@ use super::config::{Armed, Reduction, disturbs_software};
 use super::faults::Places;
 use super::file::{ComputeFile, ConfiguredBy, HazardFile, Method, NanFile, SendsFile, SignallingNan, WrongFile};
 use crate::build::routed;
-use crate::config::{AutoOr, Data};
+use crate::config::{Auto, Data};
 use crate::names::layout;
 use crate::problem::Problem;
 use crate::random::Stream;
@@ -190,8 +190,8 @@ impl<'a> Builder<'a> {
         }
         let frame = self.scenario.link.cut().flits(FRAME_BYTES);
         let short = match self.scenario.switch.collective_buffer_flits {
-            AutoOr::Fixed(flits) => Some(flits).filter(|&flits| (flits as usize) < frame),
-            AutoOr::Auto => None,
+            Auto::Fixed(flits) => Some(flits).filter(|&flits| (flits as usize) < frame),
+            Auto::Auto => None,
         };
         if let Some(flits) = short {
             let message = format!("a buffer of {flits} flits cannot hold a reduction frame whole");
@@ -277,7 +277,7 @@ impl<'a> Builder<'a> {
         if let Some(manage) = &armed.agent {
             let cfg = ManagerCfg {
                 compute_cycles: manage.compute_cycles,
-                write_timeout: manage.order_timeout_cycles,
+                write_timeout: manage.order_timeout_cycles.known(),
                 write_attempts: manage.order_attempts,
                 window: manage.outstanding_orders,
             };
@@ -331,9 +331,9 @@ impl<'a> Builder<'a> {
             let leaves: Vec<EndPlace> = reduction.leaves.iter().map(|&end| lay.ends[end as usize]).collect();
             let (mut trees, mut ids) = (Vec::new(), Vec::new());
             let (mut refused, mut no_second) = (None, None);
-            if reduction.configured_by == ConfiguredBy::Agent {
+            if reduction.file.configured_by == ConfiguredBy::Agent {
                 // The agent will make the same ones: where trees climb does not depend on what else is in the tables.
-                if let Ok((first, second)) = agent.planned(root, &leaves, reduction.redundant) {
+                if let Ok((first, second)) = agent.planned(root, &leaves, reduction.file.redundant) {
                     trees.extend([Some(first), second].into_iter().flatten());
                 }
                 let job = self.job(index, reduction, Vec::new());
@@ -342,8 +342,8 @@ impl<'a> Builder<'a> {
                 all.push(Laid { job, trees, fallback, refused, no_second });
                 continue;
             }
-            if reduction.method == Method::Engines {
-                let wanted = if reduction.redundant {
+            if reduction.file.method == Method::Engines {
+                let wanted = if reduction.file.redundant {
                     agent.pair(root, &leaves).map(|(first, second)| (first, Some(second)))
                 } else {
                     agent.tree(root, &leaves).map(|first| (first, None))
@@ -398,7 +398,7 @@ impl<'a> Builder<'a> {
         let changed = self.armed.reductions.iter().any(|other| other.changes == Some(index as u16));
         let members = members(reduction);
         let rank_of = |end: u32| members.iter().position(|&member| member == end).map_or(0, |rank| rank as u32);
-        let compute = match &reduction.compute_cycles {
+        let compute = match &reduction.file.compute_cycles {
             _ if reduction.data == Data::Called => Compute::Called,
             ComputeFile::Same(cycles) => Compute::Fixed(*cycles),
             ComputeFile::Random { least, most } => {
@@ -407,6 +407,7 @@ impl<'a> Builder<'a> {
             ComputeFile::List(rows) => Compute::List(rows.clone().into()),
         };
         let late = reduction
+            .file
             .late
             .iter()
             .map(|late| Late { rank: rank_of(late.end_point), round: late.round, cycles: late.cycles })
@@ -414,31 +415,31 @@ impl<'a> Builder<'a> {
         Job {
             number: index as u16,
             trees,
-            closing: run_time.is_some() && (reduction.delete_tree || changed),
+            closing: run_time.is_some() && (reduction.file.delete_tree || changed),
             run_time,
-            flows: if software { 1 } else { reduction.reduction_ids as u8 },
-            rounds: reduction.rounds * reduction.composed().rounds_each(),
+            flows: if software { 1 } else { reduction.file.reduction_ids as u8 },
+            rounds: reduction.file.rounds * reduction.composed().rounds_each(),
             composed: reduction.composed(),
-            opening: reduction.opening_barrier && !software,
+            opening: reduction.file.opening_barrier && !software,
             op: reduction.opcode(),
             keys: keys(reduction),
             members: Arc::clone(&members),
-            first_seqno: reduction.first_seqno,
-            start: reduction.start_cycle,
+            first_seqno: reduction.file.first_seqno as u16,
+            start: reduction.file.start_cycle,
             timeouts: Timeouts {
-                retry_after: reduction.retry_after_cycles,
-                max_retries: reduction.max_retries,
-                patience: reduction.patience_cycles,
+                retry_after: reduction.file.retry_after_cycles.known(),
+                max_retries: reduction.file.max_retries,
+                patience: reduction.file.patience_cycles.known(),
             },
             inputs: self.inputs(index, reduction),
             compute,
-            local_cycles: u64::from(reduction.contributions_per_node - 1) * u64::from(self.armed.engine.stages),
+            local_cycles: u64::from(reduction.file.contributions_per_node - 1) * u64::from(self.armed.engine.stages),
             late,
             mode: self.engine_cfg().mode,
             overheads: Overheads {
-                send: reduction.send_overhead_cycles,
-                receive: reduction.receive_overhead_cycles,
-                merge: reduction.merge_cycles,
+                send: reduction.file.send_overhead_cycles,
+                receive: reduction.file.receive_overhead_cycles,
+                merge: reduction.file.merge_cycles,
             },
         }
     }
@@ -458,33 +459,33 @@ impl<'a> Builder<'a> {
             (0..reduction.participants).map(|rank| member(rank).map_or(&[][..], |member| &all[member])).collect();
         let word = |row: &[u64], at: usize| row.get(at).copied().unwrap_or(0);
         let quad = |row: &[u64], round: usize| Quad::of(std::array::from_fn(|lane| word(row, 4 * round + lane)));
-        let rounds = 0..reduction.rounds.max(1) as usize;
+        let rounds = 0..reduction.file.rounds.max(1) as usize;
         let quads: Vec<Quad> = rounds.flat_map(|round| rows.iter().map(move |row| quad(row, round))).collect();
         Inputs::new(quads.into(), reduction.participants, 1)
     }
 
     /// How a reduction comes by its tree at run time.
     fn run_time(&self, index: usize, reduction: &Reduction) -> Option<RunTime> {
-        let manage = self.armed.agent.filter(|_| reduction.configured_by == ConfiguredBy::Agent)?;
+        let manage = self.armed.agent.filter(|_| reduction.file.configured_by == ConfiguredBy::Agent)?;
         // A leaf of a job that follows others waits for these as long as they may take.
         let mut first_patience = 0u64;
         let mut at = Some(index as u16);
         while let Some(job) = at {
             let of = &self.armed.reductions[usize::from(job)];
-            let all = u64::from(of.rounds) * u64::from(of.composed().rounds_each()) + 2;
+            let all = u64::from(of.file.rounds) * u64::from(of.composed().rounds_each()) + 2;
             let rounds = if usize::from(job) == index { 1 } else { all };
-            let whole = of.patience_cycles.saturating_mul(rounds).saturating_add(manage.patience());
+            let whole = of.file.patience_cycles.known().saturating_mul(rounds).saturating_add(manage.patience());
             first_patience = first_patience.saturating_add(whole).min(1 << 58);
             at = of.changes;
         }
         Some(RunTime {
             agent: manage.end_point,
-            answer_timeout: manage.answer_timeout_cycles,
+            answer_timeout: manage.answer_timeout_cycles.known(),
             requests: manage.requests,
-            most_trees: if reduction.redundant { 2 } else { 1 },
+            most_trees: if reduction.file.redundant { 2 } else { 1 },
             changes: reduction.changes,
-            delete: reduction.delete_tree,
-            first_patience: if reduction.patience_cycles == 0 { 0 } else { first_patience },
+            delete: reduction.file.delete_tree,
+            first_patience: if reduction.file.patience_cycles.known() == 0 { 0 } else { first_patience },
         })
     }
 
@@ -606,13 +607,13 @@ fn end_name(plan: &Plan, end: u32) -> String {
 /// What the participants of a reduction contribute, round by round.
 fn inputs(index: usize, reduction: &Reduction, seed: u64) -> Inputs {
     let opcode = reduction.opcode();
-    let (ranks, per_node) = (reduction.participants, reduction.contributions_per_node);
+    let (ranks, per_node) = (reduction.participants, reduction.file.contributions_per_node);
     let (length, shape) = (reduction.row_length(), layout(opcode.dtype));
     let rounds = match &reduction.data {
         // Of a vector of fewer frames the rounds start again with the first.
         Data::Values(given) => values::frames(given, length) as u32,
         _ if reduction.same_every_round => 1,
-        _ => reduction.rounds.max(1),
+        _ => reduction.file.rounds.max(1),
     };
     let quad = |row: &[u64], who: u64| match opcode.op {
         Op::Barrier => Quad::default(),

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::file::{
-    AgentFile, ArmedFile, ComputeFile, ConfiguredBy, DETERMINISTIC, EngineFile, FaultFile, LateFile, LinkLayerFile,
-    MEAN, Method, ReductionFile, SendsFile, StrangerFile, WrongFile, op_name,
+    AgentFile, ArmedFile, ComputeFile, ConfiguredBy, DETERMINISTIC, EngineFile, FaultFile, LinkLayerFile, MEAN, Method,
+    ReductionFile, SendsFile, StrangerFile, WrongFile, op_name,
 };
 use crate::collective::Data;
 use crate::fault;
-use crate::file::{AutoOr, ParticipantsFile};
+use crate::file::{Auto, ParticipantsFile};
 use crate::participants::{end_point, listed};
 use crate::problem::Problem;
 use crate::random;
@@ -30,7 +30,7 @@ pub struct Armed {
     pub table_entries: u32,
     /// The management agent at run time.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub agent: Option<Manage>,
+    pub agent: Option<AgentFile>,
     /// Link layer of links with faults.
     pub link_layer: LinkLayerFile,
     /// End points with an Ethernet NIC.
@@ -43,110 +43,34 @@ pub struct Armed {
     pub strangers: Vec<StrangerFile>,
 }
 
-/// The management agent at run time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Manage {
-    /// Its end point.
-    pub end_point: u32,
-    /// Cycles of a request.
-    pub compute_cycles: u64,
-    /// Cycles of an entry.
-    pub switch_write_cycles: u64,
-    /// Switches with an order under way.
-    pub outstanding_orders: u32,
-    /// Patience with a switch.
-    pub order_timeout_cycles: u64,
-    /// Orders until it is given up.
-    pub order_attempts: u32,
-    /// Roots' patience.
-    pub answer_timeout_cycles: u64,
-    /// Requests until they do without.
-    pub requests: u32,
-}
-
-impl Manage {
-    /// Cycles in which a root has an answer, or none and has done with asking.
-    pub fn patience(&self) -> u64 {
-        self.answer_timeout_cycles.saturating_mul(u64::from(self.requests) + 1)
-    }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
-fn is_before(by: &ConfiguredBy) -> bool {
-    *by == ConfiguredBy::Scenario
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
-fn is_not(flag: &bool) -> bool {
-    !*flag
-}
-
-/// A reduction job.
+/// A reduction job: its table, and what follows from it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Reduction {
     /// Its name.
     pub name: String,
-    /// Operation, by its name in a scenario.
-    #[serde(rename = "opcode")]
-    pub op: String,
-    /// How that operation is composed, and its opcode: see [`Reduction::opcode`].
+    /// Its table, with cycles for "auto". What may be left out there, and what documents have in another form, stands here.
+    #[serde(flatten)]
+    pub file: ReductionFile,
+    /// How its operation is composed, and its opcode: see [`Reduction::opcode`].
     #[serde(skip)]
     operation: (Composed, &'static Opcode),
-    /// How it is done.
-    pub method: Method,
-    /// Data rounds.
-    pub rounds: u32,
-    /// Opening barrier.
-    pub opening_barrier: bool,
     /// End point of the root.
     pub root: u32,
     /// End points of the leaves, in the order of their ranks, from 1 on.
     #[serde(skip)]
     pub leaves: Vec<u32>,
-    /// How many participants there are.
+    /// How many take part, the root among them.
     pub participants: u32,
-    /// Reduction ids.
-    pub reduction_ids: u32,
-    /// Contributions of a node.
-    pub contributions_per_node: u32,
-    /// Over two trees.
-    pub redundant: bool,
-    /// Who writes its tree.
-    #[serde(skip_serializing_if = "is_before")]
-    pub configured_by: ConfiguredBy,
     /// The reduction whose tree is changed into this one's, by its place.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changes: Option<u16>,
-    /// Its tree is deleted afterwards.
-    #[serde(skip_serializing_if = "is_not")]
-    pub delete_tree: bool,
     /// Protection key.
     pub vni: u16,
     /// Cookie.
     pub cookie: u32,
-    /// First sequence number.
-    pub first_seqno: u16,
-    /// Cycle of the start.
-    pub start_cycle: u64,
-    /// Compute times.
-    pub compute_cycles: ComputeFile,
-    /// Participants that take longer.
-    pub late: Vec<LateFile>,
-    /// Root's patience.
-    pub retry_after_cycles: u64,
-    /// Retries.
-    pub max_retries: u32,
-    /// Leaves' patience.
-    pub patience_cycles: u64,
-    /// Overhead of sending.
-    pub send_overhead_cycles: u64,
-    /// Overhead of receiving.
-    pub receive_overhead_cycles: u64,
-    /// Merging in software.
-    pub merge_cycles: u64,
     /// Contributions.
     pub data: Data,
-    /// Random data is the same in every round.
+    /// They are the same in every round.
     pub same_every_round: bool,
 }
 
@@ -276,10 +200,10 @@ pub(crate) fn resolve(
                     .related(format!("{first}.name"), "by this one"),
             );
         }
-        let rounds = if resolved.same_every_round { 1 } else { u64::from(resolved.rounds) };
+        let rounds = if resolved.same_every_round { 1 } else { u64::from(resolved.file.rounds) };
         total = total.saturating_add(
             u64::from(resolved.participants)
-                .saturating_mul(u64::from(resolved.contributions_per_node))
+                .saturating_mul(u64::from(resolved.file.contributions_per_node))
                 .saturating_mul(rounds),
         );
         if total > MAX_CONTRIBUTIONS {
@@ -328,31 +252,21 @@ fn manage(
     ends: u32,
     link_latency: u64,
     problems: &mut Vec<Problem>,
-) -> Manage {
+) -> AgentFile {
     end_point(file.end_point.into(), ends, "armed.agent.end_point", problems);
-    let order_timeout = match file.order_timeout_cycles {
-        AutoOr::Auto => 4096 + 64 * link_latency,
-        AutoOr::Fixed(cycles) => u64::from(cycles).max(1),
-    };
-    let asking = reductions.iter().filter(|reduction| reduction.configured_by == ConfiguredBy::Agent).count() as u64;
+    let order_timeout = file.order_timeout_cycles.or(4096 + 64 * link_latency).max(1);
+    let asking =
+        reductions.iter().filter(|reduction| reduction.file.configured_by == ConfiguredBy::Agent).count() as u64;
     let switches = u64::from(topology.switches());
-    let answer_timeout = match file.answer_timeout_cycles {
-        AutoOr::Auto => {
-            let orders = 2 * (switches / u64::from(file.outstanding_orders) + 1);
-            let lost = 2 * u64::from(file.order_attempts) * order_timeout;
-            2 * asking * (file.compute_cycles + orders * (order_timeout / 8)) + lost
-        }
-        AutoOr::Fixed(cycles) => u64::from(cycles).max(1),
-    };
-    Manage {
-        end_point: file.end_point,
-        compute_cycles: file.compute_cycles,
-        switch_write_cycles: file.switch_write_cycles,
-        outstanding_orders: file.outstanding_orders,
-        order_timeout_cycles: order_timeout,
-        order_attempts: file.order_attempts,
-        answer_timeout_cycles: answer_timeout,
-        requests: file.requests,
+    let answer_timeout = file.answer_timeout_cycles.or_else(|| {
+        let orders = 2 * (switches / u64::from(file.outstanding_orders) + 1);
+        let lost = 2 * u64::from(file.order_attempts) * order_timeout;
+        2 * asking * (file.compute_cycles + orders * (order_timeout / 8)) + lost
+    });
+    AgentFile {
+        order_timeout_cycles: Auto::Fixed(order_timeout),
+        answer_timeout_cycles: Auto::Fixed(answer_timeout.max(1)),
+        ..*file
     }
 }
 
@@ -388,13 +302,13 @@ fn check_changes(file: &ArmedFile, reductions: &mut [Reduction], problems: &mut 
                 .push(Problem::at(&place, format!("there is no earlier reduction \"{name}\"")).nearest(name, names()));
             continue;
         };
-        if reductions[before].configured_by != ConfiguredBy::Agent {
+        if reductions[before].file.configured_by != ConfiguredBy::Agent {
             problems.push(Problem::at(&place, format!("the tree of \"{name}\" is not made at run time")));
         } else if reductions[before].root != reductions[at].root {
             let (other, root) = (reductions[before].root, reductions[at].root);
             let message = format!("the root of \"{name}\" is end point {other}, of this one {root}");
             problems.push(Problem::at(&place, message).expected("the same root: it asks for the change"));
-        } else if reductions[before].delete_tree {
+        } else if reductions[before].file.delete_tree {
             problems.push(
                 Problem::at(&place, format!("the tree of \"{name}\" is deleted: nothing is left to change"))
                     .related(format!("armed.reduction[{before}].delete_tree"), "by this key"),
@@ -449,47 +363,34 @@ fn one(
     let slowest = slowest(file, (root, &leaves), path, problems);
     let longest = armed.engine.timeouts_1024_cycles.iter().copied().max().unwrap_or(0);
     let auto_retry = 4 * 1024 * u64::from(longest) + 2 * slowest + 20_000;
-    let retry_after_cycles = match file.retry_after_cycles {
-        AutoOr::Auto => auto_retry,
-        AutoOr::Fixed(cycles) => u64::from(cycles),
-    };
-    let patience_cycles = match file.patience_cycles {
-        AutoOr::Auto => (2 * (u64::from(file.max_retries) + 2)).saturating_mul(retry_after_cycles).min(FOREVER),
-        AutoOr::Fixed(cycles) => u64::from(cycles),
-    };
+    let retry_after = file.retry_after_cycles.or(auto_retry);
+    let patience = file
+        .patience_cycles
+        .or_else(|| (2 * (u64::from(file.max_retries) + 2)).saturating_mul(retry_after).min(FOREVER));
     let mut stream = random::Stream::delays(seed, 1 << 20 | index, 0);
-    let cookie = file.cookie.unwrap_or_else(|| stream.word() as u32);
     let data = contributions(file, opcode, path, participants, problems);
     Reduction {
         name: file.name.clone().unwrap_or_else(|| format!("r{index}")),
-        op: file.op.clone(),
         operation,
-        method: file.method,
-        rounds: file.rounds,
-        opening_barrier: file.opening_barrier && file.method == Method::Engines,
         root,
         leaves,
         participants,
-        reduction_ids: file.reduction_ids,
-        contributions_per_node: file.contributions_per_node,
-        redundant: file.redundant,
-        configured_by: file.configured_by,
         changes: None,
-        delete_tree: file.delete_tree,
         vni: file.vni.unwrap_or(index as u32 + 1) as u16,
-        cookie,
-        first_seqno: file.first_seqno as u16,
-        start_cycle: file.start_cycle,
-        compute_cycles: file.compute_cycles.clone(),
-        late: file.late.clone(),
-        retry_after_cycles,
-        max_retries: file.max_retries,
-        patience_cycles,
-        send_overhead_cycles: file.send_overhead_cycles,
-        receive_overhead_cycles: file.receive_overhead_cycles,
-        merge_cycles: file.merge_cycles,
+        cookie: file.cookie.unwrap_or_else(|| stream.word() as u32),
         same_every_round: same_every_round(file, &data, opcode),
         data,
+        file: ReductionFile {
+            opening_barrier: file.opening_barrier && file.method == Method::Engines,
+            retry_after_cycles: Auto::Fixed(retry_after),
+            patience_cycles: Auto::Fixed(patience),
+            name: None,
+            root: None,
+            vni: None,
+            cookie: None,
+            data: None,
+            ..file.clone()
+        },
     }
 }
 
@@ -592,7 +493,7 @@ fn check_other_tree(file: &StrangerFile, path: &str, reductions: &[Reduction], p
             Some(_) if *name == file.reduction => {
                 problems.push(Problem::at(&place, "it is the reduction it disturbs: its own address is no other one"));
             }
-            Some(other) if other.method == Method::Software => {
+            Some(other) if other.file.method == Method::Software => {
                 problems.push(Problem::at(&place, "it reduces in software: its tree has no address"));
             }
             Some(_) => {}
@@ -619,7 +520,7 @@ fn check_agents_stranger(
         let what = "of a frame of the agent only the sender is wrong";
         problems.push(Problem::at(at("wrong"), what).expected("\"sender\""));
     }
-    if agent.is_none() || reduction.configured_by != ConfiguredBy::Agent {
+    if agent.is_none() || reduction.file.configured_by != ConfiguredBy::Agent {
         let what = format!("no agent makes the tree of \"{}\": there are no such frames", file.reduction);
         problems.push(Problem::at(at("sends"), what));
     } else if matches!(file.sends, SendsFile::Grant | SendsFile::Order) && agent == Some(file.end_point) {
@@ -643,7 +544,7 @@ fn check_stranger(
         return;
     };
     let at_end = end_point(file.end_point.into(), ends, &format!("{path}.end_point"), problems);
-    if reduction.method == Method::Software && !disturbs_software(file.wrong) {
+    if reduction.file.method == Method::Software && !disturbs_software(file.wrong) {
         problems.push(
             Problem::at(format!("{path}.wrong"), "the reduction is in software: its messages have no such thing")
                 .expected("\"cookie\", \"vni\", \"malformed\" or \"sender\""),

@@ -161,7 +161,7 @@ impl<'a> Reader<'a> {
 
     /// How many contributions a round has.
     fn contributions(&self) -> u64 {
-        u64::from(self.reduction.participants) * u64::from(self.reduction.contributions_per_node)
+        u64::from(self.reduction.participants) * u64::from(self.reduction.file.contributions_per_node)
     }
 
     /// The largest exponents of the operands that are summed in a round.

@@ -112,7 +112,7 @@ impl At<'_, '_> {
         let one = Reported { index, reduction, reader, told: Told::of(system, job, reduction) };
         let mut result = ReductionResult {
             name: reduction.name.clone(),
-            opcode: reduction.op.clone(),
+            opcode: reduction.file.op.clone(),
             method: if job.is_software() { "software" } else { "engines" }.into(),
             refused,
             one_tree: laid.no_second.clone(),
@@ -252,7 +252,7 @@ impl At<'_, '_> {
     fn configured(&self, reduction: &Reduction, client: &Client) -> Configured {
         let (asked_cycle, answered_cycle) = client.times();
         let before = reduction.changes.map(|at| self.armed.reductions[usize::from(at)].name.clone());
-        let deleted = reduction.delete_tree && !client.trees().is_empty();
+        let deleted = reduction.file.delete_tree && !client.trees().is_empty();
         Configured {
             asked_cycle,
             answered_cycle,

@@ -299,7 +299,7 @@ impl Family for Run<'_> {
 
     fn progress(&self, system: &System) -> Progress {
         let total = self.armed.reductions.iter();
-        let total = total.map(|of| u64::from(of.rounds) * u64::from(of.composed().rounds_each())).sum();
+        let total = total.map(|of| u64::from(of.file.rounds) * u64::from(of.composed().rounds_each())).sum();
         let roots = system.armed().ends().flat_map(watershed_armed::End::roots).flat_map(Root::rounds);
         let done = roots.filter(|round| round.end.is_some() && round.round.data.is_some()).count() as u64;
         Progress { cycle: system.now(), done, total, inside: None }

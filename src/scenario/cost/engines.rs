@@ -51,9 +51,9 @@ fn told(lanes: &[(Path, Format)]) -> String {
 pub(super) fn piuma(scenario: &Scenario, widths: &BTreeMap<u64, u64>, front: u16, flit: u64, bill: &mut Bill) {
     let ceng = &scenario.switch.ceng;
     let ids = u64::from(scenario.switch.collective_ids);
-    let tree = watershed_arith::TreeCfg { radix: ceng.radix as u8, unit_stages: ceng.stages as u8 };
+    let tree = watershed_arith::TreeCfg { radix: ceng.radix.known() as u8, unit_stages: ceng.stages as u8 };
     let results = u64::from(ceng.result_slots.or(CengCfg::enough_result_slots(tree, front)));
-    let (radix, stages) = (u64::from(ceng.radix), u64::from(ceng.stages));
+    let (radix, stages) = (u64::from(ceng.radix.known()), u64::from(ceng.stages));
     for (&width, &count) in widths {
         // A request and a response register of `width` bits for every input and id, and the operation of the id (12 bits).
         let bits = ids * (2 * width * width + 12);

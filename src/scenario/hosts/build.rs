@@ -21,7 +21,7 @@ pub const MOST: usize = 256;
 
 /// Whether point-to-point messages of hosts, or of ranks of a workload, may use any link of the system.
 pub fn simulated(scenario: &Scenario) -> bool {
-    scenario.workload.is_some() || scenario.hosts.iter().any(|host| host.mode == HostMode::Fabric)
+    scenario.workload.is_some() || scenario.hosts.iter().any(|host| host.file.mode == HostMode::Fabric)
 }
 
 /// The vectors of all ranks, as words.
@@ -32,7 +32,7 @@ pub fn vectors(loaded: &Loaded, index: usize) -> Vec<Vec<u64>> {
         (None, Some(collective)) => loaded.data(collective),
         (None, None) => (0..host.ranks.len())
             .map(|rank| {
-                let number = if host.draws.is_own() { 1 << 33 | index } else { index };
+                let number = if host.file.draws.is_own() { 1 << 33 | index } else { index };
                 let mut stream = Stream::data(loaded.scenario.seed, number, rank);
                 (0..host.elements).map(|_| stream.element(host.random, layout(host.dtype))).collect()
             })
@@ -49,9 +49,9 @@ pub fn job(host: &Host, index: usize) -> Job {
         schedule: host.schedule(),
         ends: host.ranks.clone(),
         select: OpSelect { op: host.op, dtype: host.dtype, mode: Mode::default() },
-        overhead: host.overhead_cycles,
-        packet_words: host.packet_words,
-        merge_accesses: host.merge_accesses,
+        overhead: host.file.overhead_cycles,
+        packet_words: host.file.packet_words,
+        merge_accesses: host.file.merge_accesses,
         class: class(index),
         numbers: None,
     }
@@ -61,7 +61,7 @@ pub fn job(host: &Host, index: usize) -> Job {
 pub fn ranks(loaded: &Loaded, memory: &Arc<MemoryCfg>, ends: &mut [End]) -> Vec<Problem> {
     let mut problems = Vec::new();
     for (index, host) in loaded.scenario.hosts.iter().enumerate() {
-        if host.mode == HostMode::Ideal {
+        if host.file.mode == HostMode::Ideal {
             continue;
         }
         let job = Arc::new(job(host, index));

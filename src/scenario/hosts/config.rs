@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
-use super::file::{HostAlgorithm, HostDraws, HostExchange, HostFile, HostMode, is_usual_merge};
+use super::file::{HostAlgorithm, HostExchange, HostFile, HostMode, is_usual_merge};
 use crate::collective::Collective;
 use crate::file::{CollectiveKind, DelayFile, Distribution, ParticipantsFile};
 use crate::limits;
@@ -18,18 +18,14 @@ use watershed_arith::Op;
 use watershed_piuma::host::MAX_ROUNDS;
 use watershed_piuma::host::schedule::{Algorithm, Schedule};
 
-/// A collective in software.
+/// A collective in software: its table, and what follows from it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Host {
     /// Its name.
     pub name: String,
-    /// How.
-    pub algorithm: HostAlgorithm,
-    /// What limits messages.
-    pub mode: HostMode,
-    /// How words come to a partner.
-    #[serde(skip_serializing_if = "HostExchange::is_put")]
-    pub exchange: HostExchange,
+    /// Its table. What may be left out there, and what documents have in another form, stands here.
+    #[serde(flatten)]
+    pub file: HostFile,
     /// Index of the collective whose data it has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub like: Option<usize>,
@@ -46,21 +42,9 @@ pub struct Host {
     pub ranks: Vec<u32>,
     /// What it draws.
     pub random: Distribution,
-    /// Whose random numbers these are.
-    #[serde(skip_serializing_if = "HostDraws::is_own")]
-    pub draws: HostDraws,
     /// Or what it has: a row of bit patterns for each rank; they stand in the scenario's text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub values: Option<Vec<Vec<u64>>>,
-    /// Cycles before each round.
-    pub overhead_cycles: u64,
-    /// Words of a packet.
-    pub packet_words: u64,
-    /// Accesses of memory for each word that is merged.
-    #[serde(skip_serializing_if = "is_usual_merge")]
-    pub merge_accesses: u8,
-    /// First cycle.
-    pub start_cycle: u64,
     /// By how much each rank starts late; empty if none does.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub delays: Vec<u64>,
@@ -78,7 +62,7 @@ impl Host {
 
     /// Who sends what when.
     pub fn schedule(&self) -> Schedule {
-        let algorithm = match self.algorithm {
+        let algorithm = match self.file.algorithm {
             HostAlgorithm::RecursiveDoubling => Algorithm::RecursiveDoubling,
             HostAlgorithm::Ring => Algorithm::Ring,
             HostAlgorithm::Rabenseifner => Algorithm::Rabenseifner,
@@ -90,7 +74,7 @@ impl Host {
 
     /// Whether its ranks combine their vectors; those of a send loop hand one on.
     pub fn reduces(&self) -> bool {
-        self.algorithm != HostAlgorithm::SendLoop
+        self.file.algorithm != HostAlgorithm::SendLoop
     }
 }
 
@@ -181,9 +165,6 @@ fn host(
     given(file, path, (ranks.len(), elements, dtype), problems);
     let mut host = Host {
         name: file.name.clone().unwrap_or_else(|| format!("h{index}")),
-        algorithm: file.algorithm,
-        mode: file.mode,
-        exchange: file.exchange,
         like,
         op,
         dtype,
@@ -191,18 +172,24 @@ fn host(
         values: rows_of(file, dtype, (elements, ranks.len())),
         ranks,
         random,
-        draws: file.draws,
-        overhead_cycles: file.overhead_cycles,
-        packet_words: file.packet_words,
-        merge_accesses: file.merge_accesses,
-        start_cycle: file.start_cycle,
         delays: Vec::new(),
+        file: HostFile {
+            name: None,
+            op: None,
+            dtype: None,
+            elements: None,
+            participants: None,
+            random: None,
+            values: None,
+            delay_cycles: DelayFile::default(),
+            ..file.clone()
+        },
     };
     host.delays = delays(file, index, path, host.ranks.len(), seed, problems);
     excluded(file, path, problems);
     let volume = u128::from(elements) * host.ranks.len() as u128;
     // In ideal mode no data are held.
-    if host.mode == HostMode::Fabric && volume > u128::from(limits::CONTRIBUTIONS) {
+    if host.file.mode == HostMode::Fabric && volume > u128::from(limits::CONTRIBUTIONS) {
         let message = format!("{volume} elements of all ranks are too many");
         problems.push(
             Problem::at(format!("{path}.elements"), message)

@@ -116,16 +116,16 @@ pub fn times(host: &Host, memory: MemoryCfg, paths: &Paths<'_>) -> Option<Ideal>
         let rounds: Vec<_> = (0..ranks as u32).map(|rank| schedule.round(rank, number)).collect();
         let streams = |rank: usize, done: &[u64]| {
             let (s, t) = (length(&rounds[rank].send), length(&rounds[rank].receive));
-            done[rank] + host.overhead_cycles + s.max(t).max(grants(s + t))
+            done[rank] + host.file.overhead_cycles + s.max(t).max(grants(s + t))
         };
-        let get = host.exchange == HostExchange::Get;
+        let get = host.file.exchange == HostExchange::Get;
         let mut next = done.clone();
         for rank in 0..ranks {
             let round = &rounds[rank];
             if round.is_idle() {
                 continue;
             }
-            let began = done[rank] + host.overhead_cycles;
+            let began = done[rank] + host.file.overhead_cycles;
             let mut over = if get { began } else { streams(rank, &done) };
             over += u64::from(round.send.is_some());
             let counted = &mut counts[rank];
@@ -139,7 +139,7 @@ pub fn times(host: &Host, memory: MemoryCfg, paths: &Paths<'_>) -> Option<Ideal>
                 let way = paths.cycles(host.ranks[peer], host.ranks[rank])?;
                 if get {
                     let question = paths.cycles(host.ranks[rank], host.ranks[peer])?;
-                    let valid = done[peer] + host.overhead_cycles + way;
+                    let valid = done[peer] + host.file.overhead_cycles + way;
                     let both = length(&round.send) + words;
                     let answer = words.max(grants(both)) + way;
                     over = over.max(began.max(valid) + question + answer);
@@ -147,7 +147,7 @@ pub fn times(host: &Host, memory: MemoryCfg, paths: &Paths<'_>) -> Option<Ideal>
                     over = over.max(streams(peer, &done) + way);
                 }
                 if round.merge != Merge::Copy {
-                    over += grants(u64::from(host.merge_accesses) * words).max(words);
+                    over += grants(u64::from(host.file.merge_accesses) * words).max(words);
                 }
             }
             next[rank] = over;

@@ -72,8 +72,8 @@ pub fn report(
     for (index, host) in loaded.scenario.hosts.iter().enumerate() {
         let mut result = HostResult {
             name: host.name.clone(),
-            algorithm: host.algorithm.name().to_owned(),
-            mode: if host.mode == HostMode::Ideal { "ideal" } else { "fabric" }.to_owned(),
+            algorithm: host.file.algorithm.name().to_owned(),
+            mode: if host.file.mode == HostMode::Ideal { "ideal" } else { "fabric" }.to_owned(),
             participants: host.ranks.len() as u64,
             op: host.reduces().then(|| crate::names::Named::name(host.op).to_owned()),
             dtype: crate::names::Named::name(host.dtype).to_owned(),
@@ -89,7 +89,7 @@ pub fn report(
             bit_exact: None,
         };
         let counts: Vec<Counts>;
-        if host.mode == HostMode::Ideal {
+        if host.file.mode == HostMode::Ideal {
             let ideal = ready.ideal.get(index).and_then(Option::as_ref);
             counts = ideal.map(|ideal| ideal.counts.clone()).unwrap_or_default();
             result.start_cycle = ideal.map(|_| 0);
@@ -133,7 +133,7 @@ pub fn data(loaded: &Loaded, system: &System) -> Vec<ResultData> {
             let lanes = rank.vector().iter().flat_map(|&word| watershed_arith::unpack_lanes(host.dtype, word));
             lanes.take(host.elements as usize).collect()
         };
-        let rows = match host.mode {
+        let rows = match host.file.mode {
             HostMode::Ideal => Vec::new(),
             HostMode::Fabric => ranks(system, host, index).map(unpack).collect(),
         };
@@ -145,7 +145,7 @@ pub fn data(loaded: &Loaded, system: &System) -> Vec<ResultData> {
 /// P-HOST-2: every rank's rounds, words and messages are exactly those of the algorithm.
 fn volumes(host: &Host, counts: &[Counts]) -> Check {
     let ranks = host.ranks.len();
-    let expected = |rank: usize| volume::of(host.algorithm, ranks as u64, host.words(), rank as u64);
+    let expected = |rank: usize| volume::of(host.file.algorithm, ranks as u64, host.words(), rank as u64);
     let words = |counts: Counts| {
         let Counts { rounds, sent, received, messages } = counts;
         format!("{rounds} rounds, {sent} words sent, {received} received, {messages} messages")
@@ -191,11 +191,11 @@ pub fn ideal(
     stages: u64,
 ) -> Result<Vec<Option<Ideal>>, usize> {
     let hosts = &loaded.scenario.hosts;
-    if hosts.iter().all(|host| host.mode == HostMode::Fabric) {
+    if hosts.iter().all(|host| host.file.mode == HostMode::Fabric) {
         return Ok(vec![None; hosts.len()]);
     }
     let paths = ideal::Paths::new(layout, common, stages);
-    let one = |(index, host): (usize, &Host)| match host.mode {
+    let one = |(index, host): (usize, &Host)| match host.file.mode {
         HostMode::Fabric => Ok(None),
         HostMode::Ideal => ideal::times(host, memory, &paths).map(Some).ok_or(index),
     };
@@ -242,7 +242,7 @@ mod tests {
                 let loaded = load_text("t.toml", &text, Path::new("."), "t", &[]).unwrap();
                 let host = &loaded.scenario.hosts[0];
                 let right: Vec<Counts> = (0..u64::from(ranks))
-                    .map(|rank| volume::of(host.algorithm, u64::from(ranks), elements, rank))
+                    .map(|rank| volume::of(host.file.algorithm, u64::from(ranks), elements, rank))
                     .collect();
                 assert!(volumes(host, &right).passed);
                 assert!(!volumes(host, &right[1..]).passed, "a rank is missing");

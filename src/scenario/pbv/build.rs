@@ -11,7 +11,7 @@ use super::file::{
 };
 use super::share::Share;
 use crate::build::routed;
-use crate::config::{AutoOr, Data};
+use crate::config::{Auto, Data};
 use crate::problem::Problem;
 use crate::sources::{self, Sources};
 use crate::switches::{buffer, channel_kinds, pipeline, policy, router};
@@ -574,11 +574,11 @@ impl<'a> Builder<'a> {
         let trip = (u64::from(directory.diameter()) + 2) * (hop + whole);
         let setup = &self.pbv.setup.file;
         let initialise = match (setup.initialise_cycle, setup.configuration) {
-            (AutoOr::Fixed(cycle), _) => u64::from(cycle),
-            (AutoOr::Auto, ConfigurationFile::SidePort) => {
+            (Auto::Fixed(cycle), _) => cycle,
+            (Auto::Auto, ConfigurationFile::SidePort) => {
                 self.side_port(tables).values().copied().max().filter(|&last| last > 0).map_or(0, |last| last + 1)
             }
-            (AutoOr::Auto, _) => {
+            (Auto::Auto, _) => {
                 let sent: u64 = self.configuration(tables).iter().map(|frame| flits(cut, frame)).sum();
                 let each: u64 = tables.frames(0).iter().map(|frame| flits(cut, frame)).sum();
                 // Each engine writes its table.

@@ -19,7 +19,7 @@ use super::share::Share;
 use crate::armed::config::link_layer;
 use crate::armed::file::{ComputeFile, LateFile, LinkLayerFile};
 use crate::collective::{Data, Participants};
-use crate::file::{AutoOr, ParticipantsFile};
+use crate::file::{Auto, ParticipantsFile};
 use crate::names::{Layout, Named, layout};
 use crate::participants::{end_point, listed};
 use crate::problem::Problem;
@@ -159,7 +159,7 @@ pub struct Collective {
     /// What starts tasks.
     pub starts_on: StartFile,
     /// Cycle of the first command.
-    pub start_cycle: AutoOr,
+    pub start_cycle: Auto<u64>,
     /// Task times.
     pub task_cycles: ComputeFile,
     /// Participants that take longer.
@@ -170,7 +170,7 @@ pub struct Collective {
     /// Nodes work at nothing else until they are answered.
     pub blocks: bool,
     /// Patience of nodes; 0 is without end.
-    pub patience_cycles: AutoOr,
+    pub patience_cycles: Auto<u64>,
     /// How often they ask.
     pub max_asks: u32,
     /// Nobody acknowledges a multicast.
@@ -220,8 +220,8 @@ impl Pbv {
     /// Messages that the output queue of an engine holds.
     pub fn output_messages(&self) -> u32 {
         match self.engine.output_messages {
-            AutoOr::Fixed(messages) => messages,
-            AutoOr::Auto => self.least_output() as u32,
+            Auto::Fixed(messages) => messages,
+            Auto::Auto => self.least_output() as u32,
         }
     }
 }

@@ -49,7 +49,7 @@ impl At<'_, '_> {
         let ids = scenario.collectives.iter().flat_map(segments::names).map(|(id, name)| (id as u16, name)).collect();
         let hosts = self.system.ends().flat_map(watershed_piuma::End::hosts).map(|host| host.job().class);
         let classes: std::collections::BTreeSet<u16> = hosts.collect();
-        let fabric = scenario.hosts.iter().filter(|host| host.mode == hosts::file::HostMode::Fabric);
+        let fabric = scenario.hosts.iter().filter(|host| host.file.mode == hosts::file::HostMode::Fabric);
         let hosts = classes.into_iter().zip(fabric).map(|(class, host)| (class, host.name.clone())).collect();
         ladder::Names { ids, hosts }
     }
@@ -213,7 +213,7 @@ impl At<'_, '_> {
         let hosts = hosts.filter(|(_, host)| ask.collective.is_none_or(|name| name == host.name));
         let mut reader = None;
         for (index, host) in hosts {
-            if host.mode == hosts::file::HostMode::Ideal {
+            if host.file.mode == hosts::file::HostMode::Ideal {
                 let name = &host.name;
                 list.push(Err(format!("{name}: in ideal mode nothing is on the network that could be followed")));
                 continue;

@@ -141,7 +141,7 @@ impl Run<'_> {
     /// The first host on the fabric from an index on.
     pub(super) fn host_from(&self, first: usize) -> Option<usize> {
         let hosts = &self.loaded.scenario.hosts;
-        (first..hosts.len()).find(|&index| hosts[index].mode == hosts::file::HostMode::Fabric)
+        (first..hosts.len()).find(|&index| hosts[index].file.mode == hosts::file::HostMode::Fabric)
     }
 
     fn host_is_done(system: &PiumaSystem, index: usize, host: &hosts::config::Host) -> bool {
@@ -170,7 +170,7 @@ impl Run<'_> {
         if self.loaded.scenario.family != config::Family::Mixed && (self.collectives_left() || self.programs_left) {
             return;
         }
-        let start = system.now().max(host.start_cycle);
+        let start = system.now().max(host.file.start_cycle);
         self.host_starts[next] = Some(start);
         self.host_base = system.completions();
         let class = hosts::build::class(next);

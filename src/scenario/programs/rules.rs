@@ -134,8 +134,12 @@ impl Rules {
             ));
         }
         if let Some((channel, port)) = vector
-            && let Err(why) =
-                self.vector(registers, loaded.scenario.switch.ceng.radix as u16, (switch, channel, port), store.value)
+            && let Err(why) = self.vector(
+                registers,
+                loaded.scenario.switch.ceng.radix.known() as u16,
+                (switch, channel, port),
+                store.value,
+            )
         {
             return refused(why);
         }
@@ -265,7 +269,7 @@ impl Rules {
         let before = self.trees.iter().find(|tree| tree.of == of).map(|tree| tree.footprint.reached.clone());
         let receivers = receivers.or(before);
         let claim = Claim { id, senders: &senders, receivers: receivers.as_deref(), members: &places, reduces };
-        let radix = loaded.scenario.switch.ceng.radix as u8;
+        let radix = loaded.scenario.switch.ceng.radix.known() as u8;
         let footprint =
             legality::check(registers, &self.neighbours, radix, &claim).map_err(|illegal| illegal.message)?;
         for &switch in &footprint.engines {

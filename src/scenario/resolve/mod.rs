@@ -15,8 +15,10 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
-use super::config::{Ceng, Clock, Latency, Link, Memory, Rounding, Scenario, Switch, Topology, Wave};
-use super::file::{AutoOr, Bandwidth, CollectiveFile, Family, Frequency, MOST_CHANNELS, ScenarioFile, TopologyKind};
+use super::config::{Clock, Latency, Link, Memory, Rounding, Scenario, Switch, Topology, Wave};
+use super::file::{
+    Auto, Bandwidth, CengFile, CollectiveFile, Family, Frequency, MOST_CHANNELS, ScenarioFile, TopologyKind,
+};
 use super::problem::Problem;
 use super::programs::config::{self as programs, Programs};
 use super::source::{Source, alternatives};
@@ -90,22 +92,11 @@ impl Resolver<'_> {
         // Names and numbers of everything below hang on the shape: without one there is nothing more to say.
         let topology = self.topology(file, &link)?;
         let routing = self.routing(file, &topology.shape);
-        let radix = file.switch.ceng.radix.or(topology.ports());
         let switch = Switch {
-            pipeline_stages: file.switch.pipeline_stages,
-            arbiter: file.switch.arbiter,
-            collective_ids: file.switch.collective_ids,
             point_to_point_vcs: self.channels(file, &topology.shape),
-            point_to_point_buffer_flits: file.switch.point_to_point_buffer_flits,
-            collective_buffer_flits: file.switch.collective_buffer_flits,
             router: self.router(file, &topology),
-            ceng: Ceng {
-                stages: file.switch.ceng.stages,
-                radix,
-                operand_slots: file.switch.ceng.operand_slots,
-                scan_slots: file.switch.ceng.scan_slots,
-                result_slots: file.switch.ceng.result_slots,
-            },
+            ceng: CengFile { radix: Auto::Fixed(file.switch.ceng.radix.or(topology.ports())), ..file.switch.ceng },
+            ..file.switch
         };
         self.storage(&switch, &topology, !file.traffic.is_empty());
         let collectives = self.collectives(file, &topology);
@@ -132,7 +123,7 @@ impl Resolver<'_> {
         }
         let traffic = self.traffic(file, &topology);
         self.measure(file, &traffic);
-        let wave = self.wave(file);
+        self.wave(&file.wave);
         super::snapshot::check(&file.golden, self.source, &mut self.problems);
 
         let derived = self.derived(file.family, &topology, &link, &memory, &switch);
@@ -157,7 +148,7 @@ impl Resolver<'_> {
             workload,
             traffic,
             measure: file.measure,
-            wave,
+            wave: file.wave.clone(),
             golden: file.golden.clone(),
             armed,
             pbv,
@@ -173,14 +164,7 @@ impl Resolver<'_> {
     }
 
     /// What a waveform shows if nothing is asked for.
-    fn wave(&mut self, file: &ScenarioFile) -> Wave {
-        let wave = Wave {
-            signals: file.wave.signals.clone(),
-            depth: file.wave.depth,
-            from_cycle: file.wave.from_cycle.unwrap_or(0),
-            to_cycle: file.wave.to_cycle,
-            clock: file.wave.clock,
-        };
+    fn wave(&mut self, wave: &Wave) {
         if wave.to_cycle.is_some_and(|to| to < wave.from_cycle) {
             self.report(
                 Problem::at("wave.to_cycle", "the window ends before it starts")
@@ -192,7 +176,6 @@ impl Resolver<'_> {
                 self.report(Problem::at(format!("wave.signals[{index}]"), error.to_string()));
             }
         }
-        wave
     }
 
     /// Values that follow from the others.
@@ -216,7 +199,7 @@ impl Resolver<'_> {
             derived.insert("memory_bits_per_cycle".to_owned(), json!(rate as f64 / self.hertz as f64));
         }
         if matches!(family, Family::Piuma | Family::Mixed) {
-            let levels = u32::BITS - (switch.ceng.radix - 1).leading_zeros();
+            let levels = u32::BITS - (switch.ceng.radix.known() - 1).leading_zeros();
             derived.insert("ceng_levels".to_owned(), json!(levels));
             derived.insert("ceng_latency_cycles".to_owned(), json!(levels * switch.ceng.stages));
         }
@@ -497,10 +480,9 @@ impl Resolver<'_> {
         let reductions = file.armed.iter().flat_map(|armed| &armed.reduction).enumerate();
         starts.extend(reductions.map(|(index, of)| (at("armed.reduction", index), of.start_cycle)));
         if let Some(pbv) = &file.pbv {
-            let fixed = |start: AutoOr| u64::from(start.or(0));
             let collectives = pbv.collective.iter().enumerate();
-            starts.extend(collectives.map(|(index, of)| (at("pbv.collective", index), fixed(of.start_cycle))));
-            starts.push(("pbv.setup.initialise_cycle".into(), fixed(pbv.setup.initialise_cycle)));
+            starts.extend(collectives.map(|(index, of)| (at("pbv.collective", index), of.start_cycle.or(0))));
+            starts.push(("pbv.setup.initialise_cycle".into(), pbv.setup.initialise_cycle.or(0)));
             let asked = pbv.congestion.iter().enumerate();
             starts.extend(asked.map(|(index, of)| (format!("pbv.congestion[{index}].cycle"), of.cycle)));
         }

@@ -30,7 +30,7 @@ fn has_results(scenario: &Scenario) -> bool {
     let mut reductions = scenario.armed.iter().flat_map(|armed| &armed.reductions);
     let mut packets = scenario.pbv.iter().flat_map(|pbv| &pbv.collectives);
     collectives.any(|of| of.elements > 0)
-        || scenario.hosts.iter().any(|host| host.mode == HostMode::Fabric)
+        || scenario.hosts.iter().any(|host| host.file.mode == HostMode::Fabric)
         || reductions.any(|of| of.opcode().op != Op::Barrier)
         || packets.any(|of| of.elements > 0)
 }

@@ -2,7 +2,7 @@
 
 use super::{Resolver, WORD_BITS, counted_channels, has_pbv};
 use crate::config::{Router, Switch, Topology};
-use crate::file::{AutoOr, Family, ScenarioFile, SwitchAllocator, VcAllocator};
+use crate::file::{Auto, Family, ScenarioFile, SwitchAllocator, VcAllocator};
 use crate::limits;
 use crate::problem::Problem;
 use watershed_fabric::topology::Shape;
@@ -57,7 +57,7 @@ impl Resolver<'_> {
     /// A frame of the PBV family is routed by its second word; buffers hold the flits up to that.
     pub(super) fn address(&mut self, file: &ScenarioFile) {
         let least = u64::from(route_flits(Cut::of_bits(file.link.flit_bits).unwrap_or_default()));
-        if let (true, AutoOr::Fixed(flits)) = (has_pbv(file), file.switch.collective_buffer_flits)
+        if let (true, Auto::Fixed(flits)) = (has_pbv(file), file.switch.collective_buffer_flits)
             && u64::from(flits) < least
         {
             self.report(
@@ -145,7 +145,7 @@ impl Resolver<'_> {
                     .expected(format!("up to {} in the whole system: ids x ports x 2", limits::REGISTERS)),
             );
         }
-        let fixed = |depth: AutoOr| u128::from(depth.or(0));
+        let fixed = |depth: Auto<u32>| u128::from(depth.or(0));
         let buffers = [
             (
                 "switch.point_to_point_buffer_flits",

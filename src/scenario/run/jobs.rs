@@ -139,7 +139,7 @@ fn host(of: &Host, result: &HostResult, at: usize) -> JobResult {
 fn reduction(of: &Reduction, result: &ReductionResult, at: usize) -> JobResult {
     let opcode = of.opcode();
     let barrier = opcode.op == Op::Barrier;
-    let op = match of.op.as_str() {
+    let op = match of.file.op.as_str() {
         MEAN => "mean".to_owned(),
         DETERMINISTIC => "sum-deterministic".to_owned(),
         _ => operation(opcode),
@@ -151,8 +151,8 @@ fn reduction(of: &Reduction, result: &ReductionResult, at: usize) -> JobResult {
         op: (!barrier).then_some(op),
         dtype: (!barrier).then(|| Named::name(opcode.dtype).to_owned()),
         participants: result.participants,
-        elements: u64::from(of.rounds) * of.row_length() as u64,
-        rounds: u64::from(of.rounds),
+        elements: u64::from(of.file.rounds) * of.row_length() as u64,
+        rounds: u64::from(of.file.rounds),
         outcomes: result.outcomes,
         start_cycle: result.start_cycle,
         end_cycle: result.end_cycle,

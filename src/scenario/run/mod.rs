@@ -53,7 +53,10 @@ pub fn check(loaded: &Loaded) -> Result<(), RunError> {
 pub fn run(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunError> {
     // Nothing is known of what came before the checkpoint.
     let begin = options.resume.map_or(0, Checkpoint::cycle);
-    let later = options.wave.map(|wave| WaveOptions { from_cycle: wave.from_cycle.max(begin), ..wave.clone() });
+    let mut later = options.wave.cloned();
+    if let Some(wave) = &mut later {
+        wave.shown.from_cycle = wave.shown.from_cycle.max(begin);
+    }
     let options = &RunOptions { wave: later.as_ref(), ..*options };
     let held = options.wave.filter(|wave| wave.only_failed).map(wave::Held::new).transpose()?;
     let wave = held.as_ref().map(|held| &held.options).or(options.wave);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::Problems;
 use crate::checkpoint::{Checkpoint, Checkpoints, Refused};
+use crate::config::Wave;
 use crate::expr::Expr;
 use crate::why;
 use watershed_fabric::Exchange;
@@ -14,16 +15,8 @@ use watershed_fabric::Exchange;
 pub struct WaveOptions {
     /// The file.
     pub path: PathBuf,
-    /// Globs on hierarchical names.
-    pub signals: Vec<String>,
-    /// Levels of hierarchy; `None` is all.
-    pub depth: Option<u32>,
-    /// First cycle.
-    pub from_cycle: u64,
-    /// Last cycle; `None` is the end.
-    pub to_cycle: Option<u64>,
-    /// The clock as well.
-    pub clock: bool,
+    /// What it shows, and of which cycles.
+    pub shown: Wave,
     /// Write only what lies around a trigger.
     pub trigger: Option<TriggerOptions>,
     /// Write nothing if every check passed and the trigger did not fire.
@@ -32,9 +25,8 @@ pub struct WaveOptions {
 
 impl WaveOptions {
     /// As a scenario's `[wave]` says.
-    pub fn of(path: PathBuf, defaults: &crate::config::Wave) -> Self {
-        let crate::config::Wave { signals, depth, from_cycle, to_cycle, clock } = defaults.clone();
-        Self { path, signals, depth, from_cycle, to_cycle, clock, trigger: None, only_failed: false }
+    pub fn of(path: PathBuf, shown: Wave) -> Self {
+        Self { path, shown, trigger: None, only_failed: false }
     }
 }
 
@@ -180,8 +172,8 @@ impl RunOptions<'_> {
         kept.extend(self.record.map(|block| format!("--record {block}")));
         kept.extend(self.flip.map(|flip| format!("--flip {}:{}:{}:{:#x}", flip.switch, flip.id, flip.word, flip.mask)));
         if let Some(wave) = self.wave {
-            kept.extend(wave.signals.iter().map(|glob| format!("--signals '{glob}'")));
-            kept.extend(wave.depth.map(|depth| format!("--wave-depth {depth}")));
+            kept.extend(wave.shown.signals.iter().map(|glob| format!("--signals '{glob}'")));
+            kept.extend(wave.shown.depth.map(|depth| format!("--wave-depth {depth}")));
         }
         kept
     }

@@ -54,11 +54,11 @@ impl Drop for Held {
 /// Opens a waveform.
 pub fn open_wave(loaded: &Loaded, wave: &WaveOptions) -> Result<Tracer, RunError> {
     let usage = |error: &dyn std::fmt::Display| RunError::Usage(error.to_string());
-    let mut selection = Selection::new(&wave.signals).map_err(|error| usage(&error))?;
-    if let Some(depth) = wave.depth {
+    let mut selection = Selection::new(&wave.shown.signals).map_err(|error| usage(&error))?;
+    if let Some(depth) = wave.shown.depth {
         selection = selection.with_depth(depth as usize).map_err(|error| usage(&error))?;
     }
-    let selection = selection.with_window(wave.from_cycle, wave.to_cycle).map_err(|error| usage(&error))?;
+    let selection = selection.with_window(wave.shown.from_cycle, wave.shown.to_cycle).map_err(|error| usage(&error))?;
     let period = Period::from_hz(loaded.scenario.clock.frequency_hz)
         .ok_or_else(|| RunError::Usage("a waveform needs a clock of at most 1 THz".into()))?;
     let write = |error| RunError::Write { path: wave.path.clone(), error };
@@ -75,7 +75,7 @@ pub fn open_wave(loaded: &Loaded, wave: &WaveOptions) -> Result<Tracer, RunError
         Some(options) => Box::new(TriggerSink::new(sink, trigger(options), period).0),
     };
     let mut tracer = Tracer::new(period, selection, sink);
-    if wave.clock {
+    if wave.shown.clock {
         tracer.add_clock();
     }
     Ok(tracer)
@@ -136,7 +136,7 @@ pub fn close_wave(
     };
     notes.extend(summary.unmatched_globs.iter().map(ToString::to_string));
     if !summary.window_reached {
-        notes.push(format!("the run ended before cycle {}: the waveform is empty", wave.from_cycle));
+        notes.push(format!("the run ended before cycle {}: the waveform is empty", wave.shown.from_cycle));
     }
     (Some(summary), None)
 }

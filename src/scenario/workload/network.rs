@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use super::config::{Key, Network, Traced, words};
 use super::file::{Engine, WorkloadFile};
 use crate::armed::file::{ReductionFile, op_name};
-use crate::file::{AutoOr, CollectiveFile, CollectiveKind, ParticipantsFile, ScenarioFile};
+use crate::file::{Auto, CollectiveFile, CollectiveKind, ParticipantsFile, ScenarioFile};
 use crate::jobs;
 use crate::limits;
 use crate::names::{self, DType, Named};
@@ -245,8 +245,8 @@ fn armed(
         participants: ParticipantsFile::List(asked.members.clone()),
         root: matches!(of.what, What::Reduce | What::Broadcast).then(|| asked.members[of.root as usize] as u32),
         // Who computes for long is no frame that was lost.
-        retry_after_cycles: AutoOr::Fixed(0),
-        patience_cycles: AutoOr::Fixed(0),
+        retry_after_cycles: Auto::Fixed(0),
+        patience_cycles: Auto::Fixed(0),
         ..ReductionFile::default()
     });
     Ok(())

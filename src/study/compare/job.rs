@@ -393,19 +393,19 @@ fn task(loaded: &Loaded, part: Part) -> (Task, String) {
         }
         Part::Host => {
             let of = &scenario.hosts[0];
-            let kind = if of.algorithm.name() == "send-loop" { "broadcast" } else { "allreduce" };
+            let kind = if of.file.algorithm.name() == "send-loop" { "broadcast" } else { "allreduce" };
             let operation = (kind == "allreduce").then(|| operation(of.op, Round::NearestEven, false)).flatten();
             let task = task(kind, operation, Named::name(of.dtype).into(), of.elements, of.ranks.len());
-            (task, format!("software: {}", of.algorithm.name()))
+            (task, format!("software: {}", of.file.algorithm.name()))
         }
         Part::Reduction => {
             let of = &scenario.armed.as_ref().expect("it has a reduction").reductions[0];
             let code = of.opcode();
             let kind = if code.op == Op::Barrier { "barrier" } else { "allreduce" };
-            let elements = u64::from(of.rounds) * of.row_length().max(1) as u64;
+            let elements = u64::from(of.file.rounds) * of.row_length().max(1) as u64;
             let operation = operation(code.op, code.round, code.flush_to_zero);
             let task = task(kind, operation, Named::name(code.dtype).into(), elements, of.participants as usize);
-            let software = of.method == watershed_scenario::armed::file::Method::Software;
+            let software = of.file.method == watershed_scenario::armed::file::Method::Software;
             (task, if software { "software: binomial tree of messages" } else { "armed engines in the links" }.into())
         }
         Part::Packets => {
@@ -506,9 +506,10 @@ impl Contestant {
                 let mut sets = vec![self.longer(&format!("{path}.late"), &entries)];
                 if let Some(armed) = scenario.armed.as_ref().filter(|_| self.part == Part::Reduction) {
                     let of = &armed.reductions[0];
-                    for (key, cycles) in
-                        [("retry_after_cycles", of.retry_after_cycles), ("patience_cycles", of.patience_cycles)]
-                    {
+                    for (key, cycles) in [
+                        ("retry_after_cycles", of.file.retry_after_cycles.known()),
+                        ("patience_cycles", of.file.patience_cycles.known()),
+                    ] {
                         sets.push(format!("{path}.{key}={}", cycles.min(u64::from(u32::MAX))));
                     }
                 }

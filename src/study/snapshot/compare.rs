@@ -16,6 +16,7 @@ use watershed_files::Scratch;
 use watershed_probe::ascii::{DrawError, Options, draw};
 use watershed_probe::diff::{Diff, DiffOptions, FirstDifference, MAX_SHOWN, diff};
 use watershed_probe::{Period, Selection};
+use watershed_scenario::config::Wave;
 use watershed_scenario::embedding::{self, Embedding};
 use watershed_scenario::run::{Control, RunError, RunOptions, RunResult, WaveOptions, run, watched as look};
 use watershed_scenario::snapshot::Part;
@@ -119,16 +120,10 @@ impl Case<'_> {
     }
 
     fn wave_options(&self, scratch: &Path) -> WaveOptions {
-        WaveOptions {
-            path: scratch.join("wave.vcd"),
-            signals: self.watched.signals.clone(),
-            depth: None,
-            from_cycle: self.watched.cycles.0,
-            to_cycle: Some(self.watched.cycles.1),
-            clock: false,
-            trigger: None,
-            only_failed: false,
-        }
+        let (from_cycle, to_cycle) = self.watched.cycles;
+        let signals = self.watched.signals.clone();
+        let shown = Wave { signals, from_cycle, to_cycle: Some(to_cycle), ..Wave::default() };
+        WaveOptions::of(scratch.join("wave.vcd"), shown)
     }
 
     /// Refuses globs of the scenario that name no signal, and a window that the run does not reach.

@@ -2,7 +2,7 @@
 
 use super::Builder;
 use crate::armed::file::ComputeFile;
-use crate::config::{AutoOr, Data};
+use crate::config::{Auto, Data};
 use crate::pbv::file::{ConfigurationFile, InitialisationFile, KindFile, MergeFile, StartFile, WrongFile};
 use crate::pbv::strange;
 use crate::problem::Problem;
@@ -148,10 +148,7 @@ impl Builder<'_> {
         if of.starts_on == StartFile::Initialisation {
             return;
         }
-        let start = match of.start_cycle {
-            AutoOr::Fixed(cycle) => u64::from(cycle),
-            AutoOr::Auto => start,
-        };
+        let start = of.start_cycle.or(start);
         for run in 1..=if of.rearm { 1 } else { of.rounds } {
             let when = match run {
                 1 => When::At(start),
@@ -174,9 +171,9 @@ impl Builder<'_> {
     pub(super) fn patience(&self, index: usize, collective: &plan::Collective) -> u64 {
         let (of, engine) = (&self.pbv.collectives[index], &self.pbv.engine);
         match of.patience_cycles {
-            AutoOr::Fixed(cycles) => u64::from(cycles),
-            AutoOr::Auto if engine.timeout_cycles == 0 => 0,
-            AutoOr::Auto => {
+            Auto::Fixed(cycles) => cycles,
+            Auto::Auto if engine.timeout_cycles == 0 => 0,
+            Auto::Auto => {
                 let longest = u64::from(engine.timeout_factor).saturating_pow(collective.tree.height());
                 let late: u64 = of.late.iter().map(|late| late.cycles).sum();
                 let task = match &of.task_cycles {
