@@ -93,12 +93,12 @@ use super::stranger::{Forged, Other, Stranger, Wrong};
 use super::tables::{CHANNELS, DOWN, MANAGE, Tables, UP};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use watershed_fabric::{Block, Flit, Io, Pieces};
-use watershed_kernel::{Cycle, Wake};
-use watershed_probe::Scope;
+use watershed_fabric::{Flit, Io, Pieces};
+use watershed_kernel::Cycle;
 use watershed_state::state;
 
 mod calls;
+mod clock;
 mod nic;
 mod packet;
 mod watch;
@@ -128,6 +128,8 @@ pub struct End {
     desk: VecDeque<(Cycle, manage::Message)>,
     inbox: VecDeque<(Cycle, u8, Frame, u64)>,
     busy_until: Cycle,
+    /// Before this cycle no process does anything unless something arrives.
+    rest_until: Cycle,
     over: u64,
     refused: Refusals,
     merges: Merges,
@@ -136,7 +138,7 @@ pub struct End {
 }
 
 state!(End {
-    saved: nic, desk, inbox, busy_until, over, refused, merges, log, manage_log;
+    saved: nic, desk, inbox, busy_until, rest_until, over, refused, merges, log, manage_log;
     each: roots, leaves, softs, strangers, clients;
     boxed: manager;
     built: source, ethernet, dead
@@ -160,6 +162,7 @@ impl End {
             desk: VecDeque::new(),
             inbox: VecDeque::new(),
             busy_until: 0,
+            rest_until: 0,
             over: 0,
             refused: Refusals::default(),
             merges: Merges::new(station, tokens),
@@ -363,6 +366,7 @@ impl End {
         // Frames for the agent and for roots have their order each; a root's overheads do not hold up the agent.
         let at = self.desk.partition_point(|&(other, _)| other <= ready);
         self.desk.insert(at, (ready, message));
+        self.rest_until = self.rest_until.min(ready);
     }
 
     /// A whole frame is here: the processor will look at it.
@@ -387,6 +391,7 @@ impl End {
         let ready = now.max(self.busy_until) + overheads.receive + merge;
         self.busy_until = self.busy_until.max(ready);
         self.inbox.push_back((ready, vc, frame, token));
+        self.rest_until = self.rest_until.min(ready);
     }
 
     /// Hands a frame to its process.
@@ -649,6 +654,10 @@ impl End {
             }
             let Some(packet) = self.nic.queues[which].pop_front() else { return false };
             self.nic.turn = which == 0;
+            if which == 1 {
+                // A stranger has room for the next one.
+                self.rest_until = self.rest_until.min(now + 1);
+            }
             self.nic.sending = Some((packet, 0));
         }
         let Some((packet, sent)) = &mut self.nic.sending else { return false };
@@ -690,111 +699,5 @@ impl End {
     pub fn processes(&self) -> (usize, usize) {
         let softs = self.softs.iter().filter(|soft| !soft.is_dormant()).count();
         (self.over as usize, self.roots.len() + self.leaves.len() + softs + self.clients.len())
-    }
-}
-
-impl Block for End {
-    type Tables = Tables;
-
-    fn tick(&mut self, io: &mut Io<'_>, tables: &Tables) -> Wake {
-        let now = io.now();
-        let mut moved = self.take_in(io, tables);
-        let mut wake = Wake::OnInput;
-        if !self.is_dead(now) {
-            while let Some(&(ready, vc, frame, token)) = self.inbox.front() {
-                if ready > now {
-                    break;
-                }
-                self.inbox.pop_front();
-                if tables.cfg.log {
-                    self.log.push(now, Happening::Delivered, token, &frame);
-                }
-                self.deliver(now, vc, &frame, token);
-            }
-            self.act(now, tables);
-            self.tell(io);
-            if let Some(&(ready, ..)) = self.inbox.front() {
-                wake = wake.or(Wake::At(ready));
-            }
-            for root in &self.roots {
-                wake = wake.or(root.next_wake(now));
-            }
-            for leaf in &self.leaves {
-                wake = wake.or(leaf.next_wake());
-            }
-            for soft in &self.softs {
-                wake = wake.or(soft.next_wake());
-            }
-            for client in &self.clients {
-                wake = wake.or(client.next_wake(now));
-            }
-            if let Some(manager) = &self.manager {
-                wake = wake.or(manager.next_wake());
-            }
-            if let Some(&(ready, _)) = self.desk.front() {
-                wake = wake.or(Wake::At(ready.max(now + 1)));
-            }
-            for stranger in &self.strangers {
-                if now < stranger.until && self.nic.queues[1].len() < 2 {
-                    wake = wake.or(Wake::At(stranger.next.max(now + 1)));
-                }
-            }
-        } else if !(self.inbox.is_empty() && self.desk.is_empty() && self.nic.queues.iter().all(VecDeque::is_empty)) {
-            self.inbox.clear();
-            self.desk.clear();
-            self.nic.queues.iter_mut().for_each(VecDeque::clear);
-            moved = true;
-        }
-        if let Some(change) = self.next_change(now) {
-            wake = wake.or(Wake::At(change));
-        }
-        moved |= self.send(io, tables);
-        for queue in &self.nic.queues {
-            if let Some(packet) = queue.front()
-                && packet.due > now
-            {
-                wake = wake.or(Wake::At(packet.due));
-            }
-        }
-        if moved {
-            return Wake::Next;
-        }
-        io.busy_until(0).map_or(wake, |until| wake.or(Wake::At(until)))
-    }
-
-    fn open(&self) -> Option<String> {
-        let (over, all) = self.processes();
-        if over < all {
-            let roots = self.roots.iter().filter(|root| !root.is_over()).count();
-            let leaves = self.leaves.iter().filter(|leaf| !leaf.is_over()).count();
-            return Some(format!("{roots} root and {leaves} leaf processes are not done"));
-        }
-        None
-    }
-
-    fn probe(&self, scope: &mut Scope<'_>) {
-        for (at, root) in self.roots.iter().enumerate() {
-            scope.indexed("root", at, |scope| root.probe(scope));
-        }
-        for (at, leaf) in self.leaves.iter().enumerate() {
-            scope.indexed("leaf", at, |scope| leaf.probe(scope));
-        }
-        for (at, soft) in self.softs.iter().enumerate() {
-            scope.indexed("software", at, |scope| soft.probe(scope));
-        }
-        for (at, client) in self.clients.iter().enumerate() {
-            scope.indexed("client", at, |scope| client.probe(scope));
-        }
-        if let Some(manager) = &self.manager {
-            scope.scope("agent", |scope| manager.probe(scope));
-        }
-        scope.scope("nic", |scope| {
-            scope.bits("inbox", 16, self.inbox.len() as u64);
-            scope.bits("queue", 16, self.nic.queues[0].len() as u64);
-            scope.bit("sending", self.nic.sending.is_some());
-            scope.bits("damaged", 32, self.refused.damaged);
-            scope.bits("malformed", 32, self.refused.malformed);
-            scope.bits("not_ours", 32, self.refused.not_ours);
-        });
     }
 }

@@ -186,6 +186,10 @@ struct State {
     frames: VecDeque<Held>,
     /// The registers behind the stages of the unit.
     pipe: [Option<Operation>; 6],
+    /// How many of them hold something: an operation is large, and most cycles have none.
+    in_pipe: u8,
+    /// No active descriptor's deadline is before this cycle.
+    earliest: Cycle,
     exit: VecDeque<Held>,
     /// The words of the frame that is leaving, and how many have left.
     leaving: Option<([u64; FRAME_WORDS], u64, u16, u16)>,
@@ -203,6 +207,8 @@ impl State {
             entrance: Assembly::default(),
             frames: VecDeque::new(),
             pipe: [const { None }; 6],
+            in_pipe: 0,
+            earliest: Cycle::MAX,
             exit: VecDeque::new(),
             leaving: None,
             passing: Assembly::default(),
@@ -383,7 +389,7 @@ impl Engine {
             .chain(&state.descended)
             .map(|held| held.frame)
             .collect::<Vec<_>>());
-        if state.pipe.iter().any(Option::is_some) {
+        if state.in_pipe > 0 {
             let generations = state.descriptors.iter().map(|descriptor| descriptor.generation);
             to.of((generations.collect::<Vec<_>>(), &state.pipe));
         }
@@ -468,6 +474,7 @@ impl Engine {
         descriptor.wait_count = wait_count;
         descriptor.parent = port;
         descriptor.deadline = now + timeout;
+        state.earliest = state.earliest.min(now + timeout);
         state.active += 1;
         let active = u64::from(state.active);
         self.counts.armed += 1;
@@ -485,8 +492,7 @@ impl Engine {
         let Some(state) = self.state.as_deref_mut() else { return false };
         let Some(&Held { frame, token }) = state.frames.front() else { return false };
         // Every operation in the pipeline may end as a frame in the exit, and so may this one.
-        let in_pipe = state.pipe.iter().flatten().count();
-        if state.exit.len() + in_pipe >= usize::from(cfg.exit_frames) {
+        if state.exit.len() + usize::from(state.in_pipe) >= usize::from(cfg.exit_frames) {
             return false;
         }
         let header = &frame.header;
@@ -549,6 +555,7 @@ impl Engine {
             count: descriptor.count.saturating_add(header.count).min(MAX_COUNT),
             merged: token,
         });
+        state.in_pipe += 1;
         self.counts.merged += 1;
         if tables.cfg.log {
             self.log.push(now, Happening::Merged, token, &frame);
@@ -581,12 +588,13 @@ impl Engine {
     /// Moves the pipeline one stage on and writes back what leaves it. Returns whether anything was in it.
     fn write_back(&mut self, tables: &Tables, now: Cycle, ports: &mut Accesses) -> bool {
         let Some(state) = self.state.as_deref_mut() else { return false };
-        if state.pipe.iter().all(Option::is_none) {
+        if state.in_pipe == 0 {
             return false;
         }
         let ends = cut(tables.cfg.engine.stages);
         let last = ends.len() - 1;
         let done = state.pipe[last].take();
+        state.in_pipe -= u8::from(done.is_some());
         // An operation is large, and most stages are empty.
         for at in (1..=last).rev() {
             if state.pipe[at - 1].is_some() {
@@ -633,17 +641,16 @@ impl Engine {
     fn expire(&mut self, tables: &Tables, now: Cycle, ports: &mut Accesses) -> bool {
         let room = usize::from(tables.cfg.engine.exit_frames);
         let mut any = false;
-        let Some(state) = self.state.as_deref().filter(|state| state.active > 0) else { return false };
-        let due = |descriptor: &Descriptor| descriptor.active && descriptor.deadline <= now;
-        let Some(first) = state.descriptors.iter().position(due) else { return false };
-        for at in first..usize::from(self.descriptors) {
+        if self.state.as_deref().is_none_or(|state| state.earliest > now) {
+            return false;
+        }
+        for at in 0..usize::from(self.descriptors) {
             let state = self.state();
-            let in_pipe = state.pipe.iter().flatten().count();
             let descriptor = &state.descriptors[at];
             if !descriptor.active || descriptor.busy || descriptor.deadline > now {
                 continue;
             }
-            if descriptor.count > 0 && state.exit.len() + in_pipe >= room {
+            if descriptor.count > 0 && state.exit.len() + usize::from(state.in_pipe) >= room {
                 continue;
             }
             if !ports.take() {
@@ -660,6 +667,9 @@ impl Engine {
             }
             any = true;
         }
+        let state = self.state();
+        let active = state.descriptors.iter().filter(|descriptor| descriptor.active);
+        state.earliest = active.map(|descriptor| descriptor.deadline).min().unwrap_or(Cycle::MAX);
         any
     }
 
@@ -743,7 +753,7 @@ impl Engine {
         let mut wake =
             [0, 1].into_iter().filter_map(|port| io.busy_until(port)).map(Wake::At).fold(Wake::OnInput, Wake::or);
         let Some(state) = self.state.as_deref() else { return wake };
-        if state.pipe.iter().any(Option::is_some) {
+        if state.in_pipe > 0 {
             return Wake::Next;
         }
         let blocked = state.exit.len() >= usize::from(cfg.exit_frames);

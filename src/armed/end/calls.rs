@@ -18,6 +18,7 @@ impl End {
         roots.for_each(|root| root.call(now, rounds));
         let leaves = self.leaves.iter_mut().filter(|leaf| leaf.job().number == job);
         leaves.for_each(|leaf| leaf.call(now, rounds));
+        self.rest_until = 0;
     }
 
     /// What a process of a flow of a job has of a data round: the root from when it sends it.
