@@ -38,10 +38,10 @@
 
 use super::format::{Build, Class, Fault, Unpacked, nan_of_pair};
 use super::round::Packed;
-use super::types::{DType, Flags, Mode, SignalPolicy};
+use super::types::{DType, Flags, Mode, Op, SignalPolicy};
 
 /// What the comparator delivers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Selection {
     /// The smaller operand.
     Min,
@@ -57,6 +57,19 @@ pub enum Selection {
     LessOrEqual,
     /// 1 if a < b, else 0.
     Less,
+}
+
+impl Selection {
+    /// What an operation that selects one of its operands needs.
+    pub const fn of(op: Op) -> Option<Self> {
+        Some(match op {
+            Op::Min => Self::Min,
+            Op::Max => Self::Max,
+            Op::MinNum => Self::MinNum,
+            Op::MaxNum => Self::MaxNum,
+            _ => return None,
+        })
+    }
 }
 
 /// Register after stage 0, *keys*.

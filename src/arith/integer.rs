@@ -39,10 +39,10 @@
 use super::format::{Build, Fault};
 use super::multiplier::Wide;
 use super::round::Packed;
-use super::types::{DType, Flags};
+use super::types::{DType, Flags, Op};
 
 /// What the integer unit computes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Gate {
     /// a + b.
     Add,
@@ -62,6 +62,21 @@ pub enum Gate {
     Nor,
     /// NOT (a XOR b).
     Xnor,
+}
+
+impl Gate {
+    /// The gate of a bitwise operation.
+    pub const fn of(op: Op) -> Option<Self> {
+        Some(match op {
+            Op::And => Self::And,
+            Op::Or => Self::Or,
+            Op::Xor => Self::Xor,
+            Op::Nand => Self::Nand,
+            Op::Nor => Self::Nor,
+            Op::Xnor => Self::Xnor,
+            _ => return None,
+        })
+    }
 }
 
 /// Register after stage 0, *extend*.

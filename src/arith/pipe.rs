@@ -336,7 +336,7 @@ mod tests {
     #[test]
     fn registers_have_the_same_names_full_or_empty() {
         let names = |pipe: &Pipe| pipe.registers().map(|s| (s.stage, s.register, s.field, s.width)).collect::<Vec<_>>();
-        for function in [Function::Add, Function::Mul, Function::Min, Function::And] {
+        for function in [Function::Add, Function::Mul, Function::Select(Selection::Min), Function::Gate(Gate::And)] {
             for stages in 1..=6 {
                 let mut pipe = Pipe::new(function, DType::F32, Mode::default(), stages);
                 let empty = names(&pipe);

@@ -63,53 +63,25 @@ pub enum Function {
     Sub,
     /// a x b.
     Mul,
-    /// Smaller operand.
-    Min,
-    /// Larger operand.
-    Max,
-    /// Smaller operand; a number wins over a quiet NaN.
-    MinNum,
-    /// Larger operand; a number wins over a quiet NaN.
-    MaxNum,
-    /// 1 if a = b.
-    Equal,
-    /// 1 if a <= b.
-    LessOrEqual,
-    /// 1 if a < b.
-    Less,
-    /// a AND b.
-    And,
-    /// a OR b.
-    Or,
-    /// a XOR b.
-    Xor,
-    /// NOT (a AND b).
-    Nand,
-    /// NOT (a OR b).
-    Nor,
-    /// NOT (a XOR b).
-    Xnor,
+    /// What the comparator delivers.
+    Select(Selection),
+    /// A bitwise gate of the integer unit.
+    Gate(Gate),
 }
 
 impl Function {
     /// The function a reduction's operation needs of each lane; `None` for the barrier, which has no data, and for
     /// the [wide](Op::is_wide) operations, which have a unit of their own.
     pub const fn of(op: Op) -> Option<Self> {
-        Some(match op {
-            Op::Sum => Self::Add,
-            Op::Prod => Self::Mul,
-            Op::Min => Self::Min,
-            Op::Max => Self::Max,
-            Op::And => Self::And,
-            Op::Or => Self::Or,
-            Op::Xor => Self::Xor,
-            Op::Nand => Self::Nand,
-            Op::Nor => Self::Nor,
-            Op::Xnor => Self::Xnor,
-            Op::MinNum => Self::MinNum,
-            Op::MaxNum => Self::MaxNum,
-            Op::Barrier | Op::MinMaxLoc | Op::MinMaxNumLoc | Op::RepSum => return None,
-        })
+        match op {
+            Op::Sum => Some(Self::Add),
+            Op::Prod => Some(Self::Mul),
+            _ => match (Selection::of(op), Gate::of(op)) {
+                (Some(selection), _) => Some(Self::Select(selection)),
+                (None, Some(gate)) => Some(Self::Gate(gate)),
+                (None, None) => None,
+            },
+        }
     }
 }
 
@@ -254,25 +226,11 @@ impl Unit {
             Function::Add => Path::Integer(Gate::Add),
             Function::Sub => Path::Integer(Gate::Sub),
             Function::Mul => Path::Integer(Gate::Mul),
-            Function::And => Path::Integer(Gate::And),
-            Function::Or => Path::Integer(Gate::Or),
-            Function::Xor => Path::Integer(Gate::Xor),
-            Function::Nand => Path::Integer(Gate::Nand),
-            Function::Nor => Path::Integer(Gate::Nor),
-            Function::Xnor => Path::Integer(Gate::Xnor),
-            Function::Min => Self::comparator(is_float, Selection::Min),
-            Function::Max => Self::comparator(is_float, Selection::Max),
-            Function::MinNum => Self::comparator(is_float, Selection::MinNum),
-            Function::MaxNum => Self::comparator(is_float, Selection::MaxNum),
-            Function::Equal => Self::comparator(is_float, Selection::Equal),
-            Function::LessOrEqual => Self::comparator(is_float, Selection::LessOrEqual),
-            Function::Less => Self::comparator(is_float, Selection::Less),
+            Function::Gate(gate) => Path::Integer(gate),
+            Function::Select(selection) if is_float => Path::FloatComparator(selection),
+            Function::Select(selection) => Path::IntegerComparator(selection),
         };
         Self { path, dtype, mode, format }
-    }
-
-    const fn comparator(is_float: bool, selection: Selection) -> Path {
-        if is_float { Path::FloatComparator(selection) } else { Path::IntegerComparator(selection) }
     }
 
     /// The unit a reduction needs. Bitwise operations do not see lanes: the whole word is one 64-bit lane.
@@ -513,13 +471,11 @@ mod tests {
 
     #[test]
     fn stepping_equals_evaluating() {
-        use Function::{
-            Add, And, Equal, Less, LessOrEqual, Max, MaxNum, Min, MinNum, Mul, Nand, Nor, Or, Sub, Xnor, Xor,
-        };
+        use Selection::{Equal, Less, LessOrEqual, Max, MaxNum, Min, MinNum};
         let words = [0, 1, 0x7f, 0x80, 0x3f80_0001, 0x7fc0_0001, 0xbff0_0000_0000_0001, u64::MAX];
-        for function in
-            [Add, Sub, Mul, Min, Max, MinNum, MaxNum, Equal, LessOrEqual, Less, And, Or, Xor, Nand, Nor, Xnor]
-        {
+        let selected = [Min, Max, MinNum, MaxNum, Equal, LessOrEqual, Less].map(Function::Select);
+        let gates = Op::ALL.iter().filter_map(|&op| Gate::of(op)).map(Function::Gate);
+        for function in [Function::Add, Function::Sub, Function::Mul].into_iter().chain(selected).chain(gates) {
             for &dtype in DType::ALL {
                 let unit = Unit::new(function, dtype, Mode::default());
                 for a in words {

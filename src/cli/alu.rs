@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use clap::Args;
 
 use super::{Exit, complain, print};
+use watershed_arith::comparator::Selection;
 use watershed_arith::unit::{SEGMENTS, StageRegister, cut};
 use watershed_arith::{DType, Flags, Function, Mode, NanPolicy, Op, Quad, QuadUnit, Round, SignalPolicy, Unit, repsum};
 use watershed_oracle::exact::{Meaning, read};
@@ -142,9 +143,9 @@ enum Asked {
 fn asked(name: &str) -> Result<Asked, String> {
     Ok(match name {
         "sub" => Asked::Sub,
-        "eq" => Asked::Predicate(Function::Equal, Predicate::Equal),
-        "le" => Asked::Predicate(Function::LessOrEqual, Predicate::LessOrEqual),
-        "lt" => Asked::Predicate(Function::Less, Predicate::Less),
+        "eq" => Asked::Predicate(Function::Select(Selection::Equal), Predicate::Equal),
+        "le" => Asked::Predicate(Function::Select(Selection::LessOrEqual), Predicate::LessOrEqual),
+        "lt" => Asked::Predicate(Function::Select(Selection::Less), Predicate::Less),
         "barrier" => return Err("a barrier has no operands".to_owned()),
         "add" => Asked::Op(Op::Sum),
         "mul" => Asked::Op(Op::Prod),

@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::exhaustive::{fraction_bits, random_pair};
+use watershed_arith::comparator::Selection;
 use watershed_arith::{Accumulate, DType, Function, Mode, Op, Quad, QuadUnit, Round, Unit, repsum};
 use watershed_kernel::Rng;
 use watershed_oracle::small::{self, Deviation};
@@ -154,9 +155,9 @@ impl Row {
             }
             Self::Predicates(dtype) => {
                 for (function, predicate) in [
-                    (Function::Equal, Predicate::Equal),
-                    (Function::LessOrEqual, Predicate::LessOrEqual),
-                    (Function::Less, Predicate::Less),
+                    (Function::Select(Selection::Equal), Predicate::Equal),
+                    (Function::Select(Selection::LessOrEqual), Predicate::LessOrEqual),
+                    (Function::Select(Selection::Less), Predicate::Less),
                 ] {
                     let unit = Unit::new(function, dtype, mode);
                     for (a, b) in pairs(dtype, random, &mut rng) {

@@ -6,6 +6,7 @@ use std::io::BufRead;
 use clap::Args;
 
 use super::{Exit, complain, print};
+use watershed_arith::comparator::Selection;
 use watershed_arith::{DType, Flags, Function, Mode, Pipe, PipeIn, PipeOut, Round};
 
 /// Check the pipelined units against the output of testfloat_gen.
@@ -60,16 +61,21 @@ fn function(name: &str) -> Result<(Function, DType), String> {
         "add" => Function::Add,
         "sub" => Function::Sub,
         "mul" => Function::Mul,
-        "eq" => Function::Equal,
-        "le" => Function::LessOrEqual,
-        "lt" => Function::Less,
+        "eq" => Function::Select(Selection::Equal),
+        "le" => Function::Select(Selection::LessOrEqual),
+        "lt" => Function::Select(Selection::Less),
         _ => return Err(unknown()),
     };
     Ok((function, dtype))
 }
 
 fn is_predicate(function: Function) -> bool {
-    matches!(function, Function::Equal | Function::LessOrEqual | Function::Less)
+    matches!(
+        function,
+        Function::Select(Selection::Equal)
+            | Function::Select(Selection::LessOrEqual)
+            | Function::Select(Selection::Less)
+    )
 }
 
 /// Reads `a b expected flags`.

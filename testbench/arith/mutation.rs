@@ -59,9 +59,9 @@ fn apply<B: Build>(function: Function, mode: Mode, a: u64, b: u64) -> Packed {
         Function::Add => adder::evaluate::<B>(mode, a, b, false),
         Function::Sub => adder::evaluate::<B>(mode, a, b, true),
         Function::Mul => multiplier::evaluate::<B>(mode, a, b),
-        Function::Min => compare(Selection::Min),
-        Function::MinNum => compare(Selection::MinNum),
-        Function::MaxNum => compare(Selection::MaxNum),
+        Function::Select(Selection::Min) => compare(Selection::Min),
+        Function::Select(Selection::MinNum) => compare(Selection::MinNum),
+        Function::Select(Selection::MaxNum) => compare(Selection::MaxNum),
         _ => compare(Selection::Max),
     }
 }
@@ -126,10 +126,10 @@ fn random_pairs<B: Build>(dtype: DType) -> bool {
 
 fn rules<B: Build>() -> bool {
     let pairs = [
-        (Function::Min, Op::Min),
-        (Function::Max, Op::Max),
-        (Function::MinNum, Op::MinNum),
-        (Function::MaxNum, Op::MaxNum),
+        (Function::Select(Selection::Min), Op::Min),
+        (Function::Select(Selection::Max), Op::Max),
+        (Function::Select(Selection::MinNum), Op::MinNum),
+        (Function::Select(Selection::MaxNum), Op::MaxNum),
     ];
     let corners = corners(DType::F32);
     SignalPolicy::ALL.iter().all(|&signal| {

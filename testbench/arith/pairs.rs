@@ -1,5 +1,6 @@
 //! One operation on one pair: is every bit and every flag what the oracle says?
 
+use watershed::arith::comparator::Selection;
 use watershed::arith::{DType, Function, Mode, NanPolicy, Op, Round, SignalPolicy, Unit};
 use watershed::oracle::{lane_pair, soft};
 
@@ -152,9 +153,9 @@ fn minimum_and_maximum_follow_the_rule_text() {
 #[test]
 fn predicates_match_softfloat_in_result_and_flags() {
     let predicates = [
-        (Function::Equal, soft::Predicate::Equal),
-        (Function::LessOrEqual, soft::Predicate::LessOrEqual),
-        (Function::Less, soft::Predicate::Less),
+        (Function::Select(Selection::Equal), soft::Predicate::Equal),
+        (Function::Select(Selection::LessOrEqual), soft::Predicate::LessOrEqual),
+        (Function::Select(Selection::Less), soft::Predicate::Less),
     ];
     for dtype in SOFTFLOAT {
         let corners = corners(dtype);

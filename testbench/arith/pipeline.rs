@@ -2,22 +2,24 @@
 
 use std::collections::VecDeque;
 
+use watershed::arith::comparator::Selection;
+use watershed::arith::integer::Gate;
 use watershed::arith::{DType, Function, Mode, Op, Pipe, PipeIn, Tree, TreeCfg, TreeIn, TreeOut, Unit, tree};
 
 use crate::vectors::{Random, corners, seed};
 
 const FUNCTIONS: [Function; 11] = [
-    Function::MinNum,
-    Function::MaxNum,
+    Function::Select(Selection::MinNum),
+    Function::Select(Selection::MaxNum),
     Function::Add,
     Function::Sub,
     Function::Mul,
-    Function::Min,
-    Function::Max,
-    Function::Equal,
-    Function::LessOrEqual,
-    Function::Less,
-    Function::Xor,
+    Function::Select(Selection::Min),
+    Function::Select(Selection::Max),
+    Function::Select(Selection::Equal),
+    Function::Select(Selection::LessOrEqual),
+    Function::Select(Selection::Less),
+    Function::Gate(Gate::Xor),
 ];
 
 #[test]

@@ -1,5 +1,6 @@
 //! The table of special values: every line names its operands, its result and its flags.
 
+use watershed::arith::comparator::Selection;
 use watershed::arith::{DType, Flags, Function, Mode, Round, SignalPolicy, Unit};
 use watershed::oracle::soft;
 
@@ -9,8 +10,9 @@ const INEXACT: Flags = Flags::INEXACT;
 const OVERFLOW: Flags = Flags::OVERFLOW.union(Flags::INEXACT);
 const UNDERFLOW: Flags = Flags::UNDERFLOW.union(Flags::INEXACT);
 
-use Function::{Add, Max, MaxNum, Min, MinNum, Mul, Sub};
+use Function::{Add, Mul, Sub};
 use Round::{Down, NearestEven, TowardZero, Up};
+use Selection::{Max, MaxNum, Min, MinNum};
 use SignalPolicy::{Associative, Ieee};
 
 /// f32 patterns by name.
@@ -162,7 +164,7 @@ fn flush_to_zero_follows_its_table() {
 
 /// Selections: function, operands, result, flags; in both orders of operands unless the operation is not symmetric.
 #[rustfmt::skip]
-const SELECTED: &[(Function, SignalPolicy, u32, u32, u32, Flags)] = &[
+const SELECTED: &[(Selection, SignalPolicy, u32, u32, u32, Flags)] = &[
     (Min, Associative, ZERO,   M_ZERO, M_ZERO, NONE),
     (Max, Associative, ZERO,   M_ZERO, ZERO,   NONE),
     (Min, Associative, TINY,   M_TINY, M_TINY, NONE),
@@ -183,12 +185,12 @@ const SELECTED: &[(Function, SignalPolicy, u32, u32, u32, Flags)] = &[
 
 #[test]
 fn selections_follow_their_table() {
-    for &(function, signal, a, b, result, flags) in SELECTED {
-        let unit = Unit::new(function, DType::F32, Mode { signal, ..Mode::default() });
+    for &(selection, signal, a, b, result, flags) in SELECTED {
+        let unit = Unit::new(Function::Select(selection), DType::F32, Mode { signal, ..Mode::default() });
         for (a, b) in [(a, b), (b, a)] {
             let got = unit.evaluate(u64::from(a), u64::from(b));
             let expected = (u64::from(result), flags);
-            assert_eq!((got.bits, got.flags), expected, "{function:?} {signal} {a:#010x} {b:#010x}");
+            assert_eq!((got.bits, got.flags), expected, "{selection:?} {signal} {a:#010x} {b:#010x}");
         }
     }
 }
