@@ -258,7 +258,11 @@ fn latency(cycles: u64, ns: f64, elements: u64, elements_per_cycle: Option<f64>)
 /// What the job took that has its details there, and is the first to have them; its name if it has other parts.
 fn took(document: &Document, details: &str, part: &str) -> Option<String> {
     let job = document.jobs.iter().find(|job| job.details == details)?;
-    let line = latency(job.latency_cycles?, job.latency_ns?, job.elements, job.elements_per_cycle);
+    let mut line = latency(job.latency_cycles?, job.latency_ns?, job.elements, job.elements_per_cycle);
+    // Of several, when each ran: whether they met.
+    if let (true, Some(start), Some(end)) = (document.jobs.len() > 1, job.start_cycle, job.end_cycle) {
+        line += &format!(", from cycle {start} to {end}");
+    }
     Some(if job.name == part { line } else { format!("{} in all: {line}", job.name) })
 }
 
