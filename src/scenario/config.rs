@@ -89,6 +89,13 @@ pub struct Scenario {
     pub roundings: Vec<Rounding>,
 }
 
+impl Scenario {
+    /// Cycle in which the first of PIUMA's collectives starts.
+    pub fn first_start(&self) -> u64 {
+        self.collectives.iter().map(|collective| collective.start.cycle).min().unwrap_or(0)
+    }
+}
+
 /// The clock.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Clock {

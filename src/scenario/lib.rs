@@ -50,7 +50,8 @@
 //! | [`trace`] | text files that traffic is read from |
 //! | [`measure`] | warm-up, window and drain; latencies, confidence, accepted traffic |
 //! | [`run`](mod@run) | running: one runner for every family |
-//! | `families` | which families there are |
+//! | [`spec`], [`specs`] | what sets a family apart before a system is built, and which families there are |
+//! | `families` | how the systems of families are built |
 //! | `piuma` | runs of the PIUMA family and of the plain fabric |
 //! | `switches` | what switches, links and channels are made of |
 //! | `mixed` | systems with the engines of several families |
@@ -113,6 +114,8 @@ pub mod snapshot;
 pub mod soundness;
 pub mod source;
 pub(crate) mod sources;
+pub mod spec;
+pub mod specs;
 pub mod summary;
 mod switches;
 mod timeline;

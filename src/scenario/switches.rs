@@ -1,15 +1,14 @@
 //! What the switches, links and channels of a scenario are made of, as the fabric wants to know it.
 
-use super::config::{Arbiter, Auto, Family, Scenario};
+use super::config::{Arbiter, Auto, Scenario};
 use super::file::{self, ReliabilityFile};
-use super::mixed::channels::map;
-use super::segments;
+use super::spec::ChannelKind;
+use super::specs::spec;
 use watershed_armed::FRAME_BYTES;
 use watershed_fabric::arbiter::Policy;
 use watershed_fabric::replay::Reliability;
 use watershed_fabric::{Pipeline, PlanLink, RouterCfg, SwitchAllocator, VcAllocator, credit_round_trip};
 use watershed_pbv::system::credit_loop;
-use watershed_piuma::CHANNELS;
 
 /// The steps of a switch's pipeline.
 pub(super) fn pipeline(scenario: &Scenario) -> Pipeline {
@@ -45,53 +44,9 @@ pub(super) fn router(scenario: &Scenario) -> RouterCfg {
     }
 }
 
-/// What travels on a virtual channel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ChannelKind {
-    /// Operands and results of PIUMA's collectives.
-    Collective,
-    /// Reduction frames.
-    Frames,
-    /// Frames of the PBV family.
-    Packets,
-    /// Messages and traffic.
-    PointToPoint,
-}
-
-impl ChannelKind {
-    /// Whether what travels on it leaves by sets of outputs.
-    pub(crate) const fn is_set(self) -> bool {
-        matches!(self, Self::Collective | Self::Frames)
-    }
-}
-
 /// What travels on each virtual channel of a scenario, in the order of their numbers.
 pub(crate) fn channel_kinds(scenario: &Scenario) -> Vec<ChannelKind> {
-    use ChannelKind::{Collective, Frames, Packets, PointToPoint};
-    let of = |list: &[(ChannelKind, u8)]| -> Vec<ChannelKind> {
-        list.iter().flat_map(|&(kind, count)| std::iter::repeat_n(kind, count.into())).collect()
-    };
-    let others = scenario.switch.point_to_point_vcs as u8;
-    match scenario.family {
-        Family::Piuma => of(&[(Collective, segments::planes(scenario) * CHANNELS), (PointToPoint, others)]),
-        Family::Fabric => of(&[(PointToPoint, others)]),
-        Family::Armed => {
-            let agent = scenario.armed.as_ref().is_some_and(|armed| armed.agent.is_some());
-            of(&[(Frames, watershed_armed::CHANNELS + u8::from(agent)), (PointToPoint, others)])
-        }
-        Family::Pbv if scenario.traffic.is_empty() => of(&[(Packets, 1)]),
-        Family::Pbv => of(&[(Packets, 1), (PointToPoint, others)]),
-        Family::Mixed => {
-            let map = map(scenario);
-            let kind = |vc: u8| match vc {
-                vc if vc < map.of_piuma() => Collective,
-                vc if map.vcs().is_set(vc) => Frames,
-                vc if map.is_frame(vc) => Packets,
-                _ => PointToPoint,
-            };
-            (0..map.vcs().total()).map(kind).collect()
-        }
-    }
+    spec(scenario.family).channels(scenario)
 }
 
 /// Flits of an input buffer at the end of a link: of a channel of collectives by default as many as credits take for their way

@@ -178,6 +178,19 @@ pub enum Family {
     Mixed,
 }
 
+impl Family {
+    /// Its word in a scenario.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Piuma => "piuma",
+            Self::Armed => "armed",
+            Self::Pbv => "pbv",
+            Self::Fabric => "fabric",
+            Self::Mixed => "mixed",
+        }
+    }
+}
+
 /// The clock.
 #[derive(Debug, Clone, PartialEq, Serialize, DeriveDeserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]

@@ -3,6 +3,7 @@
 //! | file | holds |
 //! |------|-------|
 //! | [`file`](mod@file) | the `[armed]` table |
+//! | `spec` | what sets the family apart before a system is built |
 //! | [`config`] | the same after checking: the input of `build` |
 //! | [`build`] | trees, engines, end points |
 //! | `faults` | links that misbehave or send again, dead end points |
@@ -22,5 +23,6 @@ pub mod ladder;
 mod report;
 pub mod result;
 pub mod run;
+pub(crate) mod spec;
 
 pub use watershed_language::armed as file;

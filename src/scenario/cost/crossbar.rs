@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use super::model::{Block, SetSwitch, TWIN_FLIT};
 use super::{Basis, Bill, Made, stored_bits};
 use crate::config::{Arbiter, Family, Scenario};
-use crate::switches::{ChannelKind, pipeline, router};
+use crate::spec::ChannelKind;
+use crate::switches::{pipeline, router};
 use watershed_fabric::RouterCfg;
 
 /// The links of a switch, and the bits of the credit counters behind them.

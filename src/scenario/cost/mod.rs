@@ -36,19 +36,16 @@ use crossbar::Ports;
 use model::{Block, Format, Path};
 use technology::Technology;
 
-use super::build::{BuildOptions, build};
-use super::config::{Family, Link, Scenario};
-use super::mixed::channels::has_engines;
-use super::switches::{ChannelKind, buffer, channel_kinds, pipeline};
-use super::{Loaded, Problem, Problems, armed, mixed};
+use super::config::{Family, Scenario};
+use super::families::wiring;
+use super::spec::ChannelKind;
+use super::specs::spec;
+use super::switches::{buffer, channel_kinds, pipeline};
+use super::{Loaded, Problem, Problems};
 use watershed_fabric::topology::{Common, Layout};
 use watershed_fabric::{NodeKind, Vcs};
 use watershed_piuma::claim::Wiring;
 
-/// Bits that say which flit of a packet this is, and its channel: head, tail, channel (5).
-const CONTROL_BITS: u64 = 7;
-/// Side-band bits that travel and are stored with a flit where it has no header: those of control, flags (5), collective id (12).
-pub const SIDE_BAND_BITS: u64 = CONTROL_BITS + 5 + 12;
 /// Bits of a reduction frame of the armed family: 84 bytes.
 const FRAME_BITS: u64 = 84 * 8;
 /// Bits of the owner of a multicast entry: address of the root, VNI, cookie.
@@ -367,13 +364,7 @@ fn levels(n: u64) -> u64 {
 
 /// Bits of a flit where it is stored, its header included.
 fn stored_bits(scenario: &Scenario) -> u64 {
-    let collective = CONTROL_BITS + u64::from(Link::HEADER_BITS);
-    let header = match scenario.family {
-        Family::Piuma => collective,
-        Family::Mixed if has_engines(scenario) => collective.max(SIDE_BAND_BITS),
-        _ => SIDE_BAND_BITS,
-    };
-    u64::from(scenario.link.flit_bits) + header
+    u64::from(scenario.link.flit_bits) + spec(scenario.family).header_bits(scenario)
 }
 
 /// The wires of all links, and the serialisers and deserialisers of narrow ones: a register of a flit and a counter on
@@ -465,7 +456,7 @@ pub fn cost(loaded: &Loaded) -> Result<Cost, Problems> {
 /// # Errors
 /// The scenario cannot be laid out.
 pub fn cost_by(loaded: &Loaded, technology: &Technology) -> Result<Cost, Problems> {
-    let (wiring, engines) = built(loaded)?;
+    let (wiring, engines) = wiring(loaded)?;
     Ok(counted(&loaded.scenario, technology, &wiring, engines as u64))
 }
 
@@ -531,31 +522,6 @@ fn common(scenario: &Scenario, kinds: &[ChannelKind]) -> Common {
         link: scenario.link.params(),
         local: scenario.link.local_params(),
     }
-}
-
-/// What only a system that was built can tell: the wires of claims, and the armed family's engines.
-fn built(loaded: &Loaded) -> Result<(Wiring, usize), Problems> {
-    let scenario = &loaded.scenario;
-    Ok(match scenario.family {
-        Family::Piuma if trees(scenario) > 1 => {
-            (build(loaded, BuildOptions { no_monitors: true, ..BuildOptions::default() })?.claims.wiring, 0)
-        }
-        Family::Piuma | Family::Fabric | Family::Pbv => (Wiring::default(), 0),
-        Family::Armed => {
-            (Wiring::default(), armed::build::build(loaded, armed::build::BuildOptions::default())?.engines.len())
-        }
-        Family::Mixed => {
-            let built = mixed::build::assembled(loaded)?;
-            let wiring = built.piuma.map(|ready| ready.claims.wiring).unwrap_or_default();
-            (wiring, built.armed.map_or(0, |ready| ready.engines.len()))
-        }
-    })
-}
-
-/// Trees that registers may hold.
-fn trees(scenario: &Scenario) -> u64 {
-    let multicasts = scenario.programs.as_ref().map_or(0, |programs| programs.multicasts.len());
-    multicasts as u64 + scenario.collectives.iter().map(|of| u64::from(of.segments)).sum::<u64>()
 }
 
 /// The registers, arbiters and wires of claims: as many as trees that overlap need, which the registers say.

@@ -4,6 +4,8 @@
 //! |---|---|
 //! | `channels` | whose channels are whose |
 //! | `build` | the system with all of them, and what runs on it |
+//! | `spec` | what sets it apart before a system is built |
 
 pub(super) mod build;
 pub(super) mod channels;
+pub(super) mod spec;

@@ -3,6 +3,7 @@
 //! | file | holds |
 //! |------|-------|
 //! | [`file`](mod@file) | the `[pbv]` table |
+//! | `spec` | what sets the family apart before a system is built |
 //! | [`config`] | the same after checking: what a system is built from |
 //! | `rules` | what makes no sense whatever the network is |
 //! | [`share`] | rounds that are spread over several contexts |
@@ -29,6 +30,7 @@ pub mod result;
 mod rules;
 pub mod run;
 pub mod share;
+pub(crate) mod spec;
 pub mod strange;
 
 pub use watershed_language::pbv as file;

@@ -8,6 +8,7 @@
 //! | [`overlaps`] | which trees those are |
 //! | [`ground`] | the graph under the embeddings: routes, neighbours, searched ways |
 //! | [`run`] | starts of collectives, and the end of the run |
+//! | [`spec`] | what sets them apart before a system is built |
 //! | [`results`] | results of collectives, critical paths, checks |
 
 mod claims;
@@ -16,3 +17,4 @@ pub(crate) mod ground;
 pub mod overlaps;
 pub(crate) mod results;
 pub(crate) mod run;
+pub(crate) mod spec;

@@ -22,6 +22,8 @@ use super::file::{
 use super::problem::Problem;
 use super::programs::config::{self as programs, Programs};
 use super::source::{Source, alternatives};
+use super::spec::Lacks;
+use super::specs::spec;
 use super::workload::config::Traced;
 use super::{jobs, link, mixed, names, segments, units};
 use watershed_fabric::topology::Graph;
@@ -369,59 +371,7 @@ impl Resolver<'_> {
 
     /// What a family does not have.
     fn family(&mut self, file: &ScenarioFile) {
-        let (keys, place, help): (&[&str], _, _) = match file.family {
-            Family::Piuma => {
-                (&["armed", "pbv"], "in the piuma family", "family = \"armed\" and \"pbv\" have these tables")
-            }
-            Family::Fabric => (
-                &[
-                    "collective",
-                    "switch.ceng",
-                    "switch.collective_ids",
-                    "switch.collective_buffer_flits",
-                    "armed",
-                    "core",
-                    "multicast",
-                    "program",
-                    "pbv",
-                ],
-                "in a plain fabric",
-                "family = \"piuma\" has collectives",
-            ),
-            Family::Armed => (
-                &[
-                    "collective",
-                    "switch.ceng",
-                    "switch.collective_ids",
-                    "memory",
-                    "checks.claims",
-                    "core",
-                    "multicast",
-                    "program",
-                    "host",
-                    "pbv",
-                ],
-                "in the armed family",
-                "its reductions are in [[armed.reduction]]",
-            ),
-            Family::Mixed => (&[], "in a network of several families", ""),
-            Family::Pbv => (
-                &[
-                    "collective",
-                    "switch.ceng",
-                    "switch.collective_ids",
-                    "memory",
-                    "checks.claims",
-                    "armed",
-                    "core",
-                    "multicast",
-                    "program",
-                    "host",
-                ],
-                "in the pbv family",
-                "its collectives are in [[pbv.collective]]",
-            ),
-        };
+        let Lacks { keys, place, help } = spec(file.family).lacks();
         if file.link.reliability.is_some() && !matches!(file.family, Family::Armed | Family::Pbv) {
             self.report(
                 Problem::at_key("link.reliability", format!("there is no link-layer replay {place}"))

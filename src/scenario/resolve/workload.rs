@@ -14,25 +14,16 @@ use crate::pbv::config::Pbv;
 use crate::problem::Problem;
 use crate::programs::config::ends;
 use crate::shipped;
+use crate::specs::spec;
 use crate::workload::config::{Network, Traced, Workload};
 use crate::workload::file::{Engine, WorkloadFile};
 use crate::workload::network;
 use std::collections::BTreeMap;
 use watershed_arith::Op;
 
-/// The engine of a family.
-fn own(family: Family) -> Option<Engine> {
-    match family {
-        Family::Piuma => Some(Engine::Piuma),
-        Family::Armed => Some(Engine::Armed),
-        Family::Pbv => Some(Engine::Pbv),
-        Family::Fabric | Family::Mixed => None,
-    }
-}
-
 /// Who computes a kind of collective: as given, or the family's engine where it can, else the first algorithm.
 fn engine(file: &WorkloadFile, family: Family, what: What) -> Engine {
-    let own = own(family).filter(|own| Engine::of(what).contains(own));
+    let own = spec(family).engine().filter(|own| Engine::of(what).contains(own));
     let software = || Engine::algorithms(what).next().unwrap_or(Engine::of(what)[0]);
     match file.engine.given(what) {
         None | Some(Engine::Network) => own.unwrap_or_else(software),
@@ -139,7 +130,7 @@ fn engines(file: &WorkloadFile, family: Family) -> Result<(), Vec<Problem>> {
     for what in What::ALL {
         let Some(given) = file.engine.given(what) else { continue };
         let path = format!("workload.engine.{}", what.name());
-        let meant = if given == Engine::Network { own(family) } else { Some(given) };
+        let meant = if given == Engine::Network { spec(family).engine() } else { Some(given) };
         let known = |engines: Vec<Engine>| names::one_of(engines.iter().map(|engine| format!("\"{}\"", engine.name())));
         match meant {
             None if family == Family::Mixed => problems.push(

@@ -20,7 +20,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use watershed_arith::{Op, Round};
-use watershed_scenario::config::{Data, Family};
+use watershed_scenario::config::Data;
 use watershed_scenario::file::CollectiveKind;
 use watershed_scenario::names::Named;
 use watershed_scenario::pbv::config::Collective;
@@ -592,12 +592,6 @@ impl Contestant {
 
     /// The word for the family.
     pub fn family(&self) -> &'static str {
-        match self.loaded.scenario.family {
-            Family::Piuma => "piuma",
-            Family::Armed => "armed",
-            Family::Pbv => "pbv",
-            Family::Fabric => "fabric",
-            Family::Mixed => "mixed",
-        }
+        self.loaded.scenario.family.name()
     }
 }

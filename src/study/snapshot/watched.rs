@@ -2,8 +2,8 @@
 
 use watershed_fabric::topology::Shape;
 use watershed_scenario::Scenario;
-use watershed_scenario::config::Family;
 use watershed_scenario::snapshot::Part;
+use watershed_scenario::specs::spec;
 
 /// Cycles of a picture that does not say how many: more columns do not fit on a line.
 const COLUMNS: u64 = 25;
@@ -30,71 +30,9 @@ impl Watched {
     }
 }
 
-/// What is looked at unless the scenario says otherwise: globs and cycles of the wave, globs and cycles of the picture.
-struct Defaults {
-    signals: &'static [&'static str],
-    cycles: (u64, u64),
-    picture: &'static [&'static str],
-    picture_cycles: (u64, u64),
-}
-
-/// The engines and the memories, from the start on; of plain fabrics a corner switch *\[chosen\]*.
-fn defaults(scenario: &Scenario) -> Defaults {
-    let start = scenario.collectives.iter().map(|collective| collective.start.cycle).min().unwrap_or(0);
-    match scenario.family {
-        Family::Piuma => Defaults {
-            signals: &["**.ceng.*", "**.memory.{job,calls,cce,icu,mtp,stp}*.**"],
-            cycles: (start, start + 95),
-            picture: &["**.core{0,4}.switch.ceng.*", "**.core0.memory.{job,calls,cce,icu,mtp,stp}*.**"],
-            picture_cycles: (start + 25, start + 50),
-        },
-        // The engine above the root's switch, or of the first switch.
-        Family::Armed => Defaults {
-            signals: &[
-                "**.{top,s0_0,t0_0,g0_0}.P*.engine.descriptor0.{state,seqno,count,wait_count}",
-                "**.{top,s0_0,t0_0,g0_0}.P*.engine.{active,merged,passed}",
-            ],
-            cycles: (0, 400),
-            picture: &["**.{top,s0_0,t0_0,g0_0}.P*.engine.descriptor0.{state,seqno,count}"],
-            picture_cycles: (88, 113),
-        },
-        // The first switch's engine, or that at the top of a tree.
-        Family::Pbv => Defaults {
-            signals: &[
-                "**.{sw0000,s0,s0_0,top}.engine.ce.context0.**",
-                "**.{sw0000,s0,s0_0,top}.engine.{output_queue,frames_in,frames_out}",
-                "**.{sw0000,s0,s0_0,top}.engine.sending.*",
-            ],
-            cycles: (0, 1500),
-            picture: &[
-                "**.{sw0000,s0,s0_0,top}.engine.ce.context0.{state,p_count}",
-                "**.{sw0000,s0,s0_0,top}.engine.sending.*",
-            ],
-            picture_cycles: (600, 626),
-        },
-        // The engines of the switch in the corner, or at the top of a tree.
-        Family::Mixed => Defaults {
-            signals: &[
-                "**.{top,s1_1,t1_1,g0_0}.**.ceng.*",
-                "**.{top,s0_0,t0_0,g0_0}.P*.engine.{active,merged,passed}",
-                "**.{top,s0_0,t0_0,g0_0}.engine.ce.context0.{state,p_count}",
-            ],
-            cycles: (start, start + 1500),
-            picture: &["**.{top,s1_1,t1_1,g0_0}.**.ceng.*", "**.{top,s0_0,t0_0,g0_0}.P*.engine.active"],
-            picture_cycles: (start + 25, start + 50),
-        },
-        Family::Fabric => Defaults {
-            signals: &["**.{s0_0,t0_0,g0_0,r0}.switch.**", "**.s0_1.switch.out*.{valid,vc,seq}"],
-            cycles: (0, 100),
-            picture: &["**.{s0_0,t0_0,g0_0,r0}.switch.out*.{valid,vc,seq}"],
-            picture_cycles: (0, COLUMNS),
-        },
-    }
-}
-
 /// What the golden files of a scenario hold.
 pub fn watched(scenario: &Scenario) -> Watched {
-    let (golden, defaults) = (&scenario.golden, defaults(scenario));
+    let (golden, defaults) = (&scenario.golden, spec(scenario.family).watched(scenario));
     let owned = |globs: &[&str]| globs.iter().map(ToString::to_string).collect::<Vec<_>>();
     let parts = golden.files.clone().unwrap_or_else(|| {
         let mut parts = vec![Part::Document, Part::Summary, Part::Wave];
