@@ -3,7 +3,7 @@
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use crate::file::{Auto, Distribution, Number, ParticipantsFile};
+use crate::file::{Auto, Distribution, Number, ParticipantsFile, stands_elsewhere};
 use watershed_arith::quad::OPCODES;
 
 /// What the armed family adds to a scenario.
@@ -249,7 +249,7 @@ pub struct ReductionFile {
     /// round is armed at once.
     pub opening_barrier: bool,
     /// Who takes part, the root included or not.
-    #[serde(skip_serializing)]
+    #[serde(skip_serializing_if = "stands_elsewhere")]
     #[schemars(extend("default" = "all"))]
     pub participants: ParticipantsFile,
     /// The end point of the root. Default: the first one at the top of a tree, else the first participant.
@@ -270,7 +270,7 @@ pub struct ReductionFile {
     pub configured_by: ConfiguredBy,
     /// configured_by = "agent": name of an earlier reduction with the same root. When that one is over, its tree is changed into
     /// this one's, whose participants may be others.
-    #[serde(skip_serializing)]
+    #[serde(skip_serializing_if = "stands_elsewhere")]
     #[schemars(length(min = 1))]
     pub changes: Option<String>,
     /// configured_by = "agent": the tree is deleted when all rounds are done, and its address is free for others.

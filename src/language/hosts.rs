@@ -23,7 +23,7 @@ pub struct HostFile {
     #[serde(default, skip_serializing_if = "HostExchange::is_put")]
     pub exchange: HostExchange,
     /// The name of an all-reduce of the scenario: same operation, type, elements, participants and data.
-    #[serde(default, skip_serializing)]
+    #[serde(default, skip_serializing_if = "crate::file::stands_elsewhere")]
     #[schemars(length(min = 1))]
     pub like: Option<String>,
     /// Operation. Default: "sum", or that of `like`.

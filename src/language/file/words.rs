@@ -45,6 +45,11 @@ impl<T> Auto<T> {
     }
 }
 
+/// A key that documents have in another form, which stands beside its table there.
+pub(crate) fn stands_elsewhere<T>(_: &T) -> bool {
+    true
+}
+
 /// A frequency.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Frequency {
