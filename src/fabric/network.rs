@@ -28,7 +28,7 @@ use super::{Block, Flit, Join, NodeKind, Plan, PortSet};
 use crate::topology::Shape;
 use std::borrow::Cow;
 use std::sync::Arc;
-use watershed_kernel::{Crew, Cycle, Pace, Rng, Wake};
+use watershed_kernel::{Cycle, OffloadControl, Rng, Wake, WorkerPool};
 use watershed_state::{State, state};
 
 /// How a run evaluates its blocks; none of it may change a result.
@@ -129,15 +129,15 @@ pub struct Network<T, J, B, E, const W: usize> {
     /// How what these evaluate is brought here.
     pub(super) bring: Option<fn(&mut Self, Fresh)>,
     /// Threads that evaluate parts of systems that go in step, once there was enough to do for them.
-    pub(super) crew: Option<PartCrew<T, J, B, E, W>>,
-    pub(super) pace: Pace,
+    pub(super) workers: Option<PartWorkers<T, J, B, E, W>>,
+    pub(super) offload: OffloadControl,
 }
 
 state!([T: State, J: State, B: State, E: State, const W: usize] Network<T, J, B, E, W> {
     saved: first, order, tables, alive_until;
     boxed: others;
     built: waves, plan, cfg, evaluation, switches, all_bumps, vc_names, division, window, threads, shape,
-        peers, bring, crew, pace
+        peers, bring, workers, offload
 });
 
 /// What one thread evaluates: wires, switches with their engines, end points.
@@ -186,7 +186,7 @@ pub(super) struct Lent<T, J, B, E, const W: usize> {
 }
 
 /// The threads that do.
-pub(super) type PartCrew<T, J, B, E, const W: usize> = Crew<Lent<T, J, B, E, W>, Box<Part<J, B, E, W>>>;
+pub(super) type PartWorkers<T, J, B, E, const W: usize> = WorkerPool<Lent<T, J, B, E, W>, Box<Part<J, B, E, W>>>;
 
 /// As many items as are left behind the first `at`.
 fn tail<X>(items: &mut Vec<X>, at: usize) -> Vec<X> {
@@ -310,8 +310,8 @@ where
             shape: None,
             peers: None,
             bring: None,
-            crew: None,
-            pace: Pace::default(),
+            workers: None,
+            offload: OffloadControl::default(),
             plan,
         };
         // Every block but the switches is asked once at the start; switches wait for their first flit.
@@ -707,7 +707,7 @@ impl<J, B, E, const W: usize> Part<J, B, E, W> {
         }
         // Each step needs what the one before it brought, so there are some turns between them; nobody has tuned how many.
         for (k, &node) in awake.iter().enumerate() {
-            self.wires.ask_ahead([9, 6, 3].map(|ahead| awake.get(k + ahead).copied()));
+            self.wires.prefetch_nodes([9, 6, 3].map(|ahead| awake.get(k + ahead).copied()));
             self.tick(common, node);
         }
     }

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
-use watershed_kernel::{Crew, Cycle};
+use watershed_kernel::{Cycle, WorkerPool};
 use watershed_state::{Loader, Mismatch, Saver, State};
 
 /// Nodes awake in the first part, and in the others together, from which on a cycle is given to threads: below, waiting for them
@@ -174,7 +174,7 @@ where
         // How much there was to do a cycle ago says how much there is now.
         let mut awake = home.clone().map(|part| self.part(part).awake.len());
         let (own, others_awake) = (awake.next().unwrap_or(0), awake.sum::<usize>());
-        let lent = own.min(others_awake) >= WORTH_A_THREAD && self.pace.gives();
+        let lent = own.min(others_awake) >= WORTH_A_THREAD && self.offload.offloads();
         let away = if lent { home.start + 1..home.end } else { home.end..home.end };
         home.end = away.start;
         self.lend(away.clone());
@@ -189,7 +189,7 @@ where
         self.take_back(away);
         if let (Some(begin), Some(worked)) = (begin, worked) {
             let work = worked.mul_f64((own + others_awake) as f64 / own as f64);
-            self.pace.note(work, begin.elapsed().saturating_sub(worked));
+            self.offload.record_step(work, begin.elapsed().saturating_sub(worked));
         }
         self.hand_over();
         self.tables.commit();
@@ -204,8 +204,8 @@ where
         if parts.is_empty() {
             return;
         }
-        let crew = self.crew.get_or_insert_with(|| {
-            Crew::new(parts.len(), |lent: Lent<T, J, B, E, W>| {
+        let workers = self.workers.get_or_insert_with(|| {
+            WorkerPool::new(parts.len(), |lent: Lent<T, J, B, E, W>| {
                 let Lent { mut part, tables, cfg, switches, first_end } = lent;
                 part.cycle(&Common { tables: &tables, cfg, switches, first_end });
                 part
@@ -213,15 +213,15 @@ where
         });
         let (cfg, switches, first_end) = (self.cfg, self.switches, self.switches + self.all_bumps);
         for (thread, part) in self.others.drain(parts.start - 1..parts.end - 1).enumerate() {
-            crew.give(thread, Lent { part, tables: self.tables.share(), cfg, switches, first_end });
+            workers.give(thread, Lent { part, tables: self.tables.share(), cfg, switches, first_end });
         }
     }
 
     /// Takes them back when their threads are done.
     fn take_back(&mut self, parts: Range<usize>) {
-        if let Some(crew) = self.crew.as_mut().filter(|_| !parts.is_empty()) {
+        if let Some(workers) = self.workers.as_mut().filter(|_| !parts.is_empty()) {
             let at = parts.start - 1;
-            let done = (0..parts.len()).map(|thread| crew.take(thread));
+            let done = (0..parts.len()).map(|thread| workers.take(thread));
             self.others.splice(at..at, done);
         }
     }
@@ -530,7 +530,7 @@ mod tests {
             let mut net = busy(mesh(), threads);
             let mut lent = 0;
             while net.step() != Step::Quiet {
-                lent = lent.max(net.crew.as_ref().map_or(0, Crew::len));
+                lent = lent.max(net.workers.as_ref().map_or(0, WorkerPool::len));
                 assert_eq!(net.parts(), threads, "all parts are back after a cycle");
             }
             assert!(net.at_rest());

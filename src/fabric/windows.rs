@@ -64,7 +64,7 @@ where
         let (first, others) = Self::home_parts_mut(home, &mut self.first, &mut self.others);
         if self.threads > 1 {
             // A free thread takes the next part; which thread runs a part does not change the result. Beside a window of thousands of
-            // parts, to start threads costs nothing, so no crew is kept for it, and parts stay where they are.
+            // parts, to start threads costs nothing, so no pool is kept for it, and parts stay where they are.
             if let Some(first) = first {
                 first.run(&common, from, until);
             }

@@ -30,7 +30,7 @@ use super::ports::{Link, NONE, Output, Ports, channel, channel_mut};
 use super::portset::each;
 use super::span::Span;
 use super::{Cut, Flit, NodeKind, Plan, PortSet, monitor};
-use watershed_kernel::ahead::ask;
+use watershed_kernel::prefetch::prefetch;
 use watershed_kernel::{Cycle, Wake, Wheel};
 use watershed_state::state;
 
@@ -446,22 +446,22 @@ impl Wires {
     /// Prefetches what the next three switches will read. Of the last of them it fetches the record, of the second the
     /// queues with packets and the ports these came in by, of the next one the flits in these queues.
     #[inline(always)]
-    pub(super) fn ask_ahead(&self, [far, near, next]: [Option<u32>; 3]) {
+    pub(super) fn prefetch_nodes(&self, [far, near, next]: [Option<u32>; 3]) {
         let shift = self.flow.vc_shift;
         if let Some(node) = far {
-            ask(&self.nodes[node as usize]);
+            prefetch(&self.nodes[node as usize]);
         }
         if let Some(info) = near.map(|node| &self.nodes[node as usize]).filter(|info| info.flags.plain()) {
             let first = (info.port_base as usize) << shift;
             for local in each(info.occupied()) {
-                ask(&self.inputs[first + local]);
-                ask(self.ports.link(info.port_base + (local >> shift) as u32));
+                prefetch(&self.inputs[first + local]);
+                prefetch(self.ports.link(info.port_base + (local >> shift) as u32));
             }
         }
         if let Some(info) = next.map(|node| &self.nodes[node as usize]).filter(|info| info.flags.plain()) {
             let first = (info.port_base as usize) << shift;
             for local in each(info.occupied()) {
-                ask(&self.flow.pool[self.inputs[first + local].head as usize]);
+                prefetch(&self.flow.pool[self.inputs[first + local].head as usize]);
             }
         }
     }
@@ -476,8 +476,8 @@ impl Wires {
         let many = arrivals.len() + returns.len() >= FAR_AWAY && !divided;
         for (k, &Arrival { queue, to, entry }) in arrivals.iter().enumerate() {
             if many && let Some(soon) = arrivals.get(k + 12) {
-                ask(&self.inputs[soon.queue as usize]);
-                ask(self.nodes.at(soon.to.node() as usize));
+                prefetch(&self.inputs[soon.queue as usize]);
+                prefetch(self.nodes.at(soon.to.node() as usize));
             }
             let q = queue as usize;
             if LOOK == WATCHED {
@@ -496,7 +496,7 @@ impl Wires {
         }
         for (k, back) in returns.iter().enumerate() {
             if many && let Some(soon) = returns.get(k + 12) {
-                ask(self.ports.link(soon.queue >> shift));
+                prefetch(self.ports.link(soon.queue >> shift));
             }
             let port = back.queue >> shift;
             let out = self.ports.credit(back.queue as usize);
