@@ -53,7 +53,7 @@ use watershed_arith::stages::{TreeStages, units_of};
 use watershed_arith::{self as arith, Flags, Operands, TreeCfg, TreeIn};
 use watershed_fabric::stage_waves::{self, TagField};
 use watershed_fabric::{Flit, Join, JoinCx, JoinOut, Tag};
-use watershed_kernel::{Cycle, Few, FewQueue, Wake};
+use watershed_kernel::{Cycle, InlineQueue, InlineVec, Wake};
 use watershed_probe::{EnumTable, Scope};
 use watershed_state::{Loader, Mismatch, Saver, State, state};
 
@@ -207,9 +207,9 @@ pub struct Tap {
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 struct Busy {
     /// Operand slots of all ports together, oldest first.
-    operands: Few<Operand, 4>,
+    operands: InlineVec<Operand, 4>,
     /// What is in the tree, and the cycle in which it comes out, in order.
-    results: FewQueue<(Cycle, Flit)>,
+    results: InlineQueue<(Cycle, Flit)>,
     /// The scan unit, from its first element on.
     scan: Option<Box<ScanUnit>>,
     /// Operands may be complete that were not taken in the last tick.
@@ -468,8 +468,8 @@ impl Join for Ceng {
     fn put(&mut self, port: u16, vc: u8, flit: Flit, visible: Cycle) {
         let busy = self.busy.get_or_insert_with(|| {
             Box::new(Busy {
-                operands: Few::default(),
-                results: FewQueue::default(),
+                operands: InlineVec::default(),
+                results: InlineQueue::default(),
                 scan: None,
                 flying: [0; MAX_PLANES as usize],
                 next_plane_q: 0,

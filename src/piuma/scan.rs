@@ -56,7 +56,7 @@
 use super::RESPONSE;
 use super::registers::OpSelect;
 use std::collections::VecDeque;
-use watershed_arith::stages::Entry;
+use watershed_arith::stages::UnitInput;
 use watershed_arith::{Flags, Unit, lanes_apply};
 use watershed_fabric::{Flit, Tag};
 use watershed_kernel::Cycle;
@@ -139,15 +139,15 @@ pub(super) struct Operand {
     pub from: Cycle,
     /// A unit of the chain, or the one that combines with the response from above.
     pub unit: Option<usize>,
-    pub entry: Entry<Unit>,
+    pub entry: UnitInput<Unit>,
 }
 
 /// One or two values as a unit takes them.
-fn entry(select: OpSelect, tag: Tag, left: u64, right: Option<u64>) -> Entry<Unit> {
+fn entry(select: OpSelect, tag: Tag, left: u64, right: Option<u64>) -> UnitInput<Unit> {
     let OpSelect { op, dtype, mode } = select;
     match (right, Unit::of(op, dtype, mode)) {
-        (Some(right), Some(unit)) => Entry::pair(op, dtype, tag.0, unit, left, right),
-        _ => Entry::lone(op, dtype, tag.0, left),
+        (Some(right), Some(unit)) => UnitInput::pair(op, dtype, tag.0, unit, left, right),
+        _ => UnitInput::lone(op, dtype, tag.0, left),
     }
 }
 
