@@ -93,7 +93,7 @@ use super::stranger::{Forged, Other, Stranger, Wrong};
 use super::tables::{CHANNELS, DOWN, MANAGE, Tables, UP};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use watershed_fabric::{Block, Flit, Io, Pieces};
+use watershed_fabric::{Block, Flit, Io, Reassembly};
 use watershed_kernel::{Cycle, Wake};
 use watershed_probe::Scope;
 use watershed_state::state;
@@ -324,7 +324,7 @@ impl End {
             moved = true;
             let at = usize::from(vc - first);
             if self.nic.unicast.len() <= at {
-                self.nic.unicast.resize(at + 1, (Pieces::default(), 0));
+                self.nic.unicast.resize(at + 1, (Reassembly::default(), 0));
             }
             let (words, token) = &mut self.nic.unicast[at];
             if flit.tag.head() {

@@ -153,7 +153,7 @@ use watershed_arith::quad::Opcode;
 use watershed_arith::stages;
 use watershed_arith::unit::cut;
 use watershed_arith::{Quad, QuadRegister, QuadUnit, ResultCode};
-use watershed_fabric::{Cut, FramePart, Io, pass_through};
+use watershed_fabric::{FlitSize, FramePart, Io, pass_through};
 use watershed_kernel::{Cycle, Digest, Wake};
 use watershed_state::state;
 
@@ -696,7 +696,7 @@ impl Engine {
     // ---------------------------------------------------------------------------------------------- links
 
     /// Takes one flit of a climbing frame in.
-    fn take_in(&mut self, io: &mut Io<'_>, cfg: &EngineCfg, cut: Cut) -> bool {
+    fn take_in(&mut self, io: &mut Io<'_>, cfg: &EngineCfg, cut: FlitSize) -> bool {
         let Some(flit) = io.head(0, UP) else { return false };
         let frames = usize::from(cfg.entrance_frames);
         let state = self.state();
@@ -715,7 +715,7 @@ impl Engine {
     }
 
     /// Sends one flit of the frame that is leaving.
-    fn send(&mut self, io: &mut Io<'_>, cut: Cut) -> bool {
+    fn send(&mut self, io: &mut Io<'_>, cut: FlitSize) -> bool {
         let Some(state) = self.state.as_deref_mut() else { return false };
         if !io.can_send(1, UP) {
             return false;

@@ -46,14 +46,14 @@
 
 use super::frame::{ETHERNET_BYTES, ETHERNET_WORDS, FRAME_BYTES, Frame};
 use super::tables::{CHANNELS, DOWN, Tables, UP};
-use watershed_fabric::{FramePart, Io, Pieces, pass_through};
+use watershed_fabric::{FramePart, Io, Reassembly, pass_through};
 use watershed_kernel::Wake;
 use watershed_probe::Scope;
 
 /// One channel of one direction.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct Lane {
-    words: Pieces,
+    words: Reassembly,
     token: u64,
     leaving: Vec<u64>,
     /// Bytes of what is leaving.

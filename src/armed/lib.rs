@@ -77,8 +77,8 @@ pub use stranger::{Forged, Other, Stranger, Wrong};
 pub use tables::{CHANNELS, DOWN, Discard, Entry, MANAGE, Managed, Tables, TablesCfg, UP, WORDS, Ways};
 pub use view::{View, view};
 
-pub use watershed_fabric::fault::{Effect, Fault, FaultyLink, LinkLayer, Way};
-use watershed_fabric::traffic::Beside;
+pub use watershed_fabric::fault::{Direction, Effect, Fault, FaultyLink, LinkLayer};
+use watershed_fabric::traffic::WithTraffic;
 use watershed_fabric::{Block, Io};
 use watershed_kernel::{Cycle, Wake};
 use watershed_probe::Scope;
@@ -178,5 +178,5 @@ impl Block for Wired {
 
 watershed_fabric::system!(
     /// An armed system: multicast tables, a discard port in every switch, engines and faults in the wires.
-    Tables, Discard, Wired, Beside<End>, WORDS
+    Tables, Discard, Wired, WithTraffic<End>, WORDS
 );

@@ -41,10 +41,10 @@ use super::station::NO_TOKEN;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use watershed_fabric::fault::{View, Way};
+use watershed_fabric::fault::{Direction, View};
 use watershed_fabric::routing::Routes;
 use watershed_fabric::topology::{EndPlace, Neighbours};
-use watershed_fabric::{self as fabric, At, Cut, Flit, Join, JoinCx, JoinOut, PortSet, Route, Shares, Vcs};
+use watershed_fabric::{self as fabric, Flit, FlitSize, Join, JoinCx, JoinOut, PortSet, Route, RouteView, Shares, Vcs};
 use watershed_kernel::{Cycle, Rng, Wake};
 use watershed_state::{Loader, Mismatch, Saver, State, state};
 
@@ -139,7 +139,7 @@ pub struct Tables {
     /// The number in the system of the channel that is 0 here.
     pub first_channel: u8,
     /// How frames are cut into flits.
-    pub cut: Cut,
+    pub cut: FlitSize,
     staged: Staged,
 }
 
@@ -285,7 +285,7 @@ impl Tables {
             managed: None,
             shares: Shares::WHOLE,
             first_channel: 0,
-            cut: Cut::WORD,
+            cut: FlitSize::WORD,
             staged: Staged::default(),
         }
     }
@@ -477,7 +477,7 @@ impl fabric::Tables<WORDS> for Tables {
         }
     }
 
-    fn cut(&self) -> Cut {
+    fn cut(&self) -> FlitSize {
         self.cut
     }
 
@@ -485,7 +485,7 @@ impl fabric::Tables<WORDS> for Tables {
         if vc == DOWN { self.cut.flits(FRAME_BYTES) as u32 } else { 1 }
     }
 
-    fn unicast(&self, at: &At<'_>, flit: &Flit) -> Route {
+    fn unicast(&self, at: &RouteView<'_>, flit: &Flit) -> Route {
         self.shares.route(at, |at| self.routes.route(at, flit))
     }
 
@@ -562,7 +562,7 @@ struct Desk {
     /// The words behind the first of the flit that left last.
     more: Vec<u64>,
     /// How frames are cut into flits.
-    cut: Cut,
+    cut: FlitSize,
     obeyed: u64,
     refused: Refusals,
     log: Vec<Logged>,
@@ -612,7 +612,7 @@ impl Desk {
 
 impl Discard {
     /// One that obeys the orders of an agent, which there is.
-    pub fn managed(cut: Cut) -> Discard {
+    pub fn managed(cut: FlitSize) -> Discard {
         Discard { frames: 0, desk: Some(Box::new(Desk { cut, ..Desk::default() })) }
     }
 
@@ -734,16 +734,16 @@ pub struct Frames {
     /// Whether channel [`MANAGE`] is the agent's.
     pub agent: bool,
     /// How frames are cut into flits.
-    pub cut: Cut,
+    pub cut: FlitSize,
 }
 
 impl View for Frames {
-    fn way(&self, _: u16, head: &Flit) -> Option<Way> {
+    fn direction(&self, _: u16, head: &Flit) -> Option<Direction> {
         match head.tag.vc() {
-            UP => Some(Way::Up),
-            DOWN => Some(Way::Down),
+            UP => Some(Direction::Up),
+            DOWN => Some(Direction::Down),
             // Which frames these are only systems with an agent ask.
-            MANAGE if self.agent => Some(Way::Agent),
+            MANAGE if self.agent => Some(Direction::Agent),
             _ => None,
         }
     }

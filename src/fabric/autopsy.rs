@@ -1,9 +1,9 @@
 //! The wait-for graph of a system that does not move any more (requirement K-WD-1).
 
-use super::here::route_entry;
 use super::network::Network;
 use super::ports::{NONE, channel, stride_shift};
-use super::tables::{At, Tables};
+use super::switch_view::route_entry;
+use super::tables::{RouteView, Tables};
 use super::wires::Phase;
 use super::{Block, Join, NodeKind};
 use watershed_kernel::{Autopsy, WaitFor};
@@ -111,7 +111,8 @@ where
                     }
                     Phase::Idle => {
                         let sides = wires.ports.stretch(info.port_base, usize::from(info.ports));
-                        let at = At::new(sides, (self.plan.vcs, stride_shift(wires.flow.vc_shift)), node, port, vc);
+                        let at =
+                            RouteView::new(sides, (self.plan.vcs, stride_shift(wires.flow.vc_shift)), node, port, vc);
                         let entry = route_entry(&*self.tables, &wires.flow.pool, queue.head, at.channel);
                         (vec![self.tables.unicast(&at, &wires.flow.pool[entry].flit).port], self.plan.vcs.set)
                     }

@@ -39,7 +39,7 @@ pub trait Exchange: Send + Sync {
 
 /// What all know of a rank after a step: sums are over its parts and what it sent to others in the step.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub(super) struct Tally {
+pub(super) struct RankStatus {
     /// The cycle simulated last, which is the same on all.
     pub now: Cycle,
     /// The next cycle in which something happens.
@@ -57,7 +57,7 @@ pub(super) struct Tally {
     pub look: bool,
 }
 
-impl Tally {
+impl RankStatus {
     /// Something crosses to another rank, which has not counted it yet.
     pub fn sends(&mut self, crossing: &Crossing) {
         let at = crossing.at();
@@ -68,8 +68,8 @@ impl Tally {
     }
 
     /// Two shares of a system together.
-    pub fn and(self, other: Tally) -> Tally {
-        Tally {
+    pub fn and(self, other: RankStatus) -> RankStatus {
+        RankStatus {
             now: self.now,
             next: self.next.into_iter().chain(other.next).min(),
             alive_until: self.alive_until.max(other.alive_until),
@@ -85,11 +85,11 @@ impl Tally {
     }
 }
 
-/// How much of what others evaluate is as it is there.
+/// How much of what other ranks evaluate is up to date here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Fresh {
-    /// Only the tally.
-    Tally,
+pub(super) enum SyncLevel {
+    /// Only the status of the ranks.
+    RankStatus,
     /// Engines and end points.
     Blocks,
     /// All.
@@ -102,20 +102,20 @@ pub(super) struct Peers {
     /// The first part of each rank, and the number of parts.
     pub firsts: Vec<usize>,
     /// Of all ranks, after the last step.
-    pub total: Tally,
+    pub total: RankStatus,
     /// The first cycle in which the driver has given a node something to do since then.
     pub driver: Cycle,
-    pub fresh: Fresh,
+    pub synced: SyncLevel,
     /// Whether this rank wants to look how far the run is.
     pub look: bool,
 }
 
 impl Peers {
     /// Divides this number of parts among the ranks.
-    pub fn new(exchange: Arc<dyn Exchange>, parts: usize, total: Tally) -> Peers {
+    pub fn new(exchange: Arc<dyn Exchange>, parts: usize, total: RankStatus) -> Peers {
         let ranks = exchange.ranks();
         let firsts = (0..=ranks).map(|rank| rank * parts / ranks).collect();
-        Peers { exchange, firsts, total, driver: Cycle::MAX, fresh: Fresh::Whole, look: false }
+        Peers { exchange, firsts, total, driver: Cycle::MAX, synced: SyncLevel::Whole, look: false }
     }
 
     /// The parts of a rank.
@@ -140,8 +140,8 @@ impl Peers {
     }
 }
 
-/// Where threads of one process meet as ranks.
-struct Meeting {
+/// The meeting point of ranks that are threads of one process.
+struct Rendezvous {
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -155,11 +155,11 @@ struct State {
     gone: Option<usize>,
 }
 
-/// One rank of a [`Meeting`].
-struct Seat {
+/// One rank of a [`Rendezvous`].
+struct ThreadRank {
     rank: usize,
     ranks: usize,
-    meeting: Arc<Meeting>,
+    meeting: Arc<Rendezvous>,
 }
 
 /// Ranks that are threads of this process: the exchange for each of them.
@@ -173,12 +173,12 @@ struct Seat {
 /// ```
 pub fn together(ranks: usize) -> Vec<Arc<dyn Exchange>> {
     let state = State { given: vec![None; ranks], taken: 0, gone: None };
-    let meeting = Arc::new(Meeting { state: Mutex::new(state), changed: Condvar::new() });
-    let seat = |rank| Arc::new(Seat { rank, ranks, meeting: Arc::clone(&meeting) }) as Arc<dyn Exchange>;
+    let meeting = Arc::new(Rendezvous { state: Mutex::new(state), changed: Condvar::new() });
+    let seat = |rank| Arc::new(ThreadRank { rank, ranks, meeting: Arc::clone(&meeting) }) as Arc<dyn Exchange>;
     (0..ranks).map(seat).collect()
 }
 
-impl Exchange for Seat {
+impl Exchange for ThreadRank {
     fn rank(&self) -> usize {
         self.rank
     }
@@ -188,7 +188,7 @@ impl Exchange for Seat {
     }
 
     fn swap(&self, out: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
-        let Meeting { state, changed } = &*self.meeting;
+        let Rendezvous { state, changed } = &*self.meeting;
         let lock = || state.lock().unwrap_or_else(PoisonError::into_inner);
         let all_here = |state: &State| state.given.iter().all(Option::is_some);
         let wait = |mut state: std::sync::MutexGuard<'_, State>, until: &dyn Fn(&State) -> bool| {
@@ -226,7 +226,7 @@ impl Exchange for Seat {
 }
 
 /// A rank that ends while others go on is missed by them.
-impl Drop for Seat {
+impl Drop for ThreadRank {
     fn drop(&mut self) {
         self.meeting.state.lock().unwrap_or_else(PoisonError::into_inner).gone.get_or_insert(self.rank);
         self.meeting.changed.notify_all();
@@ -265,26 +265,27 @@ mod tests {
 
     #[test]
     fn what_crosses_counts_until_its_rank_has_it() {
-        use crate::wires::{Return, Whither};
-        let credit = |at| Crossing::Credit(at, Return { queue: 0, to: Whither::new(1, 0) });
-        let mut tally = Tally::default();
+        use crate::wires::{CreditReturn, Destination};
+        let credit = |at| Crossing::Credit(at, CreditReturn { queue: 0, to: Destination::new(1, 0) });
+        let mut status = RankStatus::default();
         // A credit wakes its rank, too, but is no flit on a link.
-        tally.sends(&credit(7));
-        assert_eq!((tally.next, tally.arrivals, tally.live), (Some(7), 0, 0));
-        tally.sends(&credit(9));
-        assert_eq!(tally.next, Some(7));
-        tally.sends(&credit(5));
-        assert_eq!((tally.next, tally.arrivals, tally.live), (Some(5), 0, 0));
+        status.sends(&credit(7));
+        assert_eq!((status.next, status.arrivals, status.live), (Some(7), 0, 0));
+        status.sends(&credit(9));
+        assert_eq!(status.next, Some(7));
+        status.sends(&credit(5));
+        assert_eq!((status.next, status.arrivals, status.live), (Some(5), 0, 0));
     }
 
     #[test]
     fn shares_of_a_system_add_up() {
-        let one = Tally { next: Some(9), arrivals: 2, moves: 5, completed: 7, alive_until: 8, ..Tally::default() };
-        let other = Tally { next: Some(4), live: 3, moves: 1, completed: 3, look: true, ..Tally::default() };
+        let one =
+            RankStatus { next: Some(9), arrivals: 2, moves: 5, completed: 7, alive_until: 8, ..RankStatus::default() };
+        let other = RankStatus { next: Some(4), live: 3, moves: 1, completed: 3, look: true, ..RankStatus::default() };
         let sum = one.and(other);
         assert_eq!((sum.next, sum.arrivals, sum.live, sum.moves), (Some(4), 2, 3, 6));
         assert_eq!((sum.completed, sum.alive_until, sum.look), (7, 8, true));
-        let of = Peers::new(together(3).remove(1), 7, Tally::default());
+        let of = Peers::new(together(3).remove(1), 7, RankStatus::default());
         assert_eq!((of.parts_of(0), of.home(), of.parts_of(2)), (0..2, 2..4, 4..7));
         assert_eq!([0, 1, 2, 3, 4, 6].map(|part| of.rank_of(part)), [0, 0, 1, 1, 2, 2]);
     }

@@ -41,12 +41,12 @@ pub struct JoinCx<'a, T> {
     /// The present cycle.
     pub now: Cycle,
     /// Results that stand in the queues of the engine's crossbar input.
-    pub queued: Queued<'a>,
+    pub queued: QueueLengths<'a>,
 }
 
 /// How many results stand in each channel's queue of an engine's crossbar input.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Queued<'a>(Lengths<'a>);
+pub struct QueueLengths<'a>(Lengths<'a>);
 
 /// The queues themselves, or their lengths where there are no queues.
 #[derive(Clone, Copy, Debug)]
@@ -61,23 +61,23 @@ impl Default for Lengths<'_> {
     }
 }
 
-impl<'a> Queued<'a> {
+impl<'a> QueueLengths<'a> {
     /// The queues of the engine's port.
     #[inline]
     pub(super) fn of(queues: &'a [Input]) -> Self {
-        Queued(Lengths::Queues(queues))
+        QueueLengths(Lengths::Queues(queues))
     }
 
     /// Counts of the channels from 0 on, for an engine that is driven without a switch.
     pub fn counts(counts: &'a [u16]) -> Self {
-        Queued(Lengths::Counts(counts))
+        QueueLengths(Lengths::Counts(counts))
     }
 
     /// Those of the channels from one of them on, which is counted as 0.
     #[must_use]
     pub fn behind(self, first: u8) -> Self {
         let first = usize::from(first);
-        Queued(match self.0 {
+        QueueLengths(match self.0 {
             Lengths::Queues(queues) => Lengths::Queues(queues.get(first..).unwrap_or_default()),
             Lengths::Counts(counts) => Lengths::Counts(counts.get(first..).unwrap_or_default()),
         })

@@ -3,7 +3,7 @@
 //! [`Network`] is the one implementation, for every family's tables, engines and end points. Dispatch is per step, never per
 //! tick.
 
-use super::exchange::{Exchange, Fresh};
+use super::exchange::{Exchange, SyncLevel};
 use super::{Block, Evaluation, Flit, HeadWaits, Join, Journal, LinkCount, Network, Plan, Step, Tables, WaitCycles};
 use crate::traffic::{MayHaveTraffic, Traffic};
 use std::any::Any;
@@ -223,11 +223,11 @@ where
     }
 
     fn refresh(&mut self) {
-        self.bring(Fresh::Blocks);
+        self.sync_others(SyncLevel::Blocks);
     }
 
     fn gather(&mut self) {
-        self.bring(Fresh::Whole);
+        self.sync_others(SyncLevel::Whole);
     }
 
     fn agree_to_look(&mut self, want: bool) -> bool {

@@ -26,7 +26,7 @@
 
 use super::switch_parts::Cx;
 use super::tables::Tables;
-use super::{Join, JoinCx, Queued, forward, unicast};
+use super::{Join, JoinCx, QueueLengths, forward, unicast};
 use watershed_kernel::Wake;
 
 /// One clock of one switch.
@@ -34,7 +34,7 @@ pub(super) fn tick<T: Tables<W>, J: Join<Tables = T>, const W: usize>(mut cx: Cx
     if cx.engine != u16::MAX && !cx.join.asleep() {
         let at = cx.base + u32::from(cx.engine);
         let queues = cx.wires.inputs.stretch(cx.wires.queue(at, 0), 1 << cx.wires.flow.vc_shift);
-        let queued = Queued::of(queues);
+        let queued = QueueLengths::of(queues);
         let out = cx.join.tick(&JoinCx { tables: cx.tables, switch: cx.node, now: cx.wires.flow.now, queued });
         if let Some(result) = out.result {
             // As with arrivals: point-to-point packets walk through the front stages, the others wait them out.

@@ -5,7 +5,7 @@
 
 use super::Tables;
 use watershed_armed::Discard;
-use watershed_fabric::{Flit, Join, JoinCx, JoinOut, Queued};
+use watershed_fabric::{Flit, Join, JoinCx, JoinOut, QueueLengths};
 use watershed_kernel::{Cycle, Wake};
 use watershed_piuma::Ceng;
 use watershed_probe::Scope;
@@ -69,7 +69,7 @@ impl Join for Joined {
             out.result = out.result.map(|flit| flit.on(flit.tag.vc() + self.first_armed));
         }
         if let (Some(ceng), Some(tables)) = (&mut self.ceng, &cx.tables.piuma) {
-            let queued = if out.result.is_some() { Queued::counts(&FULL) } else { cx.queued };
+            let queued = if out.result.is_some() { QueueLengths::counts(&FULL) } else { cx.queued };
             let of = ceng.tick(&JoinCx { tables, switch, now, queued });
             out.wake = out.wake.or(of.wake);
             if out.result.is_some() && !ceng.is_idle() {

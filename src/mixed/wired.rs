@@ -15,7 +15,7 @@
 
 use super::{Map, Tables, WORDS};
 use watershed_armed::{self as armed};
-use watershed_fabric::fault::{View, Way};
+use watershed_fabric::fault::{Direction, View};
 use watershed_fabric::{self as fabric, Block, Channels, Flit, Io};
 use watershed_kernel::{Rng, Wake};
 use watershed_pbv::system as pbv;
@@ -65,10 +65,10 @@ impl From<pbv::Wired> for Wired {
 struct Seen<V>(V, Channels);
 
 impl<V: View> View for Seen<V> {
-    fn way(&self, from: u16, head: &Flit) -> Option<Way> {
+    fn direction(&self, from: u16, head: &Flit) -> Option<Direction> {
         let vc = head.tag.vc();
         let set = self.1.first..self.1.first + self.1.vcs.set.max(1);
-        set.contains(&vc).then(|| self.0.way(from, &head.on(vc - self.1.first))).flatten()
+        set.contains(&vc).then(|| self.0.direction(from, &head.on(vc - self.1.first))).flatten()
     }
 
     fn damage(&self, head: &Flit, rng: &mut Rng) -> (u16, u16) {

@@ -108,7 +108,7 @@ use super::priority::Picker;
 use super::reports::Reporter;
 use super::routes::{Directory, FRAMES, address_of, route_flits, send_flit, whole};
 use super::tables::{ENGINE_BASE, ENGINE_SPAN, Owner, Owners, RegisterBlock, engine_tag, following};
-use watershed_fabric::{Block, Cut, Io, Pieces};
+use watershed_fabric::{Block, FlitSize, Io, Reassembly};
 use watershed_kernel::{Cycle, Digest, Wake};
 use watershed_probe::Scope;
 use watershed_state::state;
@@ -136,7 +136,7 @@ pub struct EngineCfg {
     /// Messages that wait to leave.
     pub output: u32,
     /// What a flit carries, which the system says: the unit of `inbox`.
-    pub cut: Cut,
+    pub cut: FlitSize,
     /// Its collective engine.
     pub ce: CeCfg,
 }
@@ -151,7 +151,7 @@ impl EngineCfg {
             priority_bound: 16,
             inbox: 1024,
             output: 256,
-            cut: Cut::WORD,
+            cut: FlitSize::WORD,
             ce: CeCfg::default(),
         }
     }
@@ -183,7 +183,7 @@ struct Interposer {
     turns: [Turn; 2],
     ways: [[Way; MOST_CHANNELS]; 2],
     /// Words of the frame being extracted.
-    collecting: [[Pieces; MOST_CHANNELS]; 2],
+    collecting: [[Reassembly; MOST_CHANNELS]; 2],
     /// The output channel is in the middle of a frame that passes.
     passing: [[bool; MOST_CHANNELS]; 2],
     /// An injected frame waited while one passed: it starts next.
@@ -202,7 +202,7 @@ impl Interposer {
         mine: impl Fn(u32) -> bool,
         (room, most): (usize, usize),
         (injecting, yields): ([bool; 2], [bool; 2]),
-        cut: Cut,
+        cut: FlitSize,
         frames: &mut Vec<(u16, Vec<u64>)>,
     ) -> bool {
         let vcs = io.vcs();

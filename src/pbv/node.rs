@@ -75,7 +75,7 @@ use super::gather::Gather;
 use super::packet::{Body, Control, Groups, Header, Message, Packet, Status};
 use super::routes::{Directory, send_flit, whole};
 use watershed_arith::Flags;
-use watershed_fabric::{Block, Cut, Io, Pieces};
+use watershed_fabric::{Block, FlitSize, Io, Reassembly};
 use watershed_kernel::{Cycle, Digest, Rng, Wake};
 use watershed_probe::Scope;
 
@@ -126,7 +126,7 @@ pub struct Node {
     /// Frames that are not this node's to send, and when they are sent.
     strange: VecDeque<(Cycle, Packet)>,
     leaving: Option<Leaving>,
-    collecting: Pieces,
+    collecting: Reassembly,
     rng: Option<Rng>,
     /// Frames that changed nothing, by status.
     refused: [u32; 16],
@@ -152,7 +152,7 @@ impl Node {
             outbox: VecDeque::new(),
             strange: VecDeque::new(),
             leaving: None,
-            collecting: Pieces::default(),
+            collecting: Reassembly::default(),
             rng: None,
             refused: [0; 16],
             casts: BTreeMap::new(),
@@ -579,7 +579,7 @@ impl Node {
         }
     }
 
-    fn send(&mut self, io: &mut Io<'_>, cut: Cut) {
+    fn send(&mut self, io: &mut Io<'_>, cut: FlitSize) {
         let now = io.now();
         let vc = io.vcs().set;
         self.choose(now);

@@ -9,12 +9,12 @@
 use super::packet::{HEADER_BYTES, Header, NO_DEVICE, words_by_length};
 use super::tables::{ENGINE_BASE, ENGINE_SPAN};
 use watershed_fabric::routing::Routes;
-use watershed_fabric::{At, Cut, Flit, FramePart, Io, Pieces, PortSet, Route, Shares, Tables};
+use watershed_fabric::{Flit, FlitSize, FramePart, Io, PortSet, Reassembly, Route, RouteView, Shares, Tables};
 use watershed_state::state;
 
 /// Sends flit `index` of a frame by a port; whether it is the last one. Its number on the side-band is a label for waves and journals:
 /// nothing is decided by it.
-pub fn send_flit(io: &mut Io<'_>, (port, cut): (u16, Cut), header: &Header, index: usize, words: &[u64]) -> bool {
+pub fn send_flit(io: &mut Io<'_>, (port, cut): (u16, FlitSize), header: &Header, index: usize, words: &[u64]) -> bool {
     debug_assert!(words.len() * 8 >= HEADER_BYTES);
     let vc = io.vcs().set + FRAMES;
     let part = FramePart { cut, frame: words, index, flits: cut.flits(8 * words.len()) };
@@ -23,18 +23,18 @@ pub fn send_flit(io: &mut Io<'_>, (port, cut): (u16, Cut), header: &Header, inde
 }
 
 /// The words of a frame that has come whole; its Length says how many they are.
-pub fn whole(cut: Cut, pieces: &Pieces) -> Vec<u64> {
+pub fn whole(cut: FlitSize, pieces: &Reassembly) -> Vec<u64> {
     let words = pieces.words().first().map_or(0, |&head| words_by_length(head));
     pieces.frame(cut, 8 * words).to_vec()
 }
 
 /// Flits of a frame up to the one with its destination address, which stands in bits 64 to 95.
-pub const fn route_flits(cut: Cut) -> u16 {
+pub const fn route_flits(cut: FlitSize) -> u16 {
     (64 / cut.bits()) as u16 + 1
 }
 
 /// The same of the smallest flits.
-pub const MOST_ROUTE_FLITS: u16 = match Cut::of_bits(Cut::LEAST_BITS) {
+pub const MOST_ROUTE_FLITS: u16 = match FlitSize::of_bits(FlitSize::LEAST_BITS) {
     Some(cut) => route_flits(cut),
     None => unreachable!(),
 };
@@ -161,7 +161,7 @@ pub struct Directory {
     /// The number in the system of the channel of frames, which is [`FRAMES`] here.
     pub frames: u8,
     /// How frames are cut into flits.
-    pub cut: Cut,
+    pub cut: FlitSize,
     /// How background traffic goes, if there is some.
     traffic: Option<(Routes, Shares)>,
 }
@@ -205,7 +205,7 @@ impl Directory {
             engines: vec![Vec::new(); switches],
             places: Vec::new(),
             frames: FRAMES,
-            cut: Cut::WORD,
+            cut: FlitSize::WORD,
             traffic: None,
         }
     }
@@ -341,7 +341,7 @@ impl<const W: usize> Tables<W> for Directory {
         if channel == FRAMES { route_flits(self.cut) } else { 1 }
     }
 
-    fn cut(&self) -> Cut {
+    fn cut(&self) -> FlitSize {
         self.cut
     }
 
@@ -353,7 +353,7 @@ impl<const W: usize> Tables<W> for Directory {
         PortSet::EMPTY
     }
 
-    fn unicast(&self, at: &At<'_>, flit: &Flit) -> Route {
+    fn unicast(&self, at: &RouteView<'_>, flit: &Flit) -> Route {
         let frame = || Route::over(self.port(at.switch, address_of(flit, at.more)));
         let Some((routes, shares)) = &self.traffic else { return frame() };
         let is_frame = at.channel == FRAMES;

@@ -25,10 +25,10 @@ use super::view::View;
 use watershed_fabric::arbiter::Policy;
 use watershed_fabric::fault::FaultyLink;
 use watershed_fabric::topology::LinkParams;
-use watershed_fabric::traffic::Beside;
+use watershed_fabric::traffic::WithTraffic;
 use watershed_fabric::{
-    Block, Blocks, Cut, Io, NoJoin, NodeKind, Parts, Pipeline, Plan, PlanLink, PlanNode, RouterCfg, Step, SwitchCfg,
-    Vcs, credit_round_trip,
+    Block, Blocks, FlitSize, Io, NoJoin, NodeKind, Parts, Pipeline, Plan, PlanLink, PlanNode, RouterCfg, Step,
+    SwitchCfg, Vcs, credit_round_trip,
 };
 use watershed_kernel::{Cycle, Wake};
 use watershed_probe::Scope;
@@ -36,7 +36,7 @@ use watershed_state::state;
 
 watershed_fabric::system!(
     /// A PBV system: up to 128 ports a switch.
-    Directory, NoJoin<Directory>, Wired, Beside<Node>, 2
+    Directory, NoJoin<Directory>, Wired, WithTraffic<Node>, 2
 );
 
 /// Where a switch's engine joins.
@@ -260,14 +260,15 @@ impl Spec {
         let switch =
             SwitchCfg { pipeline, policy: Policy::RoundRobin, monitors: self.monitors, router: RouterCfg::default() };
         let placed = ground.place((self.inner, self.local), self.log, false);
-        placed
-            .build(&Wires { switch, depths: &depths, threads: 1 }, |ends| ends.into_iter().map(Beside::from).collect())
+        placed.build(&Wires { switch, depths: &depths, threads: 1 }, |ends| {
+            ends.into_iter().map(WithTraffic::from).collect()
+        })
     }
 }
 
 /// Cycles from granting a flit to being able to spend its credit again: the head of a frame waits in its queue for the flit with
 /// the address, and so do all behind it. With less, frames that follow each other leave gaps.
-pub fn credit_loop(link: &PlanLink, pipeline: Pipeline, cut: Cut) -> u64 {
+pub fn credit_loop(link: &PlanLink, pipeline: Pipeline, cut: FlitSize) -> u64 {
     let address = u64::from(route_flits(cut) - 1) * u64::from(link.cycles_per_flit);
     credit_round_trip(link.latency, link.cycles_per_flit, pipeline.post(), pipeline.front()) + address
 }
@@ -398,7 +399,7 @@ impl Placed {
     ///
     /// # Panics
     /// If the plan is unsound.
-    pub fn build(self, wires: &Wires<'_>, beside: impl FnOnce(Vec<Node>) -> Vec<Beside<Node>>) -> System {
+    pub fn build(self, wires: &Wires<'_>, beside: impl FnOnce(Vec<Node>) -> Vec<WithTraffic<Node>>) -> System {
         let Placed { plan, directory, bumps, ends } = self;
         let unicast = plan.vcs.unicast;
         let blocks = Blocks { joins: Vec::new(), no_join: NoJoin::default(), bumps, ends: beside(ends) };

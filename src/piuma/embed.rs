@@ -17,7 +17,7 @@
 //! Several trees, one for each segment of a vector (P-EMB-4), take the ways of
 //! [`trees`](watershed_fabric::topology::trees) and have their roots at the participants nearest to their centres. A
 //! mesh has no two trees without a common link; there they are the shortest ways to different roots. On any other graph
-//! (requirement X-NET-1) ways are searched ([`Ways`]), and trees have no link in common as long as the graph has
+//! (requirement X-NET-1) ways are searched ([`SwitchGraph`]), and trees have no link in common as long as the graph has
 //! disjoint trees.
 //!
 //! Cost: a step for every switch on the tree, and a word for every switch there is.
@@ -25,7 +25,7 @@
 use super::{MAX_PLANES, REQUEST, RESPONSE, Registers};
 use std::collections::{BTreeMap, HashMap};
 use watershed_fabric::routing::Routing;
-use watershed_fabric::topology::{EndPlace, Neighbours, Nodes, Towards, Ways};
+use watershed_fabric::topology::{EndPlace, Neighbours, Nodes, SwitchGraph, TreeToRoot};
 
 /// Where a register vector stands: switch, channel, input port.
 pub type Key = (u32, u8, u16);
@@ -82,7 +82,7 @@ pub struct Ground<'a> {
     /// Number of switches.
     pub switches: u32,
     /// The graph of switches, where no arithmetic knows the topology: trees are made of its shortest ways.
-    pub ways: Option<&'a Ways>,
+    pub ways: Option<&'a SwitchGraph>,
     /// Of that graph, links of trees that have none in common, for those of several trees.
     pub apart: &'a [Vec<bool>],
     /// Which of several trees that share as few links as there are; `None`: one alone, on shortest ways.
@@ -94,7 +94,7 @@ enum Tree<'a> {
     /// By arithmetic.
     Routed(&'a Ground<'a>, u32),
     /// Searched.
-    Searched(Towards),
+    Searched(TreeToRoot),
 }
 
 impl Tree<'_> {
@@ -164,7 +164,7 @@ pub fn middle(ground: &Ground<'_>, participants: &[EndPlace]) -> u32 {
 
 /// The root of a tree of searched ways: in the middle of the participants, or of its own links where trees have none in
 /// common. Trees beyond those share links; their roots are spread over the participants.
-fn searched(ground: &Ground<'_>, ways: &Ways, switches: &[u32]) -> u32 {
+fn searched(ground: &Ground<'_>, ways: &SwitchGraph, switches: &[u32]) -> u32 {
     let Some(tree) = ground.tree.filter(|&tree| tree > 0 || !ground.apart.is_empty()) else {
         return ways.middle(switches);
     };

@@ -34,7 +34,7 @@ use watershed_arith::{DType, Mode, Op, Round};
 use watershed_fabric::Shares;
 use watershed_fabric::routing::Routes;
 use watershed_fabric::topology::Names;
-use watershed_fabric::{At, Flit, PortSet, Route, Tables};
+use watershed_fabric::{Flit, PortSet, Route, RouteView, Tables};
 use watershed_state::state;
 
 /// The size of a register file.
@@ -638,7 +638,7 @@ impl Tables<1> for Registers {
     }
 
     #[inline(always)]
-    fn unicast(&self, at: &At<'_>, flit: &Flit) -> Route {
+    fn unicast(&self, at: &RouteView<'_>, flit: &Flit) -> Route {
         self.shares.route(at, |at| self.routes.route(at, flit))
     }
 

@@ -5,8 +5,8 @@ use std::collections::{HashMap, VecDeque};
 
 use watershed::fabric::arbiter::Policy;
 use watershed::fabric::{
-    At, Block, Blocks, Evaluation, Flit, Io, Join, JoinCx, JoinOut, Network, NodeKind, Pipeline, Plan, PlanLink,
-    PlanNode, PortSet, Route, RouterCfg, Step, SwitchCfg, Tables, Vcs, pass_through,
+    Block, Blocks, Evaluation, Flit, Io, Join, JoinCx, JoinOut, Network, NodeKind, Pipeline, Plan, PlanLink, PlanNode,
+    PortSet, Route, RouteView, RouterCfg, Step, SwitchCfg, Tables, Vcs, pass_through,
 };
 use watershed::kernel::{Cycle, Wake};
 use watershed::probe::Scope;
@@ -71,7 +71,7 @@ impl<const W: usize> Tables<W> for Map {
         self.longest.max(1)
     }
 
-    fn unicast(&self, at: &At<'_>, flit: &Flit) -> Route {
+    fn unicast(&self, at: &RouteView<'_>, flit: &Flit) -> Route {
         Route::over(if self.direct { flit.dst() as u16 } else { self.unicast[&(at.switch, flit.dst())] })
     }
 

@@ -70,7 +70,7 @@ const PARTS: [(&str, &str); 14] = [
     ("src/armed/lib.rs", "hands on to the block in the wire"),
     ("src/armed/tables.rs", "the discard port holds nothing"),
     ("src/fabric/join.rs", "the traits"),
-    ("src/fabric/traffic/beside.rs", "hands on to a block and to traffic"),
+    ("src/fabric/traffic/with_traffic.rs", "hands on to a block and to traffic"),
     ("src/fabric/topology/trees.rs", "steps through a graph"),
     ("src/pbv/ce/memory.rs", "part of the collective engine"),
     ("src/pbv/event.rs", "writes an event down"),

@@ -5,7 +5,7 @@ use watershed::arith::stages::units_of;
 use watershed::arith::{DType, Flags, Op, TreeCfg};
 use watershed::fabric::routing::{Routes, Routing};
 use watershed::fabric::topology::Mesh;
-use watershed::fabric::{Flit, Join, JoinCx, Queued, Tag};
+use watershed::fabric::{Flit, Join, JoinCx, QueueLengths, Tag};
 use watershed::kernel::Rng;
 use watershed::piuma::scan::{element, order};
 use watershed::piuma::{Ceng, CengCfg, OpSelect, REQUEST, RESPONSE, Registers, RegistersCfg, channel, kind, plane};
@@ -310,7 +310,7 @@ impl Traffic {
         let radix = rig.cfg.tree.radix;
         let behind: Vec<u128> = self.queued.chunks(2).map(|pair| u128::from(pair[0] + pair[1])).collect();
         let queued = self.queued.clone();
-        let out = ceng.tick(&JoinCx { tables: &rig.registers, switch: 0, now, queued: Queued::counts(&queued) });
+        let out = ceng.tick(&JoinCx { tables: &rig.registers, switch: 0, now, queued: QueueLengths::counts(&queued) });
         assert_eq!(out.fault, None);
         let result = out.result;
         if let Some(result) = &result {

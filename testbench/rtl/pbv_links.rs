@@ -432,7 +432,11 @@ fn shipped(stem: &str) -> Result<System, &'static str> {
     if system.plan().links.iter().any(|link| link.cycles_per_flit > 1) {
         return Err("a link takes several cycles a flit");
     }
-    if system.tables.cut == watershed::fabric::Cut::WORD { Ok(system) } else { Err("its flits are of another size") }
+    if system.tables.cut == watershed::fabric::FlitSize::WORD {
+        Ok(system)
+    } else {
+        Err("its flits are of another size")
+    }
 }
 
 /// Why the RTL has no data paths as those of a shipped scenario, if it has not.

@@ -16,7 +16,7 @@
 //! All draws come from the source's own stream, and gaps are drawn whole ([`Gaps`]): a source that has nothing to create
 //! for a thousand cycles is not evaluated in them.
 
-use super::{Gaps, Waiting};
+use super::{Gaps, QueuedPacket};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use watershed_kernel::{Cycle, Rng};
@@ -285,9 +285,9 @@ pub(super) struct Source {
     /// closed loop: requests that wait for their reply.
     pub outstanding: u32,
     /// closed loop: when the next requests may be created. fed, answers: what is to be created, and when.
-    planned: VecDeque<Planned>,
+    planned: VecDeque<PlannedPacket>,
     /// Packets that were created and wait to enter.
-    pub waiting: VecDeque<Waiting>,
+    pub waiting: VecDeque<QueuedPacket>,
 }
 
 state!(Source {
@@ -297,7 +297,7 @@ state!(Source {
 
 /// A packet that is to be created.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
-pub(super) struct Planned {
+pub(super) struct PlannedPacket {
     pub at: Cycle,
     pub created: Cycle,
     pub dst: u32,
@@ -334,7 +334,7 @@ impl Source {
             Process::Periodic(_) => source.due = source.rng.bits(),
             Process::ClosedLoop { window, .. } => {
                 let at = source.spec.start;
-                let slot = Planned { at, created: at, dst: 0, flits: 0, class: 0, lane: 0 };
+                let slot = PlannedPacket { at, created: at, dst: 0, flits: 0, class: 0, lane: 0 };
                 source.planned.extend((0..*window).map(|_| slot));
             }
             _ => {}
@@ -399,7 +399,7 @@ impl Source {
                 self.draw(at);
                 continue;
             }
-            let mut packet = Waiting {
+            let mut packet = QueuedPacket {
                 created: at,
                 ready: at,
                 seq: self.seq,
@@ -472,7 +472,7 @@ impl Source {
     }
 
     /// Plans a packet; plans are in the order of time.
-    pub fn plan(&mut self, planned: Planned) {
+    pub fn plan(&mut self, planned: PlannedPacket) {
         self.planned.push_back(planned);
         if self.planned.len() == 1 {
             self.draw(planned.at);

@@ -1,23 +1,23 @@
 //! How flits and credits move.
 
-use super::queue::{Arrival, Crossing, Input, Return, Slot, Whither};
-use super::{CHECKED, DIVIDED, Seen, UNSEEN, WATCHED};
+use super::queue::{Arrival, CreditReturn, Crossing, Destination, Input, Slot};
+use super::{CHECKED, DIVIDED, UNSEEN, WATCHED, WaveCapture};
 use crate::arena::Arena;
-use crate::ports::{Carries, DRAINING, Link, NONE, Port, channel_mut};
+use crate::ports::{DRAINING, Link, NONE, Port, PortStats, channel_mut};
 use crate::{Flit, Vcs, monitor};
 use watershed_kernel::{Cycle, Wheel};
 use watershed_state::state;
 
 /// A port whose link may be narrower than a flit.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
-pub(super) struct Busy {
+pub(super) struct SerializingPort {
     pub(super) until: Cycle,
     pub(super) cycles_per_flit: u16,
 }
 
 /// The words of flits behind the first, by their place in the pool; there are none where a flit carries a word or less.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
-pub(crate) struct More {
+pub(crate) struct ExtraWords {
     /// Words of each flit behind the first.
     each: usize,
     words: Vec<u64>,
@@ -25,10 +25,10 @@ pub(crate) struct More {
     taken: Vec<u64>,
 }
 
-impl More {
+impl ExtraWords {
     /// For flits of `each` words behind the first.
-    pub fn new(each: usize) -> More {
-        More { each, words: Vec::new(), taken: vec![0; each] }
+    pub fn new(each: usize) -> ExtraWords {
+        ExtraWords { each, words: Vec::new(), taken: vec![0; each] }
     }
 
     /// Those of a place in the pool.
@@ -71,7 +71,7 @@ impl More {
 
 /// Which entries of the pool are free.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
-pub(super) struct Places {
+pub(super) struct FreeList {
     /// The first free one, which names the next.
     pub free: u32,
     /// Entries that are in use.
@@ -91,7 +91,7 @@ pub(crate) struct Delays {
 
 /// Where a part of the system ends, and what goes beyond.
 #[derive(Clone, Debug)]
-pub(crate) struct Edge {
+pub(crate) struct PartBoundary {
     /// The ports of this part: all, unless the system is divided.
     pub home: std::ops::Range<u32>,
     /// Whether there are other parts. A part may have all ports and not all nodes.
@@ -100,7 +100,7 @@ pub(crate) struct Edge {
     pub crossings: Vec<Crossing>,
 }
 
-state!(Edge { saved: crossings; built: home, divided });
+state!(PartBoundary { saved: crossings; built: home, divided });
 
 /// What moves, flits and credits, and the rules it moves by: all of a system that belongs to no port.
 #[derive(Clone, Debug)]
@@ -110,15 +110,15 @@ pub(crate) struct Flow {
     pub vc_shift: u32,
     pub pool: Vec<Slot>,
     /// What flits carry beyond a word.
-    pub more: More,
-    pub(super) places: Places,
+    pub more: ExtraWords,
+    pub(super) places: FreeList,
     pub arrivals: Wheel<Arrival>,
-    pub returns: Wheel<Return>,
+    pub returns: Wheel<CreditReturn>,
     /// Until when a port narrower than a flit is busy; empty if all links take a flit a cycle.
-    pub(super) busy: Arena<Busy>,
+    pub(super) busy: Arena<SerializingPort>,
     /// Whether link monitors look at what moves.
     pub monitored: bool,
-    pub seen: Option<Box<Seen>>,
+    pub capture: Option<Box<WaveCapture>>,
     /// Flits moved since cycle 0: the watchdog's pulse.
     pub moves: u64,
     /// What a switch adds to links.
@@ -135,19 +135,19 @@ pub(crate) struct Flow {
     pub(super) drains: bool,
     pub first_switchless_node: u32,
     /// Where this part of the system ends.
-    pub(crate) edge: Edge,
+    pub(crate) boundary: PartBoundary,
 }
 
 state!(Flow {
-    saved: now, pool, more, places, arrivals, returns, busy, moves, asks_again, edge;
-    watched: seen, journal;
+    saved: now, pool, more, places, arrivals, returns, busy, moves, asks_again, boundary;
+    watched: capture, journal;
     built: vcs, vc_shift, monitored, delays, look, drains, first_switchless_node
 });
 
 impl Flow {
     /// Writes down what happened to a flit of the pool at queue or output channel `q`, if it is recorded.
     #[inline]
-    pub fn note(&mut self, q: usize, entry: u32, what: crate::Moved) {
+    pub fn note(&mut self, q: usize, entry: u32, what: crate::FlitEvent) {
         let channel = (q & ((1 << self.vc_shift) - 1)) as u8;
         if let Some(journal) = &mut self.journal
             && channel < journal.channels
@@ -160,7 +160,7 @@ impl Flow {
     #[inline]
     pub fn note_put(&mut self, port: u32, flit: &Flit, visible: Cycle) {
         if let Some(journal) = &mut self.journal {
-            journal.note(self.now, port, flit, crate::Moved::Put { visible });
+            journal.note(self.now, port, flit, crate::FlitEvent::EnteredEngine { visible });
         }
     }
 
@@ -290,12 +290,12 @@ impl Flow {
         *occupied &= !(bit * u64::from(channel.len == 0));
         if link.to_port != NONE {
             let upstream = (link.to_port << self.vc_shift) + vc;
-            let back = Return { queue: upstream, to: Whither::new(link.to_node, number) };
+            let back = CreditReturn { queue: upstream, to: Destination::new(link.to_node, number) };
             let delay = u64::from(link.back);
-            if LOOK & DIVIDED == 0 || self.edge.home.contains(&link.to_port) {
+            if LOOK & DIVIDED == 0 || self.boundary.home.contains(&link.to_port) {
                 self.returns.push(self.now, delay, back);
             } else {
-                self.edge.crossings.push(Crossing::Credit(self.now + delay, back));
+                self.boundary.crossings.push(Crossing::Credit(self.now + delay, back));
             }
         }
         self.moves += 1;
@@ -308,7 +308,7 @@ impl Flow {
     #[inline(always)]
     pub fn send<const LOOK: u8, const HELD: bool>(
         &mut self,
-        (side, carries): (&mut [Port], &mut Carries),
+        (side, stats): (&mut [Port], &mut PortStats),
         (port, vc): (u32, u8),
         entry: u32,
         pipeline: u16,
@@ -329,11 +329,11 @@ impl Flow {
             out.owner = if self.drains { DRAINING } else { 0 };
         }
         let side = &mut side[0];
-        side.gate.credit &= !(u32::from(spent) << vc);
-        side.gate.free |= u32::from(leaves && !self.drains) << vc;
+        side.vc_masks.credit &= !(u32::from(spent) << vc);
+        side.vc_masks.free |= u32::from(leaves && !self.drains) << vc;
         // What holds channels is point-to-point.
         let set = !HELD && vc < self.vcs.set;
-        side.count(port, set, flit.tag.head(), waited, carries);
+        side.count(port, set, flit.tag.head(), waited, stats);
         let link = &side.link;
         let delay = u64::from(pipeline) + u64::from(link.ahead);
         let ready = self.now + delay + if HELD { 0 } else { self.stay(vc, link.to_node) };
@@ -342,13 +342,18 @@ impl Flow {
         if LOOK == WATCHED {
             self.note_sent((port, vc), entry, flit);
         }
-        let arrival = Arrival { queue, to: Whither::new(link.to_node, number), entry };
-        if LOOK & DIVIDED == 0 || self.edge.home.contains(&link.to_port) {
+        let arrival = Arrival { queue, to: Destination::new(link.to_node, number), entry };
+        if LOOK & DIVIDED == 0 || self.boundary.home.contains(&link.to_port) {
             self.arrivals.push(self.now, delay, arrival);
         } else {
             let more = self.more.of(entry).into();
             self.discard(entry);
-            self.edge.crossings.push(Crossing::Flit(self.now + delay, Arrival { entry: NONE, ..arrival }, flit, more));
+            self.boundary.crossings.push(Crossing::Flit(
+                self.now + delay,
+                Arrival { entry: NONE, ..arrival },
+                flit,
+                more,
+            ));
         }
         flit.tag.tail()
     }
@@ -356,20 +361,20 @@ impl Flow {
     /// What the journal, busy links and waves want to know of a flit that is sent.
     fn note_sent(&mut self, (port, vc): (u32, u8), entry: u32, flit: Flit) {
         let channel = port << self.vc_shift | u32::from(vc);
-        self.note(channel as usize, entry, crate::Moved::Sent { from: None });
+        self.note(channel as usize, entry, crate::FlitEvent::Sent { from: None });
         if let Some(busy) = self.busy.get_mut(port as usize)
             && busy.cycles_per_flit > 1
         {
             busy.until = self.now + u64::from(busy.cycles_per_flit);
         }
-        if let Some(seen) = &mut self.seen
-            && seen.traced[port as usize]
+        if let Some(capture) = &mut self.capture
+            && capture.traced[port as usize]
         {
-            seen.channels.push(channel);
-            seen.sent.push(port);
-            seen.last[port as usize] = (self.now, flit);
+            capture.channels.push(channel);
+            capture.sent.push(port);
+            capture.last[port as usize] = (self.now, flit);
             if self.more.each > 0 {
-                seen.more[port as usize] = self.more.of(entry).into();
+                capture.more[port as usize] = self.more.of(entry).into();
             }
         }
     }
@@ -378,13 +383,13 @@ impl Flow {
     #[inline(always)]
     pub fn hold<const LOOK: u8>(&mut self, side: &mut [Port], port: u32, vc: u8, owner: u16) {
         channel_mut(side, vc).owner = owner;
-        let gate = &mut side[0].gate;
-        gate.free = gate.free & !(1 << vc) | u32::from(owner == 0) << vc;
+        let vc_masks = &mut side[0].vc_masks;
+        vc_masks.free = vc_masks.free & !(1 << vc) | u32::from(owner == 0) << vc;
         if LOOK == WATCHED
-            && let Some(seen) = &mut self.seen
-            && seen.traced[port as usize]
+            && let Some(capture) = &mut self.capture
+            && capture.traced[port as usize]
         {
-            seen.channels.push(port << self.vc_shift | u32::from(vc));
+            capture.channels.push(port << self.vc_shift | u32::from(vc));
         }
     }
 
@@ -393,7 +398,7 @@ impl Flow {
         if self.journal.is_some() || self.busy.len() > 0 {
             return WATCHED;
         }
-        (if self.monitored { CHECKED } else { UNSEEN }) | if self.edge.divided { DIVIDED } else { 0 }
+        (if self.monitored { CHECKED } else { UNSEEN }) | if self.boundary.divided { DIVIDED } else { 0 }
     }
 
     /// Whether a port's link would be free in cycle `cycle`, if it took a flit now.

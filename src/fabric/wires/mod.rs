@@ -19,17 +19,17 @@
 //! send to the cycle in which the returned credit can be spent again, a switch that takes the flit at once needs
 //! [`credit_round_trip`] cycles.
 
-use flow::{Busy, Delays, Edge, Places, channel_mask};
+use flow::{Delays, FreeList, PartBoundary, SerializingPort, channel_mask};
 use queue::{append, shuffle_apart};
 
 use super::arena::Arena;
 use super::awake::{Awake, NodeAlarms};
-use super::division::Division;
 use super::node::{Flags, NodeInfo, Nodes, number};
+use super::partition::Partition;
 use super::ports::{Link, NONE, Output, Ports, channel, channel_mut};
 use super::portset::each;
 use super::span::Span;
-use super::{Cut, Flit, NodeKind, Plan, PortSet, monitor};
+use super::{Flit, FlitSize, NodeKind, Plan, PortSet, monitor};
 use watershed_kernel::prefetch::prefetch;
 use watershed_kernel::{Cycle, Wake, Wheel};
 use watershed_state::state;
@@ -38,12 +38,12 @@ mod flow;
 mod io;
 mod queue;
 
-pub(crate) use flow::{Flow, More};
+pub(crate) use flow::{ExtraWords, Flow};
 pub use io::{Channels, FramePart, Io};
-pub use queue::Phase;
 #[cfg(test)]
-pub(crate) use queue::Whither;
-pub(crate) use queue::{AGAIN, Arrival, Crossing, Input, Return, Slot, State};
+pub(crate) use queue::Destination;
+pub use queue::Phase;
+pub(crate) use queue::{Arrival, CreditReturn, Crossing, Input, RETRY_ROUTE, Slot, State};
 
 /// Cycles from granting a flit to being able to spend its credit again, when the receiver takes it at once.
 ///
@@ -87,7 +87,7 @@ pub type Depths<'a> = &'a (dyn Fn(&super::PlanLink, u8) -> u16 + Sync);
 
 /// What waves want to know of a cycle; there only while they are recorded.
 #[derive(Clone, Debug)]
-pub(super) struct Seen {
+pub(super) struct WaveCapture {
     /// Ports of which something is recorded.
     pub traced: Vec<bool>,
     /// Output channels whose credits or owner changed since the last sample; may repeat.
@@ -101,7 +101,7 @@ pub(super) struct Seen {
     pub more: Vec<Box<[u64]>>,
 }
 
-state!(Seen { saved: channels, sent, sent_before, last, more; built: traced });
+state!(WaveCapture { saved: channels, sent, sent_before, last, more; built: traced });
 
 /// The arenas; see the module's text.
 #[derive(Clone, Debug)]
@@ -139,8 +139,8 @@ fn node_infos(plan: &Plan, cfg: &super::SwitchCfg, vc_shift: u32) -> Vec<NodeInf
     for node in &plan.nodes {
         let words = (u32::from(node.ports) << vc_shift).div_ceil(64);
         let heeds = node.kind != NodeKind::Switch;
-        let passages = node.ports * u16::from(cfg.router.input_speedup);
-        let one_word = words == 1 && !cfg.pipeline.is_slow() && !cfg.router.speculative && passages <= 64;
+        let xbar_inputs = node.ports * u16::from(cfg.router.input_speedup);
+        let one_word = words == 1 && !cfg.pipeline.is_slow() && !cfg.router.speculative && xbar_inputs <= 64;
         let plain = one_word && !node.engine && plan.vcs.set == 0 && node.kind == NodeKind::Switch;
         let mut flags = Flags::default();
         flags.set_engine(node.engine);
@@ -179,7 +179,7 @@ fn connect(
                 let depth = depths(link, vc);
                 let sent = monitor::first_number((to_port as usize) << wires.flow.vc_shift | usize::from(vc));
                 *channel_mut(side, vc) = Output { credits: depth, depth, sent, ..Output::default() };
-                side[0].gate.credit |= u32::from(depth > 0) << vc;
+                side[0].vc_masks.credit |= u32::from(depth > 0) << vc;
             }
             if let Some(busy) = wires.flow.busy.get_mut(at as usize) {
                 busy.cycles_per_flit = link.cycles_per_flit;
@@ -194,8 +194,8 @@ impl Wires {
         plan: &Plan,
         depths: Depths<'_>,
         cfg: &super::SwitchCfg,
-        division: &Division,
-        (threads, cut): (usize, Cut),
+        partition: &Partition,
+        (threads, cut): (usize, FlitSize),
     ) -> Vec<Wires> {
         let (front, post) = (cfg.pipeline.front(), cfg.pipeline.post());
         if let Some(fault) = plan.fault() {
@@ -203,7 +203,7 @@ impl Wires {
         }
         let vc_shift = u32::from(plan.vcs.total()).next_power_of_two().trailing_zeros();
         let mut nodes = node_infos(plan, cfg, vc_shift);
-        let firsts = number(&mut nodes, division, vc_shift);
+        let firsts = number(&mut nodes, partition, vc_shift);
         let homes: Vec<_> = firsts.windows(2).map(|pair| pair[0].0..pair[1].0).collect();
         // The longest ways of a flit and of a credit.
         let ahead = plan.links.iter().map(|link| u64::from(link.latency) + u64::from(link.cycles_per_flit)).max();
@@ -220,19 +220,22 @@ impl Wires {
         };
         let part = |(part, home): (usize, &std::ops::Range<u32>)| {
             let (from, ports) = (home.start as usize, home.len());
-            let span = Span::new(division, part);
+            let span = Span::new(partition, part);
             let flow = Flow {
                 now: 0,
                 vcs: plan.vcs,
                 vc_shift,
                 pool: Vec::new(),
-                more: More::new(cut.more()),
-                places: Places { free: NONE, live: 0 },
+                more: ExtraWords::new(cut.more()),
+                places: FreeList { free: NONE, live: 0 },
                 arrivals: Wheel::new(ahead),
                 returns: Wheel::new(back),
-                busy: Arena::new(from, vec![Busy { until: 0, cycles_per_flit: 1 }; if narrow { ports } else { 0 }]),
+                busy: Arena::new(
+                    from,
+                    vec![SerializingPort { until: 0, cycles_per_flit: 1 }; if narrow { ports } else { 0 }],
+                ),
                 monitored: cfg.monitors,
-                seen: None,
+                capture: None,
                 journal: None,
                 moves: 0,
                 delays: Delays { front, post, credit: cfg.router.credit_delay },
@@ -240,10 +243,10 @@ impl Wires {
                 asks_again: false,
                 drains: cfg.router.wait_for_tail_credit,
                 first_switchless_node: switches,
-                edge: Edge { home: home.clone(), divided: division.len() > 1, crossings: Vec::new() },
+                boundary: PartBoundary { home: home.clone(), divided: partition.len() > 1, crossings: Vec::new() },
             };
             Wires {
-                nodes: Nodes::new(&nodes, division, part, (firsts[part].1, firsts[part + 1].1), vc_shift),
+                nodes: Nodes::new(&nodes, partition, part, (firsts[part].1, firsts[part + 1].1), vc_shift),
                 inputs: Arena::new(from << vc_shift, inputs(home)),
                 ports: Ports::new(from, ports, vc_shift, cfg.monitors),
                 flow,
@@ -265,7 +268,7 @@ impl Wires {
             connect(plan, depths, cfg, (&nodes, homes, from..to), &mut parts);
             parts
         };
-        let parts = division.len();
+        let parts = partition.len();
         let stretches: Vec<_> = (0..threads).map(|t| t * parts / threads..(t + 1) * parts / threads).collect();
         if threads < 2 || parts < threads {
             return make(0..parts);
@@ -336,7 +339,7 @@ impl Wires {
     pub(super) fn push(&mut self, node: u32, port: u32, (flit, more): (Flit, &[u64]), ready: Cycle) {
         let (q, entry) = (self.queue(port, flit.tag.vc()), self.flow.store_with(flit, more.iter().copied()));
         self.flow.pool[entry as usize].ready = ready;
-        self.flow.note(q, entry, super::Moved::Entered { ready });
+        self.flow.note(q, entry, super::FlitEvent::Entered { ready });
         append(&mut self.inputs[q], &mut self.flow.pool, entry);
         self.occupy(node, q);
     }
@@ -388,7 +391,7 @@ impl Wires {
             CHECKED_PART => self.flow.unlink::<CHECKED_PART>(channel, vc, link, occupied, bit),
             _ => {
                 let (entry, waited) = self.flow.unlink::<WATCHED>(channel, vc, link, occupied, bit);
-                self.flow.note(q, entry, super::Moved::Left);
+                self.flow.note(q, entry, super::FlitEvent::Left);
                 (entry, waited)
             }
         }
@@ -407,7 +410,7 @@ impl Wires {
     #[inline(always)]
     pub(super) fn forward(&mut self, port: u32, vc: u8, entry: u32, pipeline: u16, waited: u64) {
         let side = self.ports.stretch_mut(port, 1);
-        let traced = self.flow.seen.as_ref().is_some_and(|seen| seen.traced[port as usize]);
+        let traced = self.flow.capture.as_ref().is_some_and(|capture| capture.traced[port as usize]);
         match if traced { WATCHED } else { self.flow.look } {
             UNSEEN => self.flow.send::<UNSEEN, false>(side, (port, vc), entry, pipeline, waited),
             CHECKED => self.flow.send::<CHECKED, false>(side, (port, vc), entry, pipeline, waited),
@@ -467,7 +470,7 @@ impl Wires {
     }
 
     /// Flits enter their queues, credits their counters, and those they reach wake.
-    fn deliver<const LOOK: u8>(&mut self, arrivals: &[Arrival], returns: &[Return]) {
+    fn deliver<const LOOK: u8>(&mut self, arrivals: &[Arrival], returns: &[CreditReturn]) {
         let shift = self.flow.vc_shift;
         // Only parts of a divided system begin elsewhere.
         let divided = LOOK & DIVIDED != 0;
@@ -482,7 +485,7 @@ impl Wires {
             let q = queue as usize;
             if LOOK == WATCHED {
                 let ready = self.flow.pool[entry as usize].ready;
-                self.flow.note(q, entry, super::Moved::Entered { ready });
+                self.flow.note(q, entry, super::FlitEvent::Entered { ready });
             }
             let entered = &mut self.inputs.items_mut()[q - first];
             append(entered, &mut self.flow.pool, entry);
@@ -509,10 +512,10 @@ impl Wires {
                 self.wake.insert_at(place);
             }
             if flags.traced()
-                && let Some(seen) = &mut self.flow.seen
-                && seen.traced[port as usize]
+                && let Some(capture) = &mut self.flow.capture
+                && capture.traced[port as usize]
             {
-                seen.channels.push(back.queue);
+                capture.channels.push(back.queue);
             }
         }
     }

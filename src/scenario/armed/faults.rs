@@ -8,7 +8,7 @@ use crate::fault::effect;
 use crate::problem::Problem;
 use crate::switches::replay;
 use watershed_armed::frame::ETHERNET_BYTES;
-use watershed_armed::{Effect, Fault, FaultyLink, LinkLayer, Way, Wired};
+use watershed_armed::{Direction, Effect, Fault, FaultyLink, LinkLayer, Wired};
 use watershed_fabric::topology::EndPlace;
 use watershed_fabric::{NodeKind, Plan, PlanLink};
 use watershed_kernel::{Cycle, Rng};
@@ -150,11 +150,11 @@ impl Builder<'_> {
 fn fault(file: &FaultFile) -> Fault {
     Fault {
         effect: effect(file.effect, file.delay_cycles),
-        way: match file.way {
-            WayFile::Up => Way::Up,
-            WayFile::Down => Way::Down,
-            WayFile::Both => Way::Both,
-            WayFile::Agent => Way::Agent,
+        direction: match file.way {
+            WayFile::Up => Direction::Up,
+            WayFile::Down => Direction::Down,
+            WayFile::Both => Direction::Both,
+            WayFile::Agent => Direction::Agent,
         },
         threshold: file.probability.map_or(u64::MAX, Rng::threshold),
         nth: file.nth,

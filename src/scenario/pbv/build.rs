@@ -20,7 +20,7 @@ use crate::{Loaded, Problems, Scenario};
 use watershed_arith::Mode;
 use watershed_fabric::routing::Routes;
 use watershed_fabric::topology::{Common, EndPlace, Layout, LinkParams};
-use watershed_fabric::{Cut, PlanLink, RouterCfg, SwitchCfg, Vcs};
+use watershed_fabric::{FlitSize, PlanLink, RouterCfg, SwitchCfg, Vcs};
 use watershed_kernel::Cycle;
 use watershed_pbv::ce::{CeCfg, Hazard};
 use watershed_pbv::engine::EngineCfg;
@@ -688,6 +688,6 @@ fn congestion_read(from: u16, device: u16, plane: u8, request: usize) -> Packet 
 }
 
 /// Flits of a frame.
-fn flits(cut: Cut, frame: &Packet) -> u64 {
+fn flits(cut: FlitSize, frame: &Packet) -> u64 {
     frame.flits().map_or(0, |words| cut.flits(8 * words.len()) as u64)
 }
