@@ -11,7 +11,7 @@
 //!
 //! ```
 //! use watershed_armed::{
-//!     Adapter, Address, EngineCfg, FRAME_WORDS, Frame, Header, Keys, Portals, Tables, TablesCfg, UP, WORDS, Wired,
+//!     Adapter, Address, EngineCfg, FRAME_WORDS, Frame, Header, Keys, Portals, Tables, TablesCfg, UP, WORDS, WireBlock,
 //! };
 //! use watershed_fabric::{Bench, Flit, Vcs};
 //! # use watershed_fabric::routing::{Routes, Routing};
@@ -37,7 +37,7 @@
 //!
 //! // A fabric frame comes from the switch in cycles 10 to 20; 13 flits of its Ethernet form leave from cycle 21 on.
 //! let arrivals = flits(frame(Header { count: 1, ..Header::default() }, 5, 42), UP, 0, 10);
-//! let adapter = Wired::Adapter(Box::<Adapter>::default());
+//! let adapter = WireBlock::Adapter(Box::<Adapter>::default());
 //! let mut bench = Bench::<_, _, WORDS>::in_the_wire(adapter, tables, Vcs { set: 2, unicast: 0 }, arrivals);
 //! while bench.tick() {}
 //! let cycles: Vec<_> = bench.sent().iter().map(|(cycle, ..)| *cycle).collect();

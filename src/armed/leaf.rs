@@ -51,7 +51,7 @@ use super::frame::{Frame, Portals, TreeNames};
 use super::header::{Address, Age, Header, NO_RESULT, age};
 use super::job::{Job, Round};
 use super::root::Outbox;
-use super::station::{Made, Merges};
+use super::station::{FrameOrigin, Merges};
 use std::hash::Hasher;
 use std::sync::Arc;
 use watershed_arith::Quad;
@@ -388,7 +388,7 @@ impl Leaf {
                 lanes: [0; 4],
             }
             .with_quad(self.contribution);
-            let made = Made::Contribution {
+            let made = FrameOrigin::Contribution {
                 job: self.job.number,
                 rank: self.rank,
                 round: round.data,

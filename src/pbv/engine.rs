@@ -97,14 +97,14 @@ use std::collections::VecDeque;
 use std::hash::Hasher;
 
 use super::ce::{Ce, CeCfg, CeCx, Outgoing, Target, reply_offset};
-use super::checker::{Checked, check};
-use super::event::{Did, Event, Log};
-pub use super::kept::{Given, Ports};
+use super::checker::{CheckOutcome, check};
+pub use super::cycle_record::{CycleRecord, PortRecord};
+use super::event::{Event, Log, StepKind};
 use super::metrics::{INBOX, MOST_CHANNELS, OUTPUT, QUEUES};
 pub use super::output::MOST_REFUSALS;
 use super::output::OutputQueue;
 use super::packet::{Body, ConfigRecord, Header, Message, NO_DEVICE, PBV_ENTRIES, Packet, Status, words_by_length};
-use super::priority::Picker;
+use super::priority::ClassArbiter;
 use super::reports::Reporter;
 use super::routes::{Directory, FRAMES, address_of, route_flits, send_flit, whole};
 use super::tables::{ENGINE_BASE, ENGINE_SPAN, Owner, Owners, RegisterBlock, engine_tag, following};
@@ -159,10 +159,10 @@ impl EngineCfg {
 
 /// What a side's channel is doing with the frame it is in the middle of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
-enum Way {
+enum FrameState {
     #[default]
     Between,
-    Passes,
+    Passing,
     Extracted,
 }
 
@@ -181,7 +181,7 @@ enum Turn {
 struct Interposer {
     /// By output; who had it last lets the other go first.
     turns: [Turn; 2],
-    ways: [[Way; MOST_CHANNELS]; 2],
+    ways: [[FrameState; MOST_CHANNELS]; 2],
     /// Words of the frame being extracted.
     collecting: [[Reassembly; MOST_CHANNELS]; 2],
     /// The output channel is in the middle of a frame that passes.
@@ -224,7 +224,7 @@ impl Interposer {
                 let vc = vcs.set + channel;
                 let at = usize::from(channel);
                 let Some(flit) = io.head(from, vc) else { continue };
-                let between = self.ways[side][at] == Way::Between;
+                let between = self.ways[side][at] == FrameState::Between;
                 // Whose frame it is stands behind its head flit.
                 let frame = channel == FRAMES;
                 let behind = route_flits(cut) - 1;
@@ -239,9 +239,9 @@ impl Interposer {
                         continue;
                     }
                     self.reserved[side][at] = length;
-                    self.ways[side][at] = Way::Extracted;
+                    self.ways[side][at] = FrameState::Extracted;
                 }
-                if self.ways[side][at] == Way::Extracted {
+                if self.ways[side][at] == FrameState::Extracted {
                     if extracted {
                         continue;
                     }
@@ -250,13 +250,13 @@ impl Interposer {
                     io.take(from, vc);
                     moved = true;
                     if flit.tag.tail() {
-                        self.ways[side][at] = Way::Between;
+                        self.ways[side][at] = FrameState::Between;
                         self.reserved[side][at] = 0;
                         frames.push((from, whole(cut, &std::mem::take(&mut self.collecting[side][at]))));
                     }
                     continue;
                 }
-                let starts = self.ways[side][at] == Way::Between;
+                let starts = self.ways[side][at] == FrameState::Between;
                 let free = if starts {
                     !(frame && (injecting[out] || self.yields[out])) && io.can_start(to, vc)
                 } else {
@@ -267,7 +267,7 @@ impl Interposer {
                 }
                 io.pass(from, to, vc);
                 moved = true;
-                self.ways[side][at] = if flit.tag.tail() { Way::Between } else { Way::Passes };
+                self.ways[side][at] = if flit.tag.tail() { FrameState::Between } else { FrameState::Passing };
                 self.passing[out][at] = !flit.tag.tail();
                 self.turns[out] = if frame { Turn::Traffic } else { Turn::Frames };
             }
@@ -277,7 +277,7 @@ impl Interposer {
 
     /// Whether nothing stands in the middle.
     fn is_between(&self) -> bool {
-        self.ways.iter().flatten().all(|&way| way == Way::Between)
+        self.ways.iter().flatten().all(|&way| way == FrameState::Between)
     }
 }
 
@@ -297,7 +297,7 @@ pub struct Engine {
     /// Flits of both.
     inbox_flits: usize,
     /// Which of them goes next.
-    picker: Picker,
+    picker: ClassArbiter,
     /// From when on the PBV table is written.
     written: Cycle,
     registers: RegisterBlock,
@@ -308,7 +308,7 @@ pub struct Engine {
     /// What comes by the side port, and when all of it is there.
     side_port: Option<(Cycle, ConfigRecord)>,
     /// What its collective engine was given, if that is kept.
-    given: Option<Vec<Given>>,
+    given: Option<Vec<CycleRecord>>,
     /// What it received and sent.
     pub log: Log,
 }
@@ -330,7 +330,7 @@ impl Engine {
             inbox: VecDeque::new(),
             for_registers: VecDeque::new(),
             inbox_flits: 0,
-            picker: Picker::new(cfg.priority_bound),
+            picker: ClassArbiter::new(cfg.priority_bound),
             written: 0,
             registers: RegisterBlock::default(),
             ce,
@@ -364,7 +364,7 @@ impl Engine {
     }
 
     /// What the collective engine was given in every cycle in which it was clocked; empty without [`keep_given`](Self::keep_given).
-    pub fn given(&self) -> &[Given] {
+    pub fn given(&self) -> &[CycleRecord] {
         self.given.as_deref().unwrap_or_default()
     }
 
@@ -435,13 +435,13 @@ impl Engine {
         }
         let flits = self.cfg.cut.flits(8 * words.len());
         let (queue, packet) = match checked {
-            Checked::Unreadable(status) => {
+            CheckOutcome::Unreadable(status) => {
                 self.registers.readings.refused[usize::from(status.number())] += 1;
                 return;
             }
-            Checked::Refused(header, status) => return self.refuse(&header, status),
-            Checked::Registers(packet) => (&mut self.for_registers, packet),
-            Checked::Collective(packet) => {
+            CheckOutcome::Refused(header, status) => return self.refuse(&header, status),
+            CheckOutcome::Registers(packet) => (&mut self.for_registers, packet),
+            CheckOutcome::Collective(packet) => {
                 self.picker.came(packet.header.tlp.tc);
                 (&mut self.inbox, packet)
             }
@@ -572,12 +572,12 @@ impl Engine {
                 self.picker.went(at);
                 self.picker.left(packet.header.tlp.tc);
                 self.inbox_flits -= flits;
-                self.log.step(now, Did::Took, &packet.header);
+                self.log.step(now, StepKind::Took, &packet.header);
                 Some(packet)
             }
             _ => None,
         };
-        let mut given = self.given.is_some().then(|| Given {
+        let mut given = self.given.is_some().then(|| CycleRecord {
             cycle: now,
             packet: input.clone(),
             full,
@@ -585,7 +585,7 @@ impl Engine {
             table: self.registers.table.clone(),
             refused: Vec::new(),
             sent: Vec::new(),
-            ports: Ports { closed: self.written > now, ..Ports::default() },
+            ports: PortRecord { closed: self.written > now, ..PortRecord::default() },
         });
         let readings = &mut self.registers.readings;
         let failure = &mut readings.failure;
@@ -606,7 +606,7 @@ impl Engine {
                 }
             },
             missing: &mut |cc_id, device, status| missing = Some((device, cc_id, status)),
-            watched: &mut |header| log.step(now, Did::Watched, header),
+            watched: &mut |header| log.step(now, StepKind::Watched, header),
         };
         self.ce.tick(input, &mut cx);
         *failure = missing.or(*failure);
@@ -616,7 +616,7 @@ impl Engine {
             all.push(given);
         }
         for outgoing in self.scratch.1.drain(..) {
-            self.log.step(now, Did::Queued, &outgoing.packet.header);
+            self.log.step(now, StepKind::Queued, &outgoing.packet.header);
             self.output.push(outgoing);
         }
     }

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 use super::ce::{Outgoing, Target};
 use super::packet::{Body, Header, Message, PBV_ENTRIES};
-use super::priority::Picker;
+use super::priority::ClassArbiter;
 use super::routes::Directory;
 use super::tables::PbvTable;
 
@@ -19,14 +19,14 @@ pub const MOST_REFUSALS: usize = 64;
 
 /// A copy on its way out.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
-pub(super) struct Leaving {
+pub(super) struct OutgoingCopy {
     pub(super) header: Header,
     pub(super) words: Vec<u64>,
     pub(super) sent: usize,
     pub(super) port: u16,
 }
 
-impl Leaving {
+impl OutgoingCopy {
     /// The word that goes next, and whether it is the last one; of flits of one word.
     pub(super) fn word(&self) -> Option<(u64, bool)> {
         self.words.get(self.sent).map(|&word| (word, self.sent + 1 == self.words.len()))
@@ -40,8 +40,8 @@ pub(super) struct OutputQueue {
     pub(super) entries: VecDeque<(Outgoing, bool)>,
     /// Entries that count.
     held: u32,
-    picker: Picker,
-    pub(super) copy: Option<Leaving>,
+    picker: ClassArbiter,
+    pub(super) copy: Option<OutgoingCopy>,
     /// Refusals among the entries.
     refusals: usize,
 }
@@ -60,7 +60,7 @@ fn is_split(before: &Outgoing, outgoing: &Outgoing) -> bool {
 
 impl OutputQueue {
     pub(super) fn new(bound: u8) -> OutputQueue {
-        OutputQueue { entries: VecDeque::new(), held: 0, picker: Picker::new(bound), copy: None, refusals: 0 }
+        OutputQueue { entries: VecDeque::new(), held: 0, picker: ClassArbiter::new(bound), copy: None, refusals: 0 }
     }
 
     /// Entries that count against the size of the queue: all but refusals, which have places of their own.
@@ -142,7 +142,7 @@ impl OutputQueue {
             }
             self.picker.went(at);
             let words = packet.flits().expect("an engine builds frames that fit");
-            self.copy = Some(Leaving { header, words, sent: 0, port: directory.side(engine, header.address()) });
+            self.copy = Some(OutgoingCopy { header, words, sent: 0, port: directory.side(engine, header.address()) });
         }
     }
 

@@ -13,9 +13,9 @@
 //! that the class may indicate a priority\]*.
 //!
 //! ```
-//! use watershed_pbv::priority::Picker;
+//! use watershed_pbv::priority::ClassArbiter;
 //!
-//! let mut picker = Picker::new(2); // two frames may go past an older one
+//! let mut picker = ClassArbiter::new(2); // two frames may go past an older one
 //! let mut waiting = vec![0, 5, 5, 5]; // classes, the oldest first
 //! waiting.iter().for_each(|&class| picker.came(class));
 //! let mut went = Vec::new();
@@ -29,7 +29,7 @@
 
 /// Chooses by class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Picker {
+pub struct ClassArbiter {
     bound: u8,
     /// Frames in a row that went past the oldest one.
     passed: u8,
@@ -37,10 +37,10 @@ pub struct Picker {
     waiting: [u32; 8],
 }
 
-impl Picker {
+impl ClassArbiter {
     /// A choice with this bound.
-    pub fn new(bound: u8) -> Picker {
-        Picker { bound, passed: 0, waiting: [0; 8] }
+    pub fn new(bound: u8) -> ClassArbiter {
+        ClassArbiter { bound, passed: 0, waiting: [0; 8] }
     }
 
     /// A frame of this class waits from now on.
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn higher_classes_go_first_and_the_oldest_waits_no_longer_than_the_bound() {
         for bound in [0u8, 1, 3, 16] {
-            let mut picker = Picker::new(bound);
+            let mut picker = ClassArbiter::new(bound);
             let mut waiting = vec![(0u8, 0u32)];
             picker.came(0);
             let mut order = Vec::new();

@@ -58,7 +58,7 @@ const NOWHERE: u16 = u16::MAX;
 
 /// Where a device is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Home {
+struct DeviceLocation {
     device: u16,
     switch: u32,
     /// Port of an end point; [`NOWHERE`] for the switch itself.
@@ -148,7 +148,7 @@ fn up_down(neighbours: &[Vec<(u16, u32)>]) -> (Vec<u16>, u32) {
 pub struct Directory {
     /// By device ID, plus one; 0: no such device.
     index: Vec<u32>,
-    homes: Vec<Home>,
+    homes: Vec<DeviceLocation>,
     /// Port of the next hop, switch by switch.
     next: Vec<u16>,
     switches: usize,
@@ -210,19 +210,19 @@ impl Directory {
         }
     }
 
-    fn add(&mut self, home: Home) {
+    fn add(&mut self, home: DeviceLocation) {
         self.homes.push(home);
         self.index[usize::from(home.device)] = self.homes.len() as u32;
     }
 
     /// Gives a switch its device ID.
     pub fn add_switch(&mut self, device: u16, switch: u32) {
-        self.add(Home { device, switch, port: NOWHERE });
+        self.add(DeviceLocation { device, switch, port: NOWHERE });
     }
 
     /// Gives the end point at a port its device ID.
     pub fn add_end(&mut self, device: u16, switch: u32, port: u16) {
-        self.add(Home { device, switch, port });
+        self.add(DeviceLocation { device, switch, port });
     }
 
     /// Puts the next engine of a switch on a port.
@@ -253,11 +253,11 @@ impl Directory {
         self.index[usize::from(device)] != 0
     }
 
-    fn home(&self, address: u32) -> Option<Home> {
+    fn home(&self, address: u32) -> Option<DeviceLocation> {
         self.index[(address >> 16) as usize].checked_sub(1).map(|at| self.homes[at as usize])
     }
 
-    fn engine_port(&self, home: Home, address: u32) -> Option<u16> {
+    fn engine_port(&self, home: DeviceLocation, address: u32) -> Option<u16> {
         let engine = (address as u16).checked_sub(ENGINE_BASE)? / ENGINE_SPAN;
         self.engines[home.switch as usize].get(usize::from(engine)).copied()
     }

@@ -112,7 +112,7 @@ type Value = (u64, Flags);
 
 /// Prefixes of the inputs of an element.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
-struct Kept {
+struct Prefixes {
     id: u16,
     seq: u64,
     /// In rank order; `None` for the first.
@@ -122,7 +122,7 @@ struct Kept {
 /// A scan unit at work.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct ScanUnit {
-    retained: VecDeque<Kept>,
+    retained: VecDeque<Prefixes>,
     /// What is made, and from when on it can leave, in order.
     up: VecDeque<(Cycle, Flit)>,
     down: VecDeque<(Cycle, Flit)>,
@@ -230,7 +230,7 @@ impl ScanUnit {
             });
         }
         let made = now + (stages * (inputs.len() as u64 - 1)).max(1);
-        let kept = Kept { id, seq, prefixes };
+        let kept = Prefixes { id, seq, prefixes };
         if root {
             self.descend(&kept, None, select, made, stages);
         } else {
@@ -242,7 +242,7 @@ impl ScanUnit {
         }
     }
 
-    fn descend(&mut self, kept: &Kept, before: Option<Value>, select: OpSelect, from: Cycle, stages: u64) {
+    fn descend(&mut self, kept: &Prefixes, before: Option<Value>, select: OpSelect, from: Cycle, stages: u64) {
         for (at, &(port, prefix)) in kept.prefixes.iter().enumerate() {
             let value = match (before, prefix) {
                 (Some(before), Some(prefix)) => Some(joined(select, before, prefix)),

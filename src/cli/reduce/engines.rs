@@ -7,7 +7,7 @@ use crate::alu::leaf;
 use watershed_arith::{DType, Flags, Mode, Op, Operands, Quad, QuadUnit, TreeCfg, TreeIn, Unit, tree};
 use watershed_fabric::routing::{Routes, Routing};
 use watershed_fabric::topology::Mesh;
-use watershed_fabric::{Flit, Join, JoinCx, Queued, Tag};
+use watershed_fabric::{Flit, Join, JoinCx, QueueLengths, Tag};
 use watershed_kernel::Cycle;
 use watershed_piuma::{Ceng, CengCfg, OpSelect, REQUEST, RESPONSE, Registers, RegistersCfg};
 
@@ -172,7 +172,7 @@ pub(super) fn engine_level(
                 }
             }
         }
-        let out = ceng.tick(&JoinCx { tables: &registers, switch: 0, now, queued: Queued::default() });
+        let out = ceng.tick(&JoinCx { tables: &registers, switch: 0, now, queued: QueueLengths::default() });
         if let Some(fault) = out.fault {
             return Err(Failure::Engine(fault.into()));
         }

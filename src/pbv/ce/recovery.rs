@@ -20,7 +20,7 @@
 //!
 //! Paragraph 98.
 
-use super::{Ce, CeCx, Outgoing, Target, Tracked, reply_offset};
+use super::{Ce, CeCx, Outgoing, Target, TrackingStep, reply_offset};
 use crate::context::{Context, State};
 use crate::packet::{Body, Header, Message, NO_DEVICE, Packet, Status};
 use watershed_kernel::Cycle;
@@ -45,7 +45,7 @@ impl Ce {
 
     /// A device asks again. Upstream: the response is sent again if there is one, and a command that was lost is made
     /// up for. Below: the answer is sent again if there is one.
-    pub(super) fn repeat(&mut self, slot: u16, header: &Header, cx: &mut CeCx<'_>) -> Tracked {
+    pub(super) fn repeat(&mut self, slot: u16, header: &Header, cx: &mut CeCx<'_>) -> TrackingStep {
         let me = self.me;
         let context = self.at(slot);
         // The source is above the master, and gets no answer either.

@@ -23,18 +23,18 @@ pub struct Event {
     /// The id.
     pub id: u16,
     /// What.
-    pub what: What,
+    pub what: EventKind,
 }
 
 /// What an event is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub enum What {
+pub enum EventKind {
     /// The source asks the arbiter.
-    Ask,
+    Requested,
     /// A message of the source with this number has come into the queue.
-    Came(u8),
+    Enqueued(u8),
     /// One of it was taken out.
-    Taken(u8),
+    Dequeued(u8),
 }
 
 /// The claim registers of a data queue.

@@ -62,7 +62,7 @@ pub mod schedule;
 
 use super::OpSelect;
 use super::core::Core;
-use log::{Doing, Log};
+use log::{CycleUse, Log};
 use schedule::{Merge, Round, Schedule};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -162,7 +162,7 @@ static STATES: EnumTable = EnumTable { name: "host", names: &["IDLE", "OVERHEAD"
 
 /// What has come for a round.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
-struct Landing {
+struct RoundBuffer {
     words: Vec<u64>,
     landed: u64,
     flag: bool,
@@ -170,7 +170,7 @@ struct Landing {
 
 /// The packet that is arriving on a channel: its round, and the place of its next word.
 #[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
-struct Arriving {
+struct IncomingPacket {
     round: u32,
     next: u64,
 }
@@ -193,8 +193,8 @@ pub struct Host {
     merged_q: u64,
     /// Words that the merge of the current word has still to read or write.
     left_q: u8,
-    landings: BTreeMap<u32, Landing>,
-    arriving: Vec<Arriving>,
+    landings: BTreeMap<u32, RoundBuffer>,
+    arriving: Vec<IncomingPacket>,
     write_last_q: bool,
     end: Option<Cycle>,
     counts: Counts,
@@ -395,7 +395,7 @@ impl Host {
             let Some(flit) = io.head(0, vc).filter(|flit| flit.tag.id() == self.job.class) else { continue };
             let at = usize::from(channel);
             if self.arriving.len() <= at {
-                self.arriving.resize(at + 1, Arriving::default());
+                self.arriving.resize(at + 1, IncomingPacket::default());
             }
             if flit.tag.head() {
                 io.take(0, vc);
@@ -404,7 +404,7 @@ impl Host {
                     self.land_flag(round, now);
                 } else {
                     self.arrives(round, now);
-                    self.arriving[at] = Arriving { round, next: index * self.job.packet_words };
+                    self.arriving[at] = IncomingPacket { round, next: index * self.job.packet_words };
                 }
                 continue;
             }
@@ -414,7 +414,7 @@ impl Host {
             }
             io.take(0, vc);
             self.write_last_q = true;
-            let Arriving { round, next } = self.arriving[at];
+            let IncomingPacket { round, next } = self.arriving[at];
             self.arriving[at].next += 1;
             self.land(round, next, flit.word, now);
         }
@@ -431,7 +431,7 @@ impl Host {
     }
 
     /// Writes down what sending came to.
-    fn note(&mut self, now: Cycle, doing: Doing) {
+    fn note(&mut self, now: Cycle, doing: CycleUse) {
         if let Some(log) = &mut self.log {
             log.send(now, doing);
         }
@@ -442,16 +442,16 @@ impl Host {
         let now = io.now();
         let grant = if short { core.memory_mut().next_grant(now) } else { now + 1 };
         match self.state {
-            State::Exchange if self.wants_credit(io) => self.note(now + 1, Doing::NoCredit),
+            State::Exchange if self.wants_credit(io) => self.note(now + 1, CycleUse::NoCredit),
             State::Exchange if self.leaving.is_some() => {
                 let free = io.busy_until(0).map_or(now + 1, |until| until.max(now + 1));
                 if grant > free {
-                    self.note(free, Doing::Memory);
+                    self.note(free, CycleUse::Memory);
                 }
             }
             State::Merge if grant > now + 1 => {
                 if let Some(log) = &mut self.log {
-                    log.merge(now + 1, Doing::Memory);
+                    log.merge(now + 1, CycleUse::Memory);
                 }
             }
             _ => {}
@@ -475,10 +475,10 @@ impl Host {
             let turn = |i: u8| vcs.set + (start + i) % vcs.unicast;
             let Some(vc) = (0..vcs.unicast).map(turn).find(|&vc| io.can_start(0, vc)) else {
                 let room = (0..vcs.unicast).map(turn).any(|vc| io.has_room(0, vc));
-                self.note(io.now(), if room { Doing::Work } else { Doing::NoCredit });
+                self.note(io.now(), if room { CycleUse::Work } else { CycleUse::NoCredit });
                 return false;
             };
-            self.note(io.now(), Doing::Work);
+            self.note(io.now(), CycleUse::Work);
             self.next_vc = (vc - vcs.set + 1) % vcs.unicast;
             let is_flag = self.sent_q == total;
             let index = (!is_flag).then(|| self.sent_q / per_packet);
@@ -498,14 +498,14 @@ impl Host {
             return false;
         };
         if !io.can_send(0, vc) {
-            self.note(io.now(), if io.credits(0, vc) > 0 { Doing::Work } else { Doing::NoCredit });
+            self.note(io.now(), if io.credits(0, vc) > 0 { CycleUse::Work } else { CycleUse::NoCredit });
             return false;
         }
         if !core.memory_mut().grant(io.now()) {
-            self.note(io.now(), Doing::Memory);
+            self.note(io.now(), CycleUse::Memory);
             return true;
         }
-        self.note(io.now(), Doing::Work);
+        self.note(io.now(), CycleUse::Work);
         self.write_last_q = false;
         let index = self.sent_q % per_packet + 1;
         let packet = self.sent_q / per_packet;
@@ -531,7 +531,7 @@ impl Host {
         while self.left_q > 0 {
             if !core.memory_mut().grant(now) {
                 if let Some(log) = &mut self.log {
-                    log.merge(now, Doing::Memory);
+                    log.merge(now, CycleUse::Memory);
                 }
                 return true;
             }
@@ -539,7 +539,7 @@ impl Host {
             self.left_q -= 1;
         }
         if let Some(log) = &mut self.log {
-            log.merge(now, Doing::Work);
+            log.merge(now, CycleUse::Work);
         }
         self.left_q = self.job.merge_accesses;
         let at = (start + self.merged_q) as usize;

@@ -1,6 +1,6 @@
 //! The reports of a processor: its part of the wait-for graph, and its registers in waves.
 
-use super::super::thread::{Doing, STATES, State, Thread};
+use super::super::thread::{Activity, STATES, State, Thread};
 use super::Processor;
 use watershed_probe::Scope;
 
@@ -45,7 +45,7 @@ impl Processor {
                 let key = (pipeline, Some(thread));
                 let what = match self.pipelines[pipeline].threads[thread].state {
                     State::Halted => continue,
-                    State::Engine(_, Doing::Send) => "waits for a slot of a multicast queue",
+                    State::Engine(_, Activity::Send) => "waits for a slot of a multicast queue",
                     State::Engine(..) => "waits for a multicast message",
                     State::Collective(_) => "waits for a collective",
                     State::Memory => "waits for its memory",

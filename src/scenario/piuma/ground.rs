@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use watershed_fabric::topology::{Common, EndPlace, Layout, LinkParams, Neighbours, Shape, SwitchGraph};
 use watershed_piuma::Registers;
-use watershed_piuma::embed::Ground;
+use watershed_piuma::embed::EmbedContext;
 use watershed_piuma::legality::Footprint;
 
 /// The graph of switches, where no arithmetic knows the ways of trees.
@@ -33,8 +33,8 @@ pub(crate) fn of<'a>(
     neighbours: &'a Neighbours,
     registers: &Registers,
     ways: Option<&'a SwitchGraph>,
-) -> Ground<'a> {
-    Ground {
+) -> EmbedContext<'a> {
+    EmbedContext {
         routing: &layout.routing,
         neighbours,
         engine: registers.engine_port(),

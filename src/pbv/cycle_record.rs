@@ -7,7 +7,7 @@ use watershed_kernel::Cycle;
 
 /// What a collective engine was given in a cycle, and what it answered: enough to clock another one beside it.
 #[derive(Clone, Debug)]
-pub struct Given {
+pub struct CycleRecord {
     /// The cycle.
     pub cycle: Cycle,
     /// The message that it took.
@@ -23,12 +23,12 @@ pub struct Given {
     /// What it sent.
     pub sent: Vec<Outgoing>,
     /// What its packet engine did around it.
-    pub ports: Ports,
+    pub ports: PortRecord,
 }
 
 /// What a packet engine did around its collective engine in a cycle.
 #[derive(Clone, Debug, Default)]
-pub struct Ports {
+pub struct PortRecord {
     /// The PBV table was being written: no message was taken, and no copy looked up.
     pub closed: bool,
     /// A congestion report that was queued ahead of everything else.
