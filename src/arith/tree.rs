@@ -427,7 +427,7 @@ impl Wave {
     }
 }
 
-/// What a tree that is not idle holds.
+/// The waves of a tree that is not idle.
 #[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
 struct Pipeline {
     /// Oldest first.

@@ -531,7 +531,7 @@ impl End {
         if client.refusal().is_some() {
             let mut messages = Vec::new();
             self.roots.iter_mut().filter(|root| root.job().number == job).for_each(Root::withdraw);
-            self.softs.iter_mut().filter(|soft| soft.job().number == job).for_each(|soft| soft.rouse(&mut messages));
+            self.softs.iter_mut().filter(|soft| soft.job().number == job).for_each(|soft| soft.start(&mut messages));
             self.post_messages(now, job, messages);
         } else if !client.trees().is_empty() {
             let roots = self.roots.iter_mut().filter(|root| root.job().number == job);

@@ -84,7 +84,7 @@ use watershed_kernel::{Cycle, Wake};
 use watershed_probe::Scope;
 use watershed_state::state;
 
-/// What stands in the wires of an armed system.
+/// A block in a wire of an armed system.
 #[derive(Clone, Debug)]
 pub enum WireBlock {
     /// A reduction engine.

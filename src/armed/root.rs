@@ -131,7 +131,7 @@ pub struct RootRound {
     pub state: RoundEnd,
 }
 
-/// What one tree has brought in this attempt.
+/// The frames and the partial result that one tree has delivered in this attempt.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct TreeProgress {
     first: Option<Frame>,

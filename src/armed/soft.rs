@@ -108,7 +108,7 @@ pub struct SoftResult {
     pub token: u64,
 }
 
-/// What a message brought.
+/// The contents of a message that has come.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 struct ChildMessage {
     quad: Quad,
@@ -173,7 +173,7 @@ impl Soft {
     }
 
     /// It is to reduce after all: it tells those below, and begins.
-    pub fn rouse(&mut self, out: &mut Vec<Message>) {
+    pub fn start(&mut self, out: &mut Vec<Message>) {
         if self.is_dormant() {
             self.state = SoftState::Idle;
             let mut frame = self.frame(true, Quad::default(), self.ranks());
@@ -270,7 +270,7 @@ impl Soft {
     }
 
     /// Whether a message tells a dormant rank to begin.
-    fn rouses(&self, frame: &Frame) -> Result<(), Refused> {
+    fn starts(&self, frame: &Frame) -> Result<(), Refused> {
         let parent = self.rank > 0 && frame.rank == self.parent();
         if !parent || self.job.members.get(frame.rank as usize) != Some(&frame.source) {
             return Err(Refused::Sender);
@@ -282,12 +282,12 @@ impl Soft {
     /// A message for this rank: a child's contribution, the parent's result, or its word to begin. Returns whether it begins.
     pub fn receive(&mut self, frame: &Frame, token: u64, out: &mut Vec<Message>) -> bool {
         if frame.header.arm && frame.header.retry {
-            let roused = self.rouses(frame);
-            match roused {
+            let started = self.starts(frame);
+            match started {
                 Err(why) => self.refused.count(why),
-                Ok(()) => self.rouse(out),
+                Ok(()) => self.start(out),
             }
-            return roused.is_ok();
+            return started.is_ok();
         }
         let brought = ChildMessage { quad: frame.quad(), token, count: frame.header.count };
         match self.admit(frame) {

@@ -548,7 +548,7 @@ pub struct Discard {
     order_queue: Option<Box<OrderQueue>>,
 }
 
-/// What the internal port has of the agent's orders.
+/// Orders of the agent at the internal port, and their answers.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct OrderQueue {
     assembling: BTreeMap<u16, Assembly>,

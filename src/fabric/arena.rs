@@ -130,7 +130,7 @@ impl<T> NodeArena<T> {
     /// Where the item of a node stands: at its number, if the system is whole.
     #[inline(always)]
     pub fn place(&self, number: usize) -> usize {
-        self.span.inside(number as u32) as usize
+        self.span.to_local(number as u32) as usize
     }
 }
 

@@ -188,8 +188,8 @@ where
                         waits.push(WaitFor { who, whom, why: "no credit on the other side".into() });
                     } else {
                         let head = wires.head(q).and_then(|(flit, _)| match (bump, end) {
-                            (Some(bump), _) => bump.refuses(&flit),
-                            (None, end) => end.and_then(|end| self.end(end).refuses(&flit)),
+                            (Some(bump), _) => bump.stall_reason(&flit),
+                            (None, end) => end.and_then(|end| self.end(end).stall_reason(&flit)),
                         });
                         let why = head.or_else(|| open.clone()).unwrap_or_else(|| "it takes nothing more".into());
                         waits.push(WaitFor { who, whom: name.clone().into_owned(), why });

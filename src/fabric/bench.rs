@@ -195,7 +195,7 @@ where
     }
 }
 
-/// What sits at an end of a link of the bench.
+/// A node of the bench: the block, or the far end of one of its links.
 enum BenchNode<T, B> {
     Block(B),
     Pin(Pin, std::marker::PhantomData<fn(T)>),

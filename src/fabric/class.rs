@@ -48,12 +48,12 @@ impl ContentionPoint {
         (self.highest, self.lowest) = (0, u8::MAX);
     }
 
-    fn ask(&mut self, class: u8) {
+    fn request(&mut self, class: u8) {
         (self.highest, self.lowest) = (self.highest.max(class), self.lowest.min(class));
     }
 
-    /// All requests of the cycle are known.
-    fn judge(&mut self, bound: u8) {
+    /// All requests of the cycle are known: decides whether lower classes are promoted.
+    fn decide_promotion(&mut self, bound: u8) {
         self.due = bound > 0 && self.passed_q >= bound && self.lowest < self.highest;
     }
 
@@ -180,12 +180,12 @@ pub(super) fn allocate_channels<T: Tables<W>, const W: usize>(
         return;
     }
     all(asking).for_each(|local| each_channel(view, local, |point, _| point.clear()));
-    all(asking).for_each(|local| each_channel(view, local, |point, packet| point.ask(packet.class)));
+    all(asking).for_each(|local| each_channel(view, local, |point, packet| point.request(packet.class)));
     let mut levels = 0u32;
     for local in all(asking) {
         let mut promoted = false;
         each_channel(view, local, |point, packet| {
-            point.judge(bound);
+            point.decide_promotion(bound);
             promoted |= point.promotes(packet.class);
         });
         let packet = packet(view, local);
@@ -200,7 +200,7 @@ pub(super) fn allocate_channels<T: Tables<W>, const W: usize>(
     all(asking).for_each(|local| each_channel(view, local, |point, _| point.clear()));
     for local in all(asking) {
         if !has_channel(view, local) {
-            each_channel(view, local, |point, packet| point.ask(packet.class));
+            each_channel(view, local, |point, packet| point.request(packet.class));
         }
     }
     for local in all(asking) {
@@ -280,7 +280,7 @@ pub(super) fn allocate_crossings<const W: usize>(
     }
     let asks = |point: &mut ContentionPoint, packet: Packet| {
         if packet.level != CANNOT {
-            point.ask(packet.class);
+            point.request(packet.class);
         }
     };
     all(asking).for_each(|local| both(view, local, asks));
@@ -288,7 +288,7 @@ pub(super) fn allocate_crossings<const W: usize>(
     for local in all(asking) {
         let mut promoted = false;
         both(view, local, |point, packet| {
-            point.judge(bound);
+            point.decide_promotion(bound);
             promoted |= point.promotes(packet.class);
         });
         let packet = packet(view, local);
@@ -348,7 +348,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_highest_class_goes_first_and_the_others_wait_no_longer_than_the_bound() {
+    fn the_highest_class_goes_first_and_others_wait_up_to_the_bound() {
         for bound in [0u8, 1, 3, 254] {
             let mut output = ContentionPoint::default();
             let mut order = Vec::new();
@@ -357,15 +357,15 @@ mod tests {
                 let all = [5, 2, 7];
                 output.clear();
                 for class in all {
-                    output.ask(class);
+                    output.request(class);
                 }
-                output.judge(bound);
+                output.decide_promotion(bound);
                 let levels = all.map(|class| level_of(class, output.promotes(class)));
                 let first = *levels.iter().max().unwrap();
                 let served = all[levels.iter().position(|&level| level == first).unwrap()];
                 output.clear();
                 for class in all.into_iter().filter(|&class| class != served) {
-                    output.ask(class);
+                    output.request(class);
                 }
                 output.served(served, first);
                 order.push(served);
@@ -381,8 +381,8 @@ mod tests {
     fn one_class_is_never_promoted() {
         let mut output = ContentionPoint { passed_q: 9, ..ContentionPoint::default() };
         output.clear();
-        output.ask(3);
-        output.judge(2);
+        output.request(3);
+        output.decide_promotion(2);
         assert!(!output.promotes(3));
         output.clear();
         output.served(3, level_of(3, false));

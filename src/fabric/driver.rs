@@ -58,7 +58,7 @@ where
         if cycle <= now {
             wires.wake.insert(node);
         } else {
-            wires.alarms.keep(now, cycle, node);
+            wires.alarms.set_persistent(now, cycle, node);
         }
     }
 }

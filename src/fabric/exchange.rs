@@ -54,7 +54,7 @@ pub(super) struct RankStatus {
     pub completed: Cycle,
     pub fault: Option<String>,
     /// Whether the rank wants to look how far the run is.
-    pub look: bool,
+    pub wants_sync: bool,
 }
 
 impl RankStatus {
@@ -80,7 +80,7 @@ impl RankStatus {
             completions: self.completions + other.completions,
             completed: self.completed.max(other.completed),
             fault: self.fault.or(other.fault),
-            look: self.look || other.look,
+            wants_sync: self.wants_sync || other.wants_sync,
         }
     }
 }
@@ -107,7 +107,7 @@ pub(super) struct Peers {
     pub driver: Cycle,
     pub synced: SyncLevel,
     /// Whether this rank wants to look how far the run is.
-    pub look: bool,
+    pub wants_sync: bool,
 }
 
 impl Peers {
@@ -115,7 +115,7 @@ impl Peers {
     pub fn new(exchange: Arc<dyn Exchange>, parts: usize, total: RankStatus) -> Peers {
         let ranks = exchange.ranks();
         let firsts = (0..=ranks).map(|rank| rank * parts / ranks).collect();
-        Peers { exchange, firsts, total, driver: Cycle::MAX, synced: SyncLevel::Whole, look: false }
+        Peers { exchange, firsts, total, driver: Cycle::MAX, synced: SyncLevel::Whole, wants_sync: false }
     }
 
     /// The parts of a rank.
@@ -174,8 +174,8 @@ struct ThreadRank {
 pub fn together(ranks: usize) -> Vec<Arc<dyn Exchange>> {
     let state = State { given: vec![None; ranks], taken: 0, gone: None };
     let meeting = Arc::new(Rendezvous { state: Mutex::new(state), changed: Condvar::new() });
-    let seat = |rank| Arc::new(ThreadRank { rank, ranks, meeting: Arc::clone(&meeting) }) as Arc<dyn Exchange>;
-    (0..ranks).map(seat).collect()
+    let rank_handle = |rank| Arc::new(ThreadRank { rank, ranks, meeting: Arc::clone(&meeting) }) as Arc<dyn Exchange>;
+    (0..ranks).map(rank_handle).collect()
 }
 
 impl Exchange for ThreadRank {
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_a_rank_that_has_ended_is_told() {
+    fn waiting_for_a_rank_that_has_ended_panics() {
         let mut ranks = together(2);
         drop(ranks.pop());
         let first = ranks.remove(0);
@@ -281,10 +281,11 @@ mod tests {
     fn shares_of_a_system_add_up() {
         let one =
             RankStatus { next: Some(9), arrivals: 2, moves: 5, completed: 7, alive_until: 8, ..RankStatus::default() };
-        let other = RankStatus { next: Some(4), live: 3, moves: 1, completed: 3, look: true, ..RankStatus::default() };
+        let other =
+            RankStatus { next: Some(4), live: 3, moves: 1, completed: 3, wants_sync: true, ..RankStatus::default() };
         let sum = one.and(other);
         assert_eq!((sum.next, sum.arrivals, sum.live, sum.moves), (Some(4), 2, 3, 6));
-        assert_eq!((sum.completed, sum.alive_until, sum.look), (7, 8, true));
+        assert_eq!((sum.completed, sum.alive_until, sum.wants_sync), (7, 8, true));
         let of = Peers::new(together(3).remove(1), 7, RankStatus::default());
         assert_eq!((of.parts_of(0), of.home(), of.parts_of(2)), (0..2, 2..4, 4..7));
         assert_eq!([0, 1, 2, 3, 4, 6].map(|part| of.rank_of(part)), [0, 0, 1, 1, 2, 2]);

@@ -15,7 +15,7 @@
 //! | [`LinkLayer::reliability`] | none | | frames are kept and sent again until they are there: see [`replay`](super::replay), which takes the place of the check; none: a damaged frame is delivered damaged, and the receiver that checks its CRC drops it |
 //! | [`Fault`]s | | | which frames are lost, damaged, repeated or delayed |
 //!
-//! The fate of a frame is decided at its head; a frame under way is never cut off. Frames on a link stay in order: a
+//! What happens to a frame is decided at its head; a frame under way is never cut off. Frames on a link stay in order: a
 //! delayed one holds those behind it. A family's [`View`] says which frames can be damaged, delayed or repeated; a dead
 //! link drops all. Random choices come from a stream of the block's own, one draw a frame and fault.
 //!
@@ -135,7 +135,7 @@ pub struct FaultCounts {
     pub acknowledgements: u64,
 }
 
-/// What was decided about the frame at the head of a channel.
+/// The decision about the frame at the head of a channel.
 #[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(super) enum FrameAction {
     #[default]

@@ -168,7 +168,7 @@ fn note_wait<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut Cx<'_, 
     let now = cx.wires.flow.now;
     let way = (port, vc);
     if let Some(waits) = &mut cx.wires.ports.stats.waits {
-        waits.aim(entry, &targets);
+        waits.set_outputs(entry, &targets);
     }
     if targets.len() < 2 {
         let Some(out) = targets.first() else { return };
@@ -245,7 +245,7 @@ fn stands_in_the_way<T, J: Join<Tables = T>, const W: usize>(
 ) -> Option<Cause> {
     if cx.is_engine(out) {
         let visible = cx.wires.flow.now + u64::from(cx.wires.flow.delays.post);
-        return match (cx.join.room(port, vc), cx.join.lacks(cx.tables, cx.node, (port, vc), visible)) {
+        return match (cx.join.room(port, vc), cx.join.operands_missing(cx.tables, cx.node, (port, vc), visible)) {
             (true, _) => None,
             (false, true) => Some(Cause::Operands),
             (false, false) => Some(Cause::Engine),
@@ -268,14 +268,14 @@ fn stands_in_the_way<T, J: Join<Tables = T>, const W: usize>(
 }
 
 /// Keeps what the registers of an output were before a flit leaves by it.
-fn remember<T, J: Join<Tables = T>, const W: usize>(cx: &mut Cx<'_, T, J, W>, out: u16, vc: u8) {
+fn snapshot_output<T, J: Join<Tables = T>, const W: usize>(cx: &mut Cx<'_, T, J, W>, out: u16, vc: u8) {
     if cx.is_engine(out) {
         return;
     }
     let (at, now) = (cx.base + u32::from(out), cx.wires.flow.now);
     let channel = *channel(cx.wires.ports.port(at), vc);
     if let Some(waits) = &mut cx.wires.ports.stats.waits {
-        waits.remember(out, at, vc, (channel.owner, channel.credits), now);
+        waits.snapshot_output(out, at, vc, (channel.owner, channel.credits), now);
     }
 }
 
@@ -366,7 +366,7 @@ fn count_wait<T, J: Join<Tables = T>, const W: usize>(
     waited: u64,
 ) {
     if let Some(waits) = cx.wires.ports.stats.waits.as_mut().filter(|_| waited > 0) {
-        waits.aim(entry, outs);
+        waits.set_outputs(entry, outs);
     }
     for out in outs {
         count_output(cx, vc, (entry, out), outs.len() > 1, waited);
@@ -381,7 +381,7 @@ fn count_output<T, J: Join<Tables = T>, const W: usize>(
     is_copy: bool,
     waited: u64,
 ) {
-    remember(cx, out, vc);
+    snapshot_output(cx, out, vc);
     let towards = if cx.is_engine(out) { HopTarget::Engine } else { HopTarget::Link };
     let (port, now) = (cx.base + u32::from(out), cx.wires.flow.now);
     let Some(waits) = cx.wires.ports.stats.waits.as_mut().filter(|_| waited > 0) else { return };
@@ -423,7 +423,7 @@ fn fork<T, J: Join<Tables = T>, const W: usize>(cx: &mut Cx<'_, T, J, W>, q: usi
     let record = cx.forks.open(targets.iter());
     let queue = &mut cx.wires.inputs[q];
     if let Some(waits) = &mut cx.wires.ports.stats.waits {
-        waits.aim(queue.head, &targets);
+        waits.set_outputs(queue.head, &targets);
     }
     queue.state = State::FORK;
     queue.out_port = record;

@@ -42,7 +42,7 @@ where
     /// queue is looked at.
     pub fn longest_head(&self) -> Option<(String, u64)> {
         let here = self.home().filter_map(|part| self.longest_of(part));
-        let all = self.ask_all(here.collect::<Vec<_>>()).concat();
+        let all = self.gather_from_ranks(here.collect::<Vec<_>>()).concat();
         // Of several the first one, whatever the parts of the system are.
         let (waited, (node, port, vc)) = all.into_iter().max_by_key(|&(waited, at)| (waited, std::cmp::Reverse(at)))?;
         Some((self.queue_name(node, port, vc), waited))

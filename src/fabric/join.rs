@@ -125,7 +125,7 @@ pub trait Join: 'static {
 
     /// Whether the slot of input port `port` is full because operands are missing that belong to the one in front. Those that are
     /// visible later than in cycle `visible` do not count as there. Asked only where there is no room.
-    fn lacks(&self, tables: &Self::Tables, switch: u32, slot: (u16, u8), visible: Cycle) -> bool {
+    fn operands_missing(&self, tables: &Self::Tables, switch: u32, slot: (u16, u8), visible: Cycle) -> bool {
         let _ = (tables, switch, slot, visible);
         false
     }
@@ -153,13 +153,13 @@ pub trait Join: 'static {
     fn is_idle(&self) -> bool;
 
     /// Whether tick has nothing to do and may be left out: no register would change.
-    fn asleep(&self) -> bool {
+    fn can_skip_tick(&self) -> bool {
         self.is_idle()
     }
 
     /// Whether a change elsewhere in its switch, or its own last tick, may let the engine do something before it asked to be
     /// woken: it waits for a place behind it, or has more to choose from.
-    fn reacts(&self) -> bool {
+    fn acts_on_change(&self) -> bool {
         !self.is_idle()
     }
 
@@ -199,7 +199,7 @@ pub trait Block: 'static {
     fn open(&self) -> Option<String>;
 
     /// For the watchdog: why the head of a channel stays there, in words, if the block knows better than by what is open.
-    fn refuses(&self, _head: &Flit) -> Option<String> {
+    fn stall_reason(&self, _head: &Flit) -> Option<String> {
         None
     }
 

@@ -6,7 +6,7 @@
 use super::{Flit, Tag};
 use watershed_kernel::Cycle;
 
-/// What happened to a flit.
+/// An event in the life of a flit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum FlitEvent {
     /// It came into the queue of a port, and may be served from cycle `ready` on.

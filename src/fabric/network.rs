@@ -126,7 +126,7 @@ pub struct Network<T, J, B, E, const W: usize> {
     shape: Option<Shape>,
     /// Other processes that evaluate parts of it.
     pub(super) peers: Option<Box<Peers>>,
-    /// How what these evaluate is brought here.
+    /// Copies the state that other ranks evaluate into this rank.
     pub(super) sync_others: Option<fn(&mut Self, SyncLevel)>,
     /// Threads that evaluate parts of systems that go in step, once there was enough to do for them.
     pub(super) workers: Option<PartWorkers<T, J, B, E, W>>,
@@ -167,7 +167,7 @@ state!([J: State, B: State, E: State, const W: usize] Part<J, B, E, W> {
     built: scratch, idle_join, first_bump, changed
 });
 
-/// What all parts look at while a cycle runs.
+/// Shared inputs of all parts in one cycle.
 pub(super) struct CycleContext<'a, T> {
     pub tables: &'a T,
     pub cfg: SwitchCfg,
@@ -176,7 +176,7 @@ pub(super) struct CycleContext<'a, T> {
     pub first_end: u32,
 }
 
-/// A part, and what a thread needs to evaluate a cycle of it.
+/// One cycle of one part, as work for a thread.
 pub(super) struct PartTask<T, J, B, E, const W: usize> {
     pub part: Box<Part<J, B, E, W>>,
     pub tables: Arc<T>,
@@ -458,7 +458,7 @@ where
                     .chunks(1 << flow.vc_shift)
                     .any(|port| port[..usize::from(last)].iter().any(|q| q.len > 0))
         });
-        self.ask_all(here).contains(&true)
+        self.gather_from_ranks(here).contains(&true)
     }
 
     /// Shows every set-routed flit that is on its way to a node or stands in a queue there: the node and the flit.
@@ -502,7 +502,7 @@ where
             let nothing_moves = flow.arrivals.under_way() + flow.returns.under_way() == 0;
             !flow.monitored || nothing_moves && super::monitor::at_rest(&part.wires.ports)
         });
-        !self.ask_all(here).contains(&false)
+        !self.gather_from_ranks(here).contains(&false)
     }
 
     /// Simulates one cycle, or jumps to the next one in which something happens and simulates that.
@@ -727,7 +727,7 @@ impl<J, B, E, const W: usize> Part<J, B, E, W> {
         } else {
             self.tick_other(common, node)
         };
-        self.wires.book(node, wake);
+        self.wires.schedule(node, wake);
     }
 
     /// The same of a node that is not a plain switch.

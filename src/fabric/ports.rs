@@ -42,7 +42,7 @@ impl Link {
     pub const NOWHERE: Link = Link { to_port: NONE, to_node: NONE, ahead: 1, back: 1 };
 }
 
-/// What allocation asks about all channels of an output at once.
+/// Free channels and channels with credit of an output, a bit each: allocation reads all of them at once.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 pub(super) struct VcMasks {
     /// Channels nobody holds, a bit each.
@@ -94,7 +94,7 @@ struct Counters {
     packets: u16,
 }
 
-/// What is counted beside the records: what the counters of ports carried over beyond 16 bits, and what flits waited for.
+/// Counters outside of the records: the bits above 16 of the counters of ports, and the wait cycles of flits.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PortStats {
     high: BTreeMap<u32, LinkCount>,

@@ -83,7 +83,7 @@ where
                 completions: wires.completions,
                 completed: wires.completed,
                 fault: wires.fault.clone(),
-                look: false,
+                wants_sync: false,
             }
         };
         parts.map(one).reduce(RankStatus::and).unwrap_or(RankStatus { now, ..RankStatus::default() })
@@ -252,7 +252,7 @@ where
         own.now = self.now();
         out.iter().flatten().for_each(|crossing| own.sends(crossing));
         let Some(mut peers) = self.peers.take() else { return };
-        own.look = peers.look;
+        own.wants_sync = peers.wants_sync;
         let mut staged = Saver::default();
         self.tables.staged(&mut staged);
         let staged = staged.into_bytes();
@@ -314,7 +314,7 @@ where
     }
 
     /// What each rank says when asked about its parts, in the order of the parts. All ranks ask at once.
-    pub(super) fn ask_all<X: Serialize + DeserializeOwned>(&self, here: X) -> Vec<X> {
+    pub(super) fn gather_from_ranks<X: Serialize + DeserializeOwned>(&self, here: X) -> Vec<X> {
         match &self.peers {
             None => vec![here],
             Some(peers) => peers.exchange.share(bytes(&here)).iter().map(|of| read(of)).collect(),
@@ -325,7 +325,7 @@ where
     pub(super) fn set_flits_of_all(&self) -> Vec<(u32, Flit)> {
         let mut here = Vec::new();
         self.home().for_each(|part| self.set_flits_of(part, &mut |node, flit| here.push((node, *flit))));
-        self.ask_all(here).concat()
+        self.gather_from_ranks(here).concat()
     }
 
     /// Whether one of the ranks wants to look how far the run is: all answer alike, after the step that follows the wish.
@@ -334,8 +334,8 @@ where
         match &mut self.peers {
             None => want,
             Some(peers) => {
-                peers.look = want && !peers.total.look;
-                peers.total.look
+                peers.wants_sync = want && !peers.total.wants_sync;
+                peers.total.wants_sync
             }
         }
     }

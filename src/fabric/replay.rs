@@ -110,7 +110,7 @@ struct BufferedFrame {
     whole: bool,
 }
 
-/// What travels with each flit of a frame.
+/// A flit of a frame with its sequence number.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 struct SequencedFlit {
     flit: WideFlit,
@@ -142,7 +142,7 @@ struct Transmitter {
     /// Place in the buffer of the frame that is being sent, and its flits that were.
     at: usize,
     flits: usize,
-    /// The fate of the frame that is being sent.
+    /// The fault decided for the frame that is being sent.
     action: FrameAction,
     /// The far side's state as it said last.
     freed: u64,
@@ -243,7 +243,7 @@ impl Replay {
         let now = io.now();
         let mut moved = false;
         for direction in [0usize, 1] {
-            moved |= self.hear(now, direction, channels);
+            moved |= self.receive_acks(now, direction, channels);
             moved |= self.receive(io, direction, channels);
         }
         for direction in [0usize, 1] {
@@ -275,7 +275,7 @@ impl Replay {
     }
 
     /// Acknowledgements that come in for frames of this direction.
-    fn hear(&mut self, now: Cycle, direction: usize, channels: usize) -> bool {
+    fn receive_acks(&mut self, now: Cycle, direction: usize, channels: usize) -> bool {
         let mut any = false;
         while let Some(&(arrival, answer)) = self.answers[1 - direction].front()
             && arrival <= now

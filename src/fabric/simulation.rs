@@ -235,7 +235,7 @@ where
     }
 
     fn any_rank(&self, here: bool) -> bool {
-        self.ask_all(here).contains(&true)
+        self.gather_from_ranks(here).contains(&true)
     }
 
     fn evaluate(&mut self, how: Evaluation) {

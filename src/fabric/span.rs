@@ -58,19 +58,19 @@ impl Span {
 
     /// The number in the part of a node of the part.
     #[inline(always)]
-    pub fn inside(&self, node: u32) -> u32 {
+    pub fn to_local(&self, node: u32) -> u32 {
         if node.wrapping_sub(self.first_bump) < self.all_bumps {
             return self.inner + self.places[(node - self.first_bump) as usize].at;
         }
         let ends = self.first_end.wrapping_sub(self.inner + self.bumps.len() as u32);
         let place = node.wrapping_sub(std::hint::select_unpredictable(node < self.first_end, self.first, ends));
-        debug_assert!(self.outside(place) == node, "node {node} is one of another part");
+        debug_assert!(self.to_node(place) == node, "node {node} is one of another part");
         place
     }
 
     /// The node with a number in the part.
     #[inline]
-    pub fn outside(&self, at: u32) -> u32 {
+    pub fn to_node(&self, at: u32) -> u32 {
         let Some(behind) = at.checked_sub(self.inner) else { return at + self.first };
         match behind.checked_sub(self.bumps.len() as u32) {
             None => self.bumps[behind as usize],
@@ -121,7 +121,7 @@ mod tests {
                 assert!(nodes.is_sorted(), "{nodes:?}");
                 assert_eq!(span.len(), nodes.len());
                 for (at, &node) in nodes.iter().enumerate() {
-                    assert_eq!((span.inside(node), span.outside(at as u32)), (at as u32, node));
+                    assert_eq!((span.to_local(node), span.to_node(at as u32)), (at as u32, node));
                     assert_eq!(partition.part_of(node), part);
                 }
                 assert_eq!(span.is_whole(), count == 1);
@@ -140,6 +140,6 @@ mod tests {
     fn a_node_of_another_part_is_refused() {
         let plan = row();
         let partition = Partition::new(&plan, Parts { count: 2, ..Parts::default() });
-        Span::new(&partition, 0).inside(3);
+        Span::new(&partition, 0).to_local(3);
     }
 }

@@ -31,7 +31,7 @@ use watershed_kernel::Wake;
 
 /// One clock of one switch.
 pub(super) fn tick<T: Tables<W>, J: Join<Tables = T>, const W: usize>(mut cx: Cx<'_, T, J, W>) -> Wake {
-    if cx.engine != u16::MAX && !cx.join.asleep() {
+    if cx.engine != u16::MAX && !cx.join.can_skip_tick() {
         let at = cx.base + u32::from(cx.engine);
         let queues = cx.wires.inputs.stretch(cx.wires.queue(at, 0), 1 << cx.wires.flow.vc_shift);
         let queued = QueueLengths::of(queues);
@@ -55,5 +55,5 @@ pub(super) fn tick<T: Tables<W>, J: Join<Tables = T>, const W: usize>(mut cx: Cx
     // What is blocked can only be freed by an arrival, which wakes the switch, or by a change in the switch itself.
     let occupied = cx.wires.nodes.is_occupied(cx.node);
     cx.wires.nodes[cx.node as usize].flags.set_heeds(occupied);
-    if cx.changed && (occupied || cx.join.reacts()) { Wake::Next } else { cx.wake }
+    if cx.changed && (occupied || cx.join.acts_on_change()) { Wake::Next } else { cx.wake }
 }

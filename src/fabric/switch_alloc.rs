@@ -57,7 +57,7 @@ pub(super) fn speculate<const W: usize>(view: &mut SwitchView<'_, W>, routed: &[
 
 /// The same where queues fit one word and `active` has the bits of those that hold a channel.
 #[inline]
-pub(super) fn serve_word<const LOOK: u8, const W: usize>(view: &mut SwitchView<'_, W>, active: u64) {
+pub(super) fn serve_word<const OBS: u8, const W: usize>(view: &mut SwitchView<'_, W>, active: u64) {
     // The queues that can send now, the outputs they want and the crossbar inputs they come by.
     let (mut wanted, mut xbar_inputs, mut crossing) = (0u64, 0u64, 0u64);
     let mut contested = false;
@@ -71,7 +71,7 @@ pub(super) fn serve_word<const LOOK: u8, const W: usize>(view: &mut SwitchView<'
         if any_taken && (view.taken_out.contains(out) || view.taken_in.contains((local >> view.shift()) as u16)) {
             continue;
         }
-        if LOOK == WATCHED
+        if OBS == WATCHED
             && let Err(cycle) = view.flow.is_free(view.base + u32::from(out))
         {
             view.wake = view.wake.or(Wake::At(cycle));
@@ -87,19 +87,19 @@ pub(super) fn serve_word<const LOOK: u8, const W: usize>(view: &mut SwitchView<'
     if !contested {
         for local in each(crossing) {
             let out = view.inputs[local].out_port;
-            alone::<LOOK, W>(view, local, out);
+            grant_uncontested::<OBS, W>(view, local, out);
         }
         return;
     }
-    contest::<LOOK, _, W>(view, InWord { xbar_inputs, crossing });
+    contest::<OBS, _, W>(view, InWord { xbar_inputs, crossing });
 }
 
 /// Several queues that want one output, or come by one crossbar input: no part of the code of those that nobody competes with.
 #[inline(never)]
-fn contest<const LOOK: u8, R: Requests<W>, const W: usize>(view: &mut SwitchView<'_, W>, requests: R) {
+fn contest<const OBS: u8, R: Requests<W>, const W: usize>(view: &mut SwitchView<'_, W>, requests: R) {
     match view.router.switch_allocator {
-        SwitchAllocator::Islip => islip::<LOOK, _, W>(view, requests, false, |_, _, _| {}),
-        SwitchAllocator::Separable => separable::<LOOK, _, W>(view, requests, false, |_, _, _| {}),
+        SwitchAllocator::Islip => islip::<OBS, _, W>(view, requests, false, |_, _, _| {}),
+        SwitchAllocator::Separable => separable::<OBS, _, W>(view, requests, false, |_, _, _| {}),
     }
 }
 
@@ -113,7 +113,7 @@ fn can_send<const W: usize>(view: &mut SwitchView<'_, W>, local: usize) -> bool 
 
 /// A flit that nobody competes with: both ranks of either allocator grant it.
 #[inline(always)]
-fn alone<const LOOK: u8, const W: usize>(view: &mut SwitchView<'_, W>, local: usize, out: u16) {
+fn grant_uncontested<const OBS: u8, const W: usize>(view: &mut SwitchView<'_, W>, local: usize, out: u16) {
     let e = view.scratch.word.xbar_input(local);
     let at = bank(view, e);
     let vc = view.vc(local);
@@ -122,7 +122,7 @@ fn alone<const LOOK: u8, const W: usize>(view: &mut SwitchView<'_, W>, local: us
     if view.router.switch_allocator == SwitchAllocator::Islip {
         view.arbiters.accept.granted(at, out);
     }
-    traverse::<LOOK, W>(view, local, out, false);
+    traverse::<OBS, W>(view, local, out, false);
 }
 
 /// The crossbar input of a queue.
@@ -199,11 +199,11 @@ trait Requests<const W: usize>: Copy {
     /// The same of those that can send to output `out`, if there is one.
     fn channels_to(self, view: &SwitchView<'_, W>, e: u16, out: u16) -> (usize, PortSet<1>);
     /// Crossbar input `e` asks for output `out`; `wanted` has those asked for so far.
-    fn ask(self, view: &mut SwitchView<'_, W>, wanted: &mut Self::Set, out: u16, e: u16);
+    fn request(self, view: &mut SwitchView<'_, W>, wanted: &mut Self::Set, out: u16, e: u16);
     /// All crossbar inputs ask for all outputs they have a flit for, which are the answer.
-    fn ask_all(self, view: &mut SwitchView<'_, W>) -> Self::Set;
+    fn request_all(self, view: &mut SwitchView<'_, W>) -> Self::Set;
     /// The crossbar inputs that asked for output `out`, without these.
-    fn asking(self, view: &SwitchView<'_, W>, out: u16, without: Self::Set) -> PortSet<W>;
+    fn requesters(self, view: &SwitchView<'_, W>, out: u16, without: Self::Set) -> PortSet<W>;
     /// The queue that crossbar input `e` picked.
     fn choose(self, view: &mut SwitchView<'_, W>, e: u16, local: usize);
     fn chosen(self, view: &SwitchView<'_, W>, e: u16) -> usize;
@@ -242,22 +242,22 @@ impl<const W: usize> Requests<W> for InWord {
     }
 
     #[inline(always)]
-    fn ask(self, view: &mut SwitchView<'_, W>, wanted: &mut u64, out: u16, e: u16) {
-        view.scratch.word.ask(wanted, out, usize::from(e));
+    fn request(self, view: &mut SwitchView<'_, W>, wanted: &mut u64, out: u16, e: u16) {
+        view.scratch.word.request(wanted, out, usize::from(e));
     }
 
     #[inline(always)]
-    fn ask_all(self, view: &mut SwitchView<'_, W>) -> u64 {
+    fn request_all(self, view: &mut SwitchView<'_, W>) -> u64 {
         let mut wanted = 0;
         for local in each(self.crossing) {
             let (out, e) = (view.inputs[local].out_port, view.scratch.word.xbar_input(local));
-            view.scratch.word.ask_by(&mut wanted, out, e, local);
+            view.scratch.word.request_by(&mut wanted, out, e, local);
         }
         wanted
     }
 
     #[inline(always)]
-    fn asking(self, view: &SwitchView<'_, W>, out: u16, without: u64) -> PortSet<W> {
+    fn requesters(self, view: &SwitchView<'_, W>, out: u16, without: u64) -> PortSet<W> {
         PortSet::from_word(view.scratch.word.want(usize::from(out)) & !without)
     }
 
@@ -303,7 +303,7 @@ impl<const W: usize> Requests<W> for InSets<W> {
         (first, all.iter().filter(|&vc| view.inputs[first + usize::from(vc)].out_port == out).collect())
     }
 
-    fn ask(self, view: &mut SwitchView<'_, W>, wanted: &mut PortSet<W>, out: u16, e: u16) {
+    fn request(self, view: &mut SwitchView<'_, W>, wanted: &mut PortSet<W>, out: u16, e: u16) {
         let requests = &mut view.scratch.requests[usize::from(out)];
         if !wanted.contains(out) {
             wanted.insert(out);
@@ -312,19 +312,19 @@ impl<const W: usize> Requests<W> for InSets<W> {
         requests.insert(e);
     }
 
-    fn ask_all(self, view: &mut SwitchView<'_, W>) -> PortSet<W> {
+    fn request_all(self, view: &mut SwitchView<'_, W>) -> PortSet<W> {
         let mut wanted = PortSet::EMPTY;
         for e in &self.0 {
             let (first, all) = self.channels(view, e);
             for vc in &all {
                 let out = view.inputs[first + usize::from(vc)].out_port;
-                self.ask(view, &mut wanted, out, e);
+                self.request(view, &mut wanted, out, e);
             }
         }
         wanted
     }
 
-    fn asking(self, view: &SwitchView<'_, W>, out: u16, without: PortSet<W>) -> PortSet<W> {
+    fn requesters(self, view: &SwitchView<'_, W>, out: u16, without: PortSet<W>) -> PortSet<W> {
         view.scratch.requests[usize::from(out)] & !without
     }
 
@@ -352,7 +352,7 @@ impl<const W: usize> Requests<W> for InSets<W> {
 
 /// Each crossbar input picks a channel, each output a crossbar input; `crossed` is told of each of those that send.
 #[inline(always)]
-fn separable<const LOOK: u8, R: Requests<W>, const W: usize>(
+fn separable<const OBS: u8, R: Requests<W>, const W: usize>(
     view: &mut SwitchView<'_, W>,
     requests: R,
     speculative: bool,
@@ -364,35 +364,35 @@ fn separable<const LOOK: u8, R: Requests<W>, const W: usize>(
         let Some(vc) = view.arbiters.input.pick(bank(view, e), &channels) else { continue };
         let local = first + usize::from(vc);
         requests.choose(view, e, local);
-        requests.ask(view, &mut wanted, view.inputs[local].out_port, e);
+        requests.request(view, &mut wanted, view.inputs[local].out_port, e);
     }
     for out in wanted.numbers() {
         let at = view.base as usize + usize::from(out);
-        let Some(e) = view.arbiters.output.pick(at, &requests.asking(view, out, R::Set::NONE)) else { continue };
+        let Some(e) = view.arbiters.output.pick(at, &requests.requesters(view, out, R::Set::NONE)) else { continue };
         let local = requests.chosen(view, e);
         view.arbiters.output.granted(at, e);
         let (at, vc) = (bank(view, e), view.vc(local));
         view.arbiters.input.granted(at, vc);
-        traverse::<LOOK, W>(view, local, out, speculative);
+        traverse::<OBS, W>(view, local, out, speculative);
         crossed(view, e, out);
     }
 }
 
 /// Outputs offer themselves to crossbar inputs, which accept one each; `crossed` is told of each of those that send.
 #[inline(always)]
-fn islip<const LOOK: u8, R: Requests<W>, const W: usize>(
+fn islip<const OBS: u8, R: Requests<W>, const W: usize>(
     view: &mut SwitchView<'_, W>,
     requests: R,
     speculative: bool,
     mut crossed: impl FnMut(&mut SwitchView<'_, W>, u16, u16),
 ) {
-    let mut wanted = requests.ask_all(view);
+    let mut wanted = requests.request_all(view);
     let mut matched = R::Set::NONE;
     for round in 0..view.router.iterations {
         let mut offered = R::Set::NONE;
         for out in wanted.numbers() {
-            let asking = requests.asking(view, out, matched);
-            if let Some(e) = view.arbiters.output.pick(view.base as usize + usize::from(out), &asking) {
+            let requesters = requests.requesters(view, out, matched);
+            if let Some(e) = view.arbiters.output.pick(view.base as usize + usize::from(out), &requesters) {
                 requests.offer(view, &mut offered, out, e);
             }
         }
@@ -408,7 +408,7 @@ fn islip<const LOOK: u8, R: Requests<W>, const W: usize>(
             matches(view, e, out, vc as u8, round);
             matched.insert(e);
             wanted.remove(out);
-            traverse::<LOOK, W>(view, first + usize::from(vc), out, speculative);
+            traverse::<OBS, W>(view, first + usize::from(vc), out, speculative);
             crossed(view, e, out);
         }
     }
@@ -427,7 +427,7 @@ fn matches<const W: usize>(view: &mut SwitchView<'_, W>, e: u16, out: u16, vc: u
 
 /// ST: a granted flit leaves. A speculative grant is void if the packet got no channel, or one without a credit.
 #[inline(always)]
-fn traverse<const LOOK: u8, const W: usize>(view: &mut SwitchView<'_, W>, local: usize, out: u16, speculative: bool) {
+fn traverse<const OBS: u8, const W: usize>(view: &mut SwitchView<'_, W>, local: usize, out: u16, speculative: bool) {
     let shift = view.shift();
     let state = view.inputs[local].state;
     let (out_vc, o) = (state.out_vc(), usize::from(out));
@@ -439,20 +439,20 @@ fn traverse<const LOOK: u8, const W: usize>(view: &mut SwitchView<'_, W>, local:
     let in_vc = (local & ((1 << shift) - 1)) as u32;
     let link = &view.sides[local >> shift << view.stride].link;
     let queue = &mut view.inputs[local];
-    let (entry, waited) = view.flow.unlink::<LOOK>(queue, in_vc, link, &mut masks.occupied, bit);
-    if LOOK == WATCHED && view.flow.journal.is_some() {
+    let (entry, waited) = view.flow.unlink::<OBS>(queue, in_vc, link, &mut masks.occupied, bit);
+    if OBS == WATCHED && view.flow.journal.is_some() {
         view.flow.note(view.first_queue + local, entry, super::FlitEvent::Left);
         view.flow.comes_from(Some((view.base + (local >> shift) as u32, in_vc as u8)));
     }
     let port = view.base + u32::from(out);
-    if LOOK & CHECKED != 0
+    if OBS & CHECKED != 0
         && waited > 0
         && let Some(waits) = &mut view.stats.waits
     {
         waits.leave(entry, port, HopTarget::Link, view.flow.now);
     }
     let side = &mut view.sides[o << view.stride..];
-    if view.flow.send::<LOOK, true>((side, view.stats), (port, out_vc), entry, view.flow.delays.post, waited) {
+    if view.flow.send::<OBS, true>((side, view.stats), (port, out_vc), entry, view.flow.delays.post, waited) {
         masks.active &= !bit;
         view.inputs[local].state = State::IDLE;
     }

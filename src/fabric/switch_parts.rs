@@ -198,7 +198,7 @@ impl SingleWordScratch {
 
     /// Notes that queue (or crossbar input) `local` wants output `out`; `wanted` has the outputs noted so far.
     #[inline(always)]
-    pub fn ask(&mut self, wanted: &mut u64, out: u16, local: usize) {
+    pub fn request(&mut self, wanted: &mut u64, out: u16, local: usize) {
         let out = out & 63;
         let want = &mut self.want[usize::from(out)];
         // The contents are of this cycle if they were asked for before in it.
@@ -207,16 +207,16 @@ impl SingleWordScratch {
         *wanted |= 1 << out;
     }
 
-    /// As [`SingleWordScratch::ask`] for a queue of crossbar input `e`, of which [`SingleWordScratch::wanting`] knows then.
+    /// As [`SingleWordScratch::request`] for a queue of crossbar input `e`, of which [`SingleWordScratch::wanting`] knows then.
     #[inline(always)]
-    pub fn ask_by(&mut self, wanted: &mut u64, out: u16, e: u16, local: usize) {
+    pub fn request_by(&mut self, wanted: &mut u64, out: u16, e: u16, local: usize) {
         let queues = &mut self.queues_for[usize::from(out & 63)];
         let before = std::hint::select_unpredictable(*wanted >> (out & 63) & 1 == 1, *queues, 0);
         *queues = before | 1 << (local & 63);
-        self.ask(wanted, out, usize::from(e));
+        self.request(wanted, out, usize::from(e));
     }
 
-    /// The queues of crossbar input `e` that want output `out`; valid if [`SingleWordScratch::ask_by`] was told so in this cycle.
+    /// The queues of crossbar input `e` that want output `out`; valid if [`SingleWordScratch::request_by`] was told so in this cycle.
     #[inline(always)]
     pub fn wanting(&self, e: u16, out: u16) -> u64 {
         self.queues_for[usize::from(out & 63)] & self.queues(e)

@@ -80,7 +80,7 @@ pub trait Tables<const W: usize>: Send + Sync + 'static {
     }
 }
 
-/// What route computation may look at: where the packet stands, and the state of the switch's own outputs.
+/// The inputs of route computation: the position of the packet, and the state of the switch's own outputs.
 #[derive(Clone, Copy, Debug)]
 pub struct RouteView<'a> {
     /// The switch.
@@ -124,10 +124,10 @@ impl<'a> RouteView<'a> {
     }
 
     /// The view of `count` of the channels that are seen, from channel `first` on, for a packet on one of these that never leaves them:
-    /// they are counted from 0, and the answer must be moved back with [`Route::back`].
+    /// they are counted from 0, and the answer must be moved back with [`Route::to_all_channels`].
     #[inline]
     #[must_use]
-    pub fn within(self, first: u8, count: u8) -> Self {
+    pub fn channel_range(self, first: u8, count: u8) -> Self {
         RouteView { channel: self.channel - first, first: self.first + first, count, ..self }
     }
 
@@ -138,15 +138,15 @@ impl<'a> RouteView<'a> {
     pub fn lane(self, lanes: u8) -> Self {
         let each = self.count / lanes;
         let lane = self.channel / each;
-        self.within(lane * each, each)
+        self.channel_range(lane * each, each)
     }
 
     /// The view of a packet where the first `left` channels and those behind them belong to different users, and a
     /// packet never changes sides: the visible channels are counted from 0, as with [`RouteView::lane`].
     #[inline]
     #[must_use]
-    fn beside(self, left: u8) -> Self {
-        if self.channel < left { self.within(0, left) } else { self.within(left, self.count - left) }
+    fn side_of(self, left: u8) -> Self {
+        if self.channel < left { self.channel_range(0, left) } else { self.channel_range(left, self.count - left) }
     }
 
     /// How many point-to-point channels there are.
@@ -203,11 +203,11 @@ impl Shares {
             return route(at);
         }
         let messages = at.channel < self.messages;
-        let mut at = at.beside(self.messages);
+        let mut at = at.side_of(self.messages);
         if !messages {
             at = at.lane(self.lanes);
         }
-        route(&at).back(&at)
+        route(&at).to_all_channels(&at)
     }
 }
 
@@ -229,10 +229,10 @@ impl Route {
         Route { port, vcs: u32::MAX, again: false }
     }
 
-    /// The answer for a packet that was seen through [`RouteView::within`]: the channels moved back to where they are in the system.
+    /// The answer for a packet that was seen through [`RouteView::channel_range`]: the channels moved back to where they are in the system.
     #[inline]
     #[must_use]
-    pub fn back(self, at: &RouteView<'_>) -> Route {
+    pub fn to_all_channels(self, at: &RouteView<'_>) -> Route {
         Route { vcs: (self.vcs & ((1 << at.count) - 1)) << at.first, ..self }
     }
 }

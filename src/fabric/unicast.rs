@@ -28,7 +28,7 @@ use super::switch_parts::{Arbiters, Cx, NO_TIMER, Scratch};
 use super::switch_view::{SwitchView, route_entry};
 use super::tables::{RouteView, Tables};
 use super::waits::Cause;
-use super::wires::{CHECKED, Input, RETRY_ROUTE, State, UNSEEN, WATCHED, Wires};
+use super::wires::{CHECKED, Input, RETRY_ROUTE, State, UNOBSERVED, WATCHED, Wires};
 use super::{Join, PortSet, class, switch_alloc, vc_alloc};
 use std::mem::take;
 use watershed_kernel::Wake;
@@ -133,7 +133,7 @@ fn serve_words<T: Tables<W>, const W: usize>(view: &mut SwitchView<'_, W>, table
     let pipeline = view.pipeline;
     let slow = !view.arbiters.timer_q.is_empty();
     if slow {
-        any_fresh = ripe(view, Step::Route, pipeline.route);
+        any_fresh = queues_past_step(view, Step::Route, pipeline.route);
     }
     if any_fresh != 0 {
         for w in 0..view.words() {
@@ -151,7 +151,7 @@ fn serve_words<T: Tables<W>, const W: usize>(view: &mut SwitchView<'_, W>, table
         }
     }
     if slow {
-        any_routed = ripe(view, Step::Channel, pipeline.vc_alloc);
+        any_routed = queues_past_step(view, Step::Channel, pipeline.vc_alloc);
     }
     if any_routed != 0 {
         allocate_channels(view, tables);
@@ -163,7 +163,7 @@ fn serve_words<T: Tables<W>, const W: usize>(view: &mut SwitchView<'_, W>, table
         }
     }
     if slow {
-        any_active = ripe(view, Step::Switch, pipeline.switch_alloc);
+        any_active = queues_past_step(view, Step::Switch, pipeline.switch_alloc);
     }
     if any_active != 0 || (view.router.speculative && any_routed != 0) {
         allocate_switch::<T, W>(view);
@@ -255,8 +255,8 @@ fn note_word<const W: usize>(view: &mut SwitchView<'_, W>, w: usize, routed: u64
 /// A switch whose queues fit one word, with monitors, journal and waves as configured.
 #[inline(always)]
 fn serve_word_as_seen<T: Tables<W>, const W: usize>(view: &mut SwitchView<'_, W>, tables: &T, traced: bool) {
-    match if traced { WATCHED } else { view.flow.look } {
-        UNSEEN => serve_word::<UNSEEN, T, W>(view, tables),
+    match if traced { WATCHED } else { view.flow.observers } {
+        UNOBSERVED => serve_word::<UNOBSERVED, T, W>(view, tables),
         CHECKED => serve_word::<CHECKED, T, W>(view, tables),
         _ => serve_word::<WATCHED, T, W>(view, tables),
     }
@@ -264,7 +264,7 @@ fn serve_word_as_seen<T: Tables<W>, const W: usize>(view: &mut SwitchView<'_, W>
 
 /// Serves the channels of a switch whose queues fit one word and whose steps take a cycle at most: the words of the cycle are
 /// registers of the machine.
-fn serve_word<const LOOK: u8, T: Tables<W>, const W: usize>(view: &mut SwitchView<'_, W>, tables: &T) {
+fn serve_word<const OBS: u8, T: Tables<W>, const W: usize>(view: &mut SwitchView<'_, W>, tables: &T) {
     let at = view.masks[0];
     let fresh = at.occupied & view.unicast_bits & !(at.routed | at.active);
     let fresh = addressed(tables, view.inputs, 0, fresh, (view.flow.vc_shift, view.flow.vcs.set));
@@ -283,10 +283,10 @@ fn serve_word<const LOOK: u8, T: Tables<W>, const W: usize>(view: &mut SwitchVie
     }
     if routed != 0 {
         if T::CLASSES {
-            let serve = |view: &mut SwitchView<'_, W>, seen: &[u64]| vc_alloc::serve_word::<LOOK, W>(view, seen[0]);
+            let serve = |view: &mut SwitchView<'_, W>, seen: &[u64]| vc_alloc::serve_word::<OBS, W>(view, seen[0]);
             class::allocate_channels(view, tables, &[routed], &mut [0], serve);
         } else {
-            vc_alloc::serve_word::<LOOK, W>(view, routed);
+            vc_alloc::serve_word::<OBS, W>(view, routed);
         }
         if view.pipeline.vc_alloc == 0 {
             active |= routed & view.masks[0].active;
@@ -294,16 +294,16 @@ fn serve_word<const LOOK: u8, T: Tables<W>, const W: usize>(view: &mut SwitchVie
     }
     if active != 0 {
         if T::CLASSES {
-            let serve = |view: &mut SwitchView<'_, W>, seen: &[u64]| switch_alloc::serve_word::<LOOK, W>(view, seen[0]);
+            let serve = |view: &mut SwitchView<'_, W>, seen: &[u64]| switch_alloc::serve_word::<OBS, W>(view, seen[0]);
             class::allocate_crossings(view, &[active], &mut [0], serve);
         } else {
-            switch_alloc::serve_word::<LOOK, W>(view, active);
+            switch_alloc::serve_word::<OBS, W>(view, active);
         }
     }
     if view.flow.asks_again {
         look_again(view, 0, routed);
     }
-    if LOOK & CHECKED != 0 && view.stats.waits.is_some() {
+    if OBS & CHECKED != 0 && view.stats.waits.is_some() {
         note_word(view, 0, routed, active);
     }
 }
@@ -361,9 +361,9 @@ fn look_again<const W: usize>(view: &mut SwitchView<'_, W>, w: usize, routed: u6
     }
 }
 
-/// A step of several cycles: leaves in the words of this cycle only the queues for which it decides now, and starts the
+/// A pipeline step of several cycles: keeps in the words of this cycle only the queues that complete it now, and starts the
 /// timers of those that begin it. Returns whether any are left.
-fn ripe<const W: usize>(view: &mut SwitchView<'_, W>, step: Step, cycles: u8) -> u64 {
+fn queues_past_step<const W: usize>(view: &mut SwitchView<'_, W>, step: Step, cycles: u8) -> u64 {
     const MASK: u32 = !(1 << 31);
     let now = view.flow.now as u32 & MASK;
     let words = match step {

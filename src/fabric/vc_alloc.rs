@@ -40,7 +40,7 @@ pub(super) fn serve_words<const W: usize>(view: &mut SwitchView<'_, W>, routed: 
         }
         let row = usize::from(out) * words;
         match only(&view.scratch.want[row..row + words]) {
-            Some(local) => alone::<WATCHED, W>(view, out, free, local),
+            Some(local) => grant_uncontested::<WATCHED, W>(view, out, free, local),
             None => contest::<WATCHED, false, W>(view, out, free),
         }
     }
@@ -48,7 +48,7 @@ pub(super) fn serve_words<const W: usize>(view: &mut SwitchView<'_, W>, routed: 
 
 /// The same where queues fit one word: `routed` has the bits of those that ask for a channel.
 #[inline]
-pub(super) fn serve_word<const LOOK: u8, const W: usize>(view: &mut SwitchView<'_, W>, routed: u64) {
+pub(super) fn serve_word<const OBS: u8, const W: usize>(view: &mut SwitchView<'_, W>, routed: u64) {
     let (mut wanted, mut contested) = (0u64, false);
     for local in each(routed) {
         let out = 1 << (view.inputs[local].out_port & 63);
@@ -61,7 +61,7 @@ pub(super) fn serve_word<const LOOK: u8, const W: usize>(view: &mut SwitchView<'
             let out = view.inputs[local].out_port;
             let free = free_channels(view, usize::from(out));
             if free != 0 {
-                alone::<LOOK, W>(view, out, free, local);
+                grant_uncontested::<OBS, W>(view, out, free, local);
             }
         }
         return;
@@ -70,7 +70,7 @@ pub(super) fn serve_word<const LOOK: u8, const W: usize>(view: &mut SwitchView<'
     let mut wanted = 0;
     for local in each(routed) {
         let out = view.inputs[local].out_port;
-        view.scratch.word.ask(&mut wanted, out, local);
+        view.scratch.word.request(&mut wanted, out, local);
     }
     for out in each(wanted) {
         let free = free_channels(view, out);
@@ -79,10 +79,10 @@ pub(super) fn serve_word<const LOOK: u8, const W: usize>(view: &mut SwitchView<'
         }
         let want = view.scratch.word.want(out);
         if want.is_power_of_two() {
-            alone::<LOOK, W>(view, out as u16, free, want.trailing_zeros() as usize);
+            grant_uncontested::<OBS, W>(view, out as u16, free, want.trailing_zeros() as usize);
         } else {
             view.scratch.want[out] = want;
-            contest::<LOOK, true, W>(view, out as u16, free);
+            contest::<OBS, true, W>(view, out as u16, free);
         }
     }
 }
@@ -96,11 +96,11 @@ fn words<const ONE: bool, const W: usize>(view: &SwitchView<'_, W>) -> usize {
 /// Several packets that want channels of one output; `want` has their bits, in `ONE` word or more. It stands by itself: one
 /// packet in four comes here, and the code of the others is better kept together.
 #[inline(never)]
-fn contest<const LOOK: u8, const ONE: bool, const W: usize>(view: &mut SwitchView<'_, W>, out: u16, free: u32) {
+fn contest<const OBS: u8, const ONE: bool, const W: usize>(view: &mut SwitchView<'_, W>, out: u16, free: u32) {
     match view.router.vc_allocator {
-        VcAllocator::Ordered => ordered::<LOOK, ONE, W>(view, out, free),
-        VcAllocator::Separable => separable::<LOOK, ONE, W>(view, out, free),
-        VcAllocator::Islip => islip::<LOOK, ONE, W>(view, out, free),
+        VcAllocator::Ordered => ordered::<OBS, ONE, W>(view, out, free),
+        VcAllocator::Separable => separable::<OBS, ONE, W>(view, out, free),
+        VcAllocator::Islip => islip::<OBS, ONE, W>(view, out, free),
     }
 }
 
@@ -113,11 +113,11 @@ fn free_channels<const W: usize>(view: &SwitchView<'_, W>, out: usize) -> u32 {
 
 /// Gives channel `channel` (from the first point-to-point channel on) of output `out` to a queue.
 #[inline(always)]
-fn grant<const LOOK: u8, const W: usize>(view: &mut SwitchView<'_, W>, out: u16, channel: u32, local: usize) {
+fn grant<const OBS: u8, const W: usize>(view: &mut SwitchView<'_, W>, out: u16, channel: u32, local: usize) {
     let vc = view.flow.vcs.set + channel as u8;
     let port = view.base + u32::from(out);
     let stride = view.stride;
-    view.flow.hold::<LOOK>(&mut view.sides[usize::from(out) << stride..], port, vc, local as u16 + 1);
+    view.flow.hold::<OBS>(&mut view.sides[usize::from(out) << stride..], port, vc, local as u16 + 1);
     let queue = &mut view.inputs[local];
     queue.state = State::active(vc);
     let masks = &mut view.masks[local >> 6];
@@ -144,7 +144,7 @@ fn only(words: &[u64]) -> Option<usize> {
 
 /// A packet that nobody competes with, which is most of them below saturation: what each allocator comes to then.
 #[inline(always)]
-fn alone<const LOOK: u8, const W: usize>(view: &mut SwitchView<'_, W>, out: u16, free: u32, local: usize) {
+fn grant_uncontested<const OBS: u8, const W: usize>(view: &mut SwitchView<'_, W>, out: u16, free: u32, local: usize) {
     let usable = free & view.allowed(local);
     if usable == 0 {
         return;
@@ -173,7 +173,7 @@ fn alone<const LOOK: u8, const W: usize>(view: &mut SwitchView<'_, W>, out: u16,
             channel
         }
     };
-    grant::<LOOK, W>(view, out, channel, local);
+    grant::<OBS, W>(view, out, channel, local);
 }
 
 /// Which of the channels that offered themselves a packet accepts, and where its cursor then stands. The cursor counts
@@ -215,7 +215,7 @@ fn next_channel(mask: u32, from: u32) -> u32 {
 }
 
 /// Requesters in turn, each takes the lowest channel.
-fn ordered<const LOOK: u8, const ONE: bool, const W: usize>(view: &mut SwitchView<'_, W>, out: u16, mut free: u32) {
+fn ordered<const OBS: u8, const ONE: bool, const W: usize>(view: &mut SwitchView<'_, W>, out: u16, mut free: u32) {
     let words = words::<ONE, W>(view);
     let row = usize::from(out) * words;
     let at = view.base as usize + usize::from(out);
@@ -229,7 +229,7 @@ fn ordered<const LOOK: u8, const ONE: bool, const W: usize>(view: &mut SwitchVie
         if usable != 0 {
             let channel = usable.trailing_zeros();
             free &= !(1 << channel);
-            grant::<LOOK, W>(view, out, channel, local);
+            grant::<OBS, W>(view, out, channel, local);
             view.arbiters.va_cursor_q[at] = local as u16 + 1;
         }
         last = Some(local);
@@ -237,7 +237,7 @@ fn ordered<const LOOK: u8, const ONE: bool, const W: usize>(view: &mut SwitchVie
 }
 
 /// Each requester picks a channel, each channel picks a requester.
-fn separable<const LOOK: u8, const ONE: bool, const W: usize>(view: &mut SwitchView<'_, W>, out: u16, free: u32) {
+fn separable<const OBS: u8, const ONE: bool, const W: usize>(view: &mut SwitchView<'_, W>, out: u16, free: u32) {
     let words = words::<ONE, W>(view);
     let row = usize::from(out) * words;
     let mut picked = 0;
@@ -254,7 +254,7 @@ fn separable<const LOOK: u8, const ONE: bool, const W: usize>(view: &mut SwitchV
         let channel = picked.trailing_zeros();
         picked &= picked - 1;
         let Some(local) = pick_requester::<ONE, W>(view, out, channel) else { continue };
-        grant::<LOOK, W>(view, out, channel, local);
+        grant::<OBS, W>(view, out, channel, local);
         view.inputs[local].accept_q = channel as u16 + 1;
         view.scratch.want[row + (local >> 6)] &= !(1 << (local & 63));
     }
@@ -305,7 +305,7 @@ fn pick_requester<const ONE: bool, const W: usize>(
 }
 
 /// Free channels offer themselves, requesters accept.
-fn islip<const LOOK: u8, const ONE: bool, const W: usize>(view: &mut SwitchView<'_, W>, out: u16, mut free: u32) {
+fn islip<const OBS: u8, const ONE: bool, const W: usize>(view: &mut SwitchView<'_, W>, out: u16, mut free: u32) {
     let words = words::<ONE, W>(view);
     let row = usize::from(out) * words;
     let first_channel = view.first_queue + view.number(out, 0);
@@ -357,7 +357,7 @@ fn islip<const LOOK: u8, const ONE: bool, const W: usize>(view: &mut SwitchView<
                 }
                 free &= !(1 << channel);
                 view.scratch.want[row + w] &= !(1 << (local & 63));
-                grant::<LOOK, W>(view, out, channel, local);
+                grant::<OBS, W>(view, out, channel, local);
                 matched = true;
             }
         }

@@ -176,14 +176,14 @@ impl OpenWait {
     #[inline]
     fn note(&mut self, now: Cycle, cause: Cause) {
         if self.cause != Some(cause) {
-            self.settle(now);
+            self.account_wait(now);
             self.cause = Some(cause);
         }
     }
 
-    /// What it waited for up to `now`.
+    /// Adds the cycles up to `now` to the present cause.
     #[inline]
-    fn settle(&mut self, now: Cycle) {
+    fn account_wait(&mut self, now: Cycle) {
         if let Some(cause) = self.cause {
             let cycles = &mut self.before.0[cause as usize];
             let known = self.causes >> cause as u8 & 1;
@@ -196,7 +196,7 @@ impl OpenWait {
     /// It leaves: its cycles go to those of its port and to all. Most flits have waited for one or two causes.
     #[inline]
     fn leave(&mut self, now: Cycle, port: &mut WaitCycles, all: &mut WaitCycles) {
-        self.settle(now);
+        self.account_wait(now);
         while self.causes != 0 {
             let cause = self.causes.trailing_zeros() as usize;
             port.0[cause] += self.before.0[cause];
@@ -207,7 +207,7 @@ impl OpenWait {
     }
 }
 
-/// Registers of an output channel before a flit of this cycle left by it.
+/// The registers of an output channel at the start of the cycle in which a flit left by it.
 #[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct ChannelSnapshot {
     cycle: Cycle,
@@ -277,7 +277,7 @@ impl Waits {
     /// The outputs of the waiting flit in the pool's `entry`, before its causes are noted or counted: a table that is written
     /// anew gives it others, and what it has waited for so far counts at each of these. Of several old outputs the causes of the
     /// first one count *chosen*: a flit of one packet waited as long at all of them, and often for another cause.
-    pub fn aim<const W: usize>(&mut self, entry: u32, outs: &PortSet<W>) {
+    pub fn set_outputs<const W: usize>(&mut self, entry: u32, outs: &PortSet<W>) {
         let at = entry as usize;
         let is_one = outs.len() == 1;
         let waits_for_one = self.open.get(at).is_some_and(|open| open.cause.is_some());
@@ -334,7 +334,7 @@ impl Waits {
 
     /// Keeps the registers of an output channel before a flit leaves by it.
     #[inline]
-    pub fn remember(&mut self, out: u16, port: u32, vc: u8, (owner, credits): (u16, u16), cycle: Cycle) {
+    pub fn snapshot_output(&mut self, out: u16, port: u32, vc: u8, (owner, credits): (u16, u16), cycle: Cycle) {
         let at = usize::from(out);
         if at >= self.before.len() {
             self.before.resize(at + 1, ChannelSnapshot { cycle: Cycle::MAX, ..ChannelSnapshot::default() });
@@ -405,7 +405,7 @@ mod tests {
         let set = |outs: &[u16]| outs.iter().copied().collect::<PortSet<1>>();
         let mut waits = Waits::new(0, 8);
         let note = |waits: &mut Waits, outs: &[u16], now| {
-            waits.aim(7, &set(outs));
+            waits.set_outputs(7, &set(outs));
             match *outs {
                 [_] => waits.note(7, now, Cause::Engine),
                 _ => outs.iter().for_each(|&out| waits.note_copy((7, out), now, Cause::Credit)),
@@ -416,7 +416,7 @@ mod tests {
             note(&mut waits, outs, now);
         }
         // In the cycle in which it leaves it has an output more.
-        waits.aim(7, &set(&[3, 5, 6]));
+        waits.set_outputs(7, &set(&[3, 5, 6]));
         for out in [3, 5, 6] {
             waits.leave_copy((7, out), u32::from(out), HopTarget::Link, 30);
             let count = waits.of_port(u32::from(out));
@@ -425,11 +425,11 @@ mod tests {
         assert!(waits.copies.is_empty() && (1..=2).all(|port| waits.of_port(port).total() == 0));
         // From several to one in the cycle in which it leaves; nothing is left for the entry's next flit.
         note(&mut waits, &[1, 2], 40);
-        waits.aim(7, &set(&[4]));
+        waits.set_outputs(7, &set(&[4]));
         waits.leave(7, 4, HopTarget::Engine, 45);
         assert_eq!((waits.of_port(4).of(Cause::Credit), waits.all.engines.total()), (5, 5));
         note(&mut waits, &[1, 2], 50);
-        waits.aim(7, &set(&[1, 2]));
+        waits.set_outputs(7, &set(&[1, 2]));
         for out in [1, 2] {
             waits.leave_copy((7, out), u32::from(out), HopTarget::Link, 51);
         }
@@ -443,7 +443,7 @@ mod tests {
             let mut waits = Waits::new(0, 8);
             waits.note_copy((7, 1), 10, Cause::Credit);
             waits.note_copy((7, 2), 10, Cause::Output);
-            waits.aim(7, &set(outs));
+            waits.set_outputs(7, &set(outs));
             for &out in outs {
                 match outs.len() {
                     1 => waits.leave(7, 4, HopTarget::Link, 13),
@@ -460,12 +460,12 @@ mod tests {
         let set = |outs: &[u16]| outs.iter().copied().collect::<PortSet<1>>();
         let mut waits = Waits::new(0, 8);
         for entry in [6, 7, 8] {
-            waits.aim(entry, &set(&[1, 2]));
+            waits.set_outputs(entry, &set(&[1, 2]));
             for out in [1, 2] {
                 waits.note_copy((entry, out), 10, Cause::Credit);
             }
         }
-        waits.aim(7, &set(&[3]));
+        waits.set_outputs(7, &set(&[3]));
         waits.leave(7, 3, HopTarget::Link, 12);
         assert_eq!(waits.copies.keys().copied().collect::<Vec<_>>(), [(6, 1), (6, 2), (8, 1), (8, 2)]);
         assert_eq!(waits.of_port(3).total(), 2);
@@ -474,7 +474,7 @@ mod tests {
     #[test]
     fn the_start_of_a_cycle_is_remembered_for_that_cycle_only() {
         let mut waits = Waits::new(0, 8);
-        waits.remember(3, 3, 1, (0, 5), 40);
+        waits.snapshot_output(3, 3, 1, (0, 5), 40);
         assert_eq!(waits.at_start(3, 3, 1, (9, 4), 40), (0, 5, true));
         assert_eq!(waits.at_start(3, 3, 0, (9, 4), 40), (9, 4, true), "another channel");
         assert_eq!(waits.at_start(3, 11, 1, (9, 4), 40), (9, 4, false), "another switch");

@@ -130,8 +130,8 @@ impl<J, B, E, const W: usize> Part<J, B, E, W> {
         };
         self.wires.flow.now = until - 1;
         if self.due == Cycle::MAX {
-            self.wires.flow.shed();
-            self.wires.alarms.shed();
+            self.wires.flow.free_unused();
+            self.wires.alarms.free_unused();
         }
     }
 }

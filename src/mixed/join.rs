@@ -11,7 +11,7 @@ use watershed_piuma::Ceng;
 use watershed_probe::Scope;
 use watershed_state::state;
 
-/// What is behind the internal port.
+/// The engines behind the internal port.
 #[derive(Clone, Debug)]
 pub struct Joined {
     /// The reduction engine, in systems that have PIUMA's.
@@ -37,9 +37,9 @@ impl Join for Joined {
         self.ceng.as_ref().is_none_or(|ceng| ceng.room(port, vc))
     }
 
-    fn lacks(&self, tables: &Tables, switch: u32, (port, vc): (u16, u8), visible: Cycle) -> bool {
+    fn operands_missing(&self, tables: &Tables, switch: u32, (port, vc): (u16, u8), visible: Cycle) -> bool {
         let (Some(ceng), Some(registers)) = (&self.ceng, &tables.piuma) else { return false };
-        vc < self.first_armed && ceng.lacks(registers, switch, (port, vc), visible)
+        vc < self.first_armed && ceng.operands_missing(registers, switch, (port, vc), visible)
     }
 
     fn put(&mut self, port: u16, vc: u8, flit: Flit, visible: Cycle) {
@@ -86,12 +86,12 @@ impl Join for Joined {
         self.ceng.as_ref().is_none_or(Join::is_idle) && self.discard.as_ref().is_none_or(Join::is_idle)
     }
 
-    fn asleep(&self) -> bool {
-        self.ceng.as_ref().is_none_or(Join::asleep) && self.discard.as_ref().is_none_or(Join::asleep)
+    fn can_skip_tick(&self) -> bool {
+        self.ceng.as_ref().is_none_or(Join::can_skip_tick) && self.discard.as_ref().is_none_or(Join::can_skip_tick)
     }
 
-    fn reacts(&self) -> bool {
-        self.ceng.as_ref().is_some_and(Join::reacts) || self.discard.as_ref().is_some_and(Join::reacts)
+    fn acts_on_change(&self) -> bool {
+        self.ceng.as_ref().is_some_and(Join::acts_on_change) || self.discard.as_ref().is_some_and(Join::acts_on_change)
     }
 
     fn waits_for(&self, tables: &Tables, switch: u32) -> Vec<(u16, u8, String)> {

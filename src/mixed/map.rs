@@ -2,7 +2,7 @@
 
 use watershed_fabric::{Channels, Vcs};
 
-/// What each family needs.
+/// The channels that each family needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct ChannelDemand {
     /// Set-routed channels of PIUMA; 0 without its engines.

@@ -78,12 +78,12 @@ impl fabric::Tables<WORDS> for Tables {
         let beside = self.map.untold();
         if at.channel >= beside {
             // The routing function sees one lane.
-            let at = at.within(beside, self.map.of_traffic()).lane(self.lanes);
-            return self.routes.route(&at, flit).back(&at);
+            let at = at.channel_range(beside, self.map.of_traffic()).lane(self.lanes);
+            return self.routes.route(&at, flit).to_all_channels(&at);
         }
         let of = |channels: fabric::Channels| {
             let first = (channels.first + channels.vcs.set).max(set) - set;
-            at.within(first, channels.vcs.unicast)
+            at.channel_range(first, channels.vcs.unicast)
         };
         let (at, route) = match &self.pbv {
             Some(directory) if self.map.is_frame(set + at.channel) => {
@@ -96,7 +96,7 @@ impl fabric::Tables<WORDS> for Tables {
                 (at, self.routes.route(&at, flit))
             }
         };
-        route.back(&at)
+        route.to_all_channels(&at)
     }
 
     fn commit(&mut self) {

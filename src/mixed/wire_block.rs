@@ -22,7 +22,7 @@ use watershed_pbv::system as pbv;
 use watershed_probe::Scope;
 use watershed_state::state;
 
-/// What stands in a wire, and what it is behind with.
+/// A block in a wire, with the turn between its own frames and others.
 #[derive(Clone, Debug)]
 pub struct WireBlock {
     /// The engine or the link.
@@ -76,7 +76,7 @@ impl<V: View> View for FamilyView<V> {
     }
 }
 
-/// What passing on came to.
+/// The outcome of forwarding in a cycle.
 #[derive(Clone, Copy, Default)]
 struct ForwardOutcome {
     moved: bool,

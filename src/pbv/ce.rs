@@ -193,7 +193,7 @@ struct DeferredMessage {
 /// What a message does to the tracking store, and what waits for the verdict.
 type TrackingStep = Option<(Request, Option<DeferredMessage>)>;
 
-/// A message that was accepted: what golden checks read.
+/// A message that was accepted, for golden checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct AcceptedMessage {
     /// Which context.
@@ -380,7 +380,7 @@ impl Ce {
     }
 
     /// Messages that may come of what is under way, of one that is taken in this cycle, and of watchdogs.
-    pub fn owes(&self) -> u32 {
+    pub fn pending_messages(&self) -> u32 {
         let messages =
             self.feeds.len() + self.awaited.iter().flatten().count() + 1 + usize::from(self.cfg.memory_ports);
         messages as u32 * MOST_AT_ONCE
@@ -397,7 +397,7 @@ impl Ce {
     }
 
     /// Whether a clock of this cycle without a message changes nothing.
-    pub fn rests(&self, now: Cycle) -> bool {
+    pub fn is_quiescent(&self, now: Cycle) -> bool {
         self.is_idle() && now < self.alarm
     }
 
@@ -429,7 +429,7 @@ impl Ce {
     }
 
     /// A context begins anew: nothing that was issued before concerns it any more.
-    fn renew(&mut self, slot: u16) -> &mut Context {
+    fn restart_context(&mut self, slot: u16) -> &mut Context {
         self.generation = self.generation.wrapping_add(1);
         let generation = self.generation;
         let context = self.contexts[usize::from(slot)].as_mut().expect("a slot in use");
@@ -463,7 +463,7 @@ impl Ce {
         self.awaited.push_back(awaited);
         let awaited = self.awaited.pop_front().expect("one for every stage");
         if let Some(judged) = judged {
-            self.judge(judged, awaited, cx);
+            self.apply_verdict(judged, awaited, cx);
         }
         self.reduce(cx);
         self.watch(cx);
@@ -543,12 +543,12 @@ impl Ce {
 
     fn control(&mut self, slot: u16, header: &Header, cx: &mut CeCx<'_>) -> TrackingStep {
         if header.control == Control::Close {
-            self.close(slot, header, cx);
+            self.give_up_run(slot, header, cx);
             return None;
         }
         let copy = self.down(*header);
         let renews = !matches!(header.control, Control::Pause | Control::Restart);
-        let context = if renews { self.renew(slot) } else { self.at(slot) };
+        let context = if renews { self.restart_context(slot) } else { self.at(slot) };
         let mut load = false;
         match header.control {
             Control::Start | Control::Reset | Control::Activate => {
@@ -619,7 +619,7 @@ impl Ce {
             context.peers.dmu_id = header.dmu_id;
             context.like = header;
             context.state = State::Active;
-            let context = self.renew(slot);
+            let context = self.restart_context(slot);
             context.commanded = true;
             if multicast {
                 context.data.cast = packet.words().to_vec();
@@ -686,7 +686,7 @@ impl Ce {
         }
         let awaited = Some(DeferredMessage { words, header });
         if begins {
-            let context = self.renew(slot);
+            let context = self.restart_context(slot);
             (context.state, context.early, context.like.run) = (State::Active, true, header.run);
             let track = Track { pbv: context.stored.pbv, p_count: context.stored.p_count };
             self.guard(slot, cx);
@@ -700,7 +700,7 @@ impl Ce {
 
     // ------------------------------------------------------------------------------------------------ verdicts, data
 
-    fn judge(&mut self, judged: TrackResult, awaited: Option<DeferredMessage>, cx: &mut CeCx<'_>) {
+    fn apply_verdict(&mut self, judged: TrackResult, awaited: Option<DeferredMessage>, cx: &mut CeCx<'_>) {
         let TrackResult { request: Request { slot, generation, op, .. }, track, verdict } = judged;
         let context = self.contexts[usize::from(slot)].as_mut().filter(|context| context.generation == generation);
         let Some(context) = context else {

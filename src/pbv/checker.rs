@@ -9,7 +9,7 @@ use super::engine::EngineCfg;
 use super::packet::{Header, Message, Packet, Status};
 use super::tables::ENGINE_SPAN;
 
-/// What becomes of a frame.
+/// The checker's decision about a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CheckOutcome {
     /// It cannot be read.

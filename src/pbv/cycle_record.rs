@@ -26,7 +26,7 @@ pub struct CycleRecord {
     pub ports: PortRecord,
 }
 
-/// What a packet engine did around its collective engine in a cycle.
+/// The packet engine's side of a [`CycleRecord`].
 #[derive(Clone, Debug, Default)]
 pub struct PortRecord {
     /// The PBV table was being written: no message was taken, and no copy looked up.

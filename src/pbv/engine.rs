@@ -297,7 +297,7 @@ pub struct Engine {
     /// Flits of both.
     inbox_flits: usize,
     /// Which of them goes next.
-    picker: ClassArbiter,
+    arbiter: ClassArbiter,
     /// From when on the PBV table is written.
     written: Cycle,
     registers: RegisterBlock,
@@ -314,7 +314,7 @@ pub struct Engine {
 }
 
 state!(Engine {
-    saved: interposer, inbox, for_registers, inbox_flits, picker, written, registers, ce, output, reporter, side_port, log;
+    saved: interposer, inbox, for_registers, inbox_flits, arbiter, written, registers, ce, output, reporter, side_port, log;
     built: cfg, number, scratch, given
 });
 
@@ -330,7 +330,7 @@ impl Engine {
             inbox: VecDeque::new(),
             for_registers: VecDeque::new(),
             inbox_flits: 0,
-            picker: ClassArbiter::new(cfg.priority_bound),
+            arbiter: ClassArbiter::new(cfg.priority_bound),
             written: 0,
             registers: RegisterBlock::default(),
             ce,
@@ -442,7 +442,7 @@ impl Engine {
             CheckOutcome::Refused(header, status) => return self.refuse(&header, status),
             CheckOutcome::Registers(packet) => (&mut self.for_registers, packet),
             CheckOutcome::Collective(packet) => {
-                self.picker.came(packet.header.tlp.tc);
+                self.arbiter.enqueued(packet.header.tlp.tc);
                 (&mut self.inbox, packet)
             }
         };
@@ -560,17 +560,17 @@ impl Engine {
 
     /// One clock of the collective engine and what leads to it: of all but the data path.
     pub fn step(&mut self, now: Cycle) {
-        if self.inbox.is_empty() && self.given.is_none() && self.ce.rests(now) {
+        if self.inbox.is_empty() && self.given.is_none() && self.ce.is_quiescent(now) {
             return;
         }
-        let full = self.output.protocol() + self.ce.owes() > self.cfg.output;
+        let full = self.output.protocol() + self.ce.pending_messages() > self.cfg.output;
         let open = !full && self.written <= now;
-        let at = self.picker.next(self.inbox.iter().map(|(packet, _)| packet.header.tlp.tc)).unwrap_or(0);
+        let at = self.arbiter.next(self.inbox.iter().map(|(packet, _)| packet.header.tlp.tc)).unwrap_or(0);
         let input = match self.inbox.get(at) {
             Some((packet, _)) if open && self.ce.ready(&packet.header) => {
                 let (packet, flits) = self.inbox.remove(at).expect("looked at");
-                self.picker.went(at);
-                self.picker.left(packet.header.tlp.tc);
+                self.arbiter.granted(at);
+                self.arbiter.dequeued(packet.header.tlp.tc);
                 self.inbox_flits -= flits;
                 self.log.step(now, StepKind::Took, &packet.header);
                 Some(packet)
@@ -648,7 +648,7 @@ impl Engine {
     /// Takes into a hash what decides what it does next; see [`Digest`].
     pub fn digest(&self, to: &mut impl Hasher) {
         let to = &mut Digest(to);
-        to.of((&self.inbox, &self.picker, &self.registers.table, &self.output.entries, &self.for_registers));
+        to.of((&self.inbox, &self.arbiter, &self.registers.table, &self.output.entries, &self.for_registers));
         self.ce.digest(to);
     }
 

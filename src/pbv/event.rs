@@ -64,7 +64,7 @@ impl Event {
     }
 }
 
-/// What a device did beside sending and receiving.
+/// A step of a device other than sending and receiving.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum StepKind {
     /// Its collective engine took a message of this device.

@@ -342,10 +342,10 @@ pub fn tables(collectives: &[Collective]) -> Result<Tables, PlanError> {
         }
     }
     let mut tables = Tables::default();
-    let seats: BTreeSet<u16> = below.keys().map(|&(device, _)| device).collect();
-    for (&seat, (engines, nodes)) in &below {
-        let device = seat.0;
-        if let Some(&both) = nodes.iter().find(|node| seats.contains(node)) {
+    let engine_ids: BTreeSet<u16> = below.keys().map(|&(device, _)| device).collect();
+    for (&engine_id, (engines, nodes)) in &below {
+        let device = engine_id.0;
+        if let Some(&both) = nodes.iter().find(|node| engine_ids.contains(node)) {
             return Err(PlanError::Both(both));
         }
         let entries: Vec<u16> = engines.iter().chain(nodes).copied().collect();
@@ -353,7 +353,7 @@ pub fn tables(collectives: &[Collective]) -> Result<Tables, PlanError> {
             return Err(PlanError::TooMany { device, entries: entries.len() });
         }
         let switches = if engines.len() == PBV_ENTRIES { u128::MAX } else { (1 << engines.len()) - 1 };
-        tables.engines.insert(seat, ConfigRecord::of(device, entries, switches));
+        tables.engines.insert(engine_id, ConfigRecord::of(device, entries, switches));
     }
     Ok(tables)
 }
@@ -405,12 +405,12 @@ impl Tables {
             *written.entry(frame.header.device).or_default().entry(plane).or_default() += frame.words().len() as u64;
         }
         let mut now = 0;
-        let seats = self.engines.keys().map(|&(device, plane)| {
+        let engine_ids = self.engines.keys().map(|&(device, plane)| {
             let registers = written.get(&device).and_then(|planes| planes.get(&plane)).copied().unwrap_or(0);
             now += registers * SIDE_PORT_BITS.div_ceil(lanes) * cycles_per_bit;
             ((device, plane), now)
         });
-        seats.collect()
+        engine_ids.collect()
     }
 
     /// One configuration frame an engine, from a source.

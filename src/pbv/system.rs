@@ -281,7 +281,7 @@ fn push_end(plan: &mut Plan, at: (u32, u16), local: LinkParams, name: String, pa
     plan.links.push(PlanLink { a: (node, 0), b: at, latency, cycles_per_flit, level: 0 });
 }
 
-/// Where everything is, before engines are put into the wires.
+/// The plan of a system before engines are put into the wires.
 pub struct SystemPlan {
     /// Switches, end points and links.
     pub plan: Plan,
@@ -302,7 +302,7 @@ pub struct SystemPlan {
     pub side_port_cycles: BTreeMap<EngineId, Cycle>,
 }
 
-/// What wires and switches are made of.
+/// Parameters of wires and switches.
 pub struct WireCfg<'a> {
     /// Switches.
     pub switch: SwitchCfg,
@@ -347,12 +347,12 @@ impl SystemPlan {
             plan.nodes[switches + bump].path = format!("{home}.engine{suffix}");
             let mut engine = Engine::new(EngineCfg { cut: directory.cut, ..cfg }, number as u32);
             engine.log.on = log;
-            let seat = (cfg.device, k as u8);
-            if let Some(owners) = owners.remove(&seat) {
+            let engine_id = (cfg.device, k as u8);
+            if let Some(owners) = owners.remove(&engine_id) {
                 engine.own(owners);
             }
-            if let Some(table) = side_port.engines.get(&seat) {
-                let there = side_port_cycles.get(&seat).copied().unwrap_or(0);
+            if let Some(table) = side_port.engines.get(&engine_id) {
+                let there = side_port_cycles.get(&engine_id).copied().unwrap_or(0);
                 engine.side_port(there, table.clone());
             }
             if record {
@@ -384,7 +384,7 @@ impl SystemPlan {
     }
 }
 
-/// A system whose blocks are in their places.
+/// A planned system with its blocks.
 pub struct PlacedSystem {
     /// Nodes and links, engines and faults among them.
     pub plan: Plan,
@@ -411,7 +411,7 @@ impl PlacedSystem {
     }
 }
 
-/// What sits in a wire.
+/// A block in a wire.
 #[derive(Clone, Debug)]
 pub enum WireBlock {
     /// A packet engine.

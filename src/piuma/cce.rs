@@ -141,7 +141,7 @@ impl Ports {
     }
 }
 
-/// What a CCE counted.
+/// Counters of a CCE.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CceCounts {
     /// Messages sent.
@@ -554,7 +554,7 @@ mod tests {
     }
 
     #[test]
-    fn msrs_have_addresses_of_their_own_and_keep_what_they_are_given() {
+    fn msrs_have_distinct_addresses_and_keep_their_values() {
         let mut cce = Cce::new(5, 2, 1);
         let mut seen = std::collections::BTreeSet::new();
         for id in 0..5 {

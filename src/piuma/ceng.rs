@@ -139,7 +139,7 @@ impl State for Ceng {
     }
 }
 
-/// What few engines have: claim registers of their switch, and who looks into them.
+/// State that few engines need: claim registers of their switch, a tap, and stage registers for waveforms.
 #[derive(Clone, Debug, Default)]
 struct CengExtras {
     /// The claim registers of the switch.
@@ -456,7 +456,7 @@ impl Join for Ceng {
         })
     }
 
-    fn lacks(&self, registers: &Registers, switch: u32, (port, vc): (u16, u8), visible: Cycle) -> bool {
+    fn operands_missing(&self, registers: &Registers, switch: u32, (port, vc): (u16, u8), visible: Cycle) -> bool {
         let front = |busy: &ActiveState| busy.oldest(port, plane(vc), visible).map(|operand| operand.flit.tag.id());
         let incomplete = |(busy, id): (&ActiveState, u16)| {
             let there = heads(busy.operands.as_slice(), plane(vc), visible, |flit| flit.tag.id() == id);
@@ -575,7 +575,7 @@ impl Join for Ceng {
         self.busy.is_none()
     }
 
-    fn reacts(&self) -> bool {
+    fn acts_on_change(&self) -> bool {
         // Operands that wait for others change nothing before those are there, and then the engine is awake.
         self.busy.as_ref().is_some_and(|busy| (busy.left_q && !busy.operands.is_empty()) || scanning(busy).is_some())
     }

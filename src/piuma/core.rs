@@ -83,7 +83,7 @@ impl Memory {
     }
 
     /// Credits the cycles up to `now`.
-    fn settle(&mut self, now: Cycle) {
+    fn accrue_credits(&mut self, now: Cycle) {
         // A sum that does not fit is above the most in any case.
         let earned = self.cfg.bandwidth.unwrap_or(0).saturating_mul(now - self.counted);
         self.balance_q = self.balance_q.saturating_add(earned).min(self.most());
@@ -95,7 +95,7 @@ impl Memory {
         if self.cfg.bandwidth.is_none() {
             return true;
         }
-        self.settle(now);
+        self.accrue_credits(now);
         let price = self.price();
         let enough = self.balance_q >= price;
         if enough {
@@ -107,7 +107,7 @@ impl Memory {
     /// The first cycle from the next one on in which a word can be paid.
     pub fn next_grant(&mut self, now: Cycle) -> Cycle {
         let Some(bandwidth) = self.cfg.bandwidth else { return now + 1 };
-        self.settle(now);
+        self.accrue_credits(now);
         let missing = self.price().saturating_sub(self.balance_q);
         if missing <= bandwidth { now + 1 } else { now + missing.div_ceil(bandwidth) }
     }
@@ -120,7 +120,7 @@ const THREAD_WAITS: u8 = 2;
 /// The last word granted while a thread waited was the thread's.
 const THREAD_LAST: u8 = 4;
 
-/// What is written next.
+/// The source of the next write to memory.
 #[derive(Clone, Copy, Debug)]
 enum WriteSource {
     /// The packet at the head of a channel, by a job.
@@ -194,7 +194,7 @@ impl State for Core {
     }
 }
 
-/// What most cores do not have; mostly it concerns programs.
+/// State that most cores do not need, most of it for programs.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct CoreExtras {
     /// Cycle from which the core takes responses; before it, it blocks its port.
@@ -224,7 +224,7 @@ impl Core {
         }
     }
 
-    fn share(&mut self) -> &mut CoreExtras {
+    fn extras_mut(&mut self) -> &mut CoreExtras {
         let fixed = self.jobs().len();
         self.extras.get_or_insert_with(|| Box::new(CoreExtras { fixed, ..CoreExtras::default() }))
     }
@@ -232,20 +232,20 @@ impl Core {
     /// Results of this collective id may come before the core has called it: they wait in the network.
     /// `combines`: they are of an inclusive scan.
     pub fn wait_for(&mut self, id: u16, combines: bool) {
-        self.share().called.push(id);
+        self.extras_mut().called.push(id);
         if combines {
-            self.share().combining.push(id);
+            self.extras_mut().combining.push(id);
         }
     }
 
     /// Requests of this collective id belong to the CCE at this port.
     pub fn leave(&mut self, id: u16) {
-        self.share().left.push(id);
+        self.extras_mut().left.push(id);
     }
 
     /// Calls of this collective id claim.
     pub fn claims(&mut self, id: u16) {
-        self.share().claiming.push(id);
+        self.extras_mut().claiming.push(id);
     }
 
     fn is(&self, turn: u8) -> bool {
@@ -332,7 +332,7 @@ impl Core {
 
     /// Lets the core take nothing before `cycle`: a blocked consumer.
     pub fn block_until(&mut self, cycle: Cycle) {
-        self.share().consume_from = cycle;
+        self.extras_mut().consume_from = cycle;
     }
 
     /// Cycle from which the core takes responses.

@@ -70,7 +70,7 @@ impl From<BTreeMap<Key, u64>> for Vectors {
     }
 }
 
-/// What the embedding needs to know of the system.
+/// The system as the embedding sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct EmbedContext<'a> {
     /// Routes between switches.

@@ -23,7 +23,7 @@ pub struct End {
 
 state!(End { boxed: core, beside });
 
-/// What else can be at the port of an end point.
+/// Optional blocks that share the port of an end point with its core.
 #[derive(Clone, Debug, Default)]
 pub struct EndExtras {
     /// Background traffic.
@@ -145,10 +145,10 @@ impl Block for End {
         core.or_else(|| self.traffic().and_then(Traffic::open))
     }
 
-    fn refuses(&self, head: &Flit) -> Option<String> {
+    fn stall_reason(&self, head: &Flit) -> Option<String> {
         let id = head.tag.id();
         if head.tag.vc() == REQUEST
-            && let Some(why) = self.processor().and_then(|processor| processor.refuses(id))
+            && let Some(why) = self.processor().and_then(|processor| processor.stall_reason(id))
         {
             return Some(why);
         }

@@ -80,7 +80,7 @@ pub struct VectorPlace {
     pub last: u64,
 }
 
-/// What a claim of a core's part in a collective came to (see [`claim`](super::claim)).
+/// The times of a claim for a core's part in a collective (see [`claim`](super::claim)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ClaimTimes {
     /// When the core was ready.
@@ -122,7 +122,7 @@ pub struct Job {
     word: u64,
     /// First word of this core in the input.
     offset: usize,
-    /// What most jobs do not need.
+    /// State that most jobs do not need.
     extras: Option<Box<JobExtras>>,
     pub(super) plane: u8,
     pub(super) kind: JobKind,
@@ -264,7 +264,7 @@ impl Job {
     }
 
     /// Takes the input from local memory and puts the result there.
-    pub fn lies_at(&mut self, place: VectorPlace) {
+    pub fn set_vectors(&mut self, place: VectorPlace) {
         self.extras.get_or_insert_default().place = Some(place);
     }
 

@@ -37,7 +37,7 @@ pub struct ConfigPoint {
     pub port: u16,
 }
 
-/// What is wrong with a configuration.
+/// A violation of the rules in a configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LegalityError {
     /// The register at fault, if one is.

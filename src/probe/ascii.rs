@@ -274,7 +274,7 @@ fn needed(row: &Row, per_cycle: u32, tables: &[wave_in::Table]) -> u32 {
     u32::try_from(groups.max().unwrap_or(0)).unwrap_or(u32::MAX)
 }
 
-/// What stands in a picture and may need a word.
+/// What a picture shows that needs a word in the legend.
 #[derive(Debug, Clone, Copy, Default)]
 struct LegendNeeds {
     /// A number that would be another one in decimal digits.

@@ -495,7 +495,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_actor_sends_to_itself_is_a_note() {
+    fn a_message_to_its_own_sender_is_a_note() {
         let mut ladder = sample();
         let own = |sent, arrived| Message { from: 2, to: 2, sent, arrived, label: "hello".into() };
         ladder.messages.extend([own(41, Some(45)), own(42, None)]);

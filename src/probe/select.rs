@@ -430,7 +430,7 @@ struct EditCell {
     output: EditOutput,
 }
 
-/// What a step of the correction adds to the corrected text.
+/// The text that a step of the correction adds.
 #[derive(Clone, Copy)]
 enum EditOutput {
     Nothing,

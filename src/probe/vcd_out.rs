@@ -42,7 +42,7 @@ pub struct VcdSink {
     bytes: u64,
 }
 
-/// Where the text goes.
+/// The destination of the text.
 enum Destination {
     Any(Box<dyn Write + Send>),
     File(Draft),

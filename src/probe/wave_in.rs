@@ -363,7 +363,7 @@ fn broken<T>(message: impl Into<String>) -> Result<T, ReadError> {
 
 // ---------------------------------------------------------------- what of a file is whole
 
-/// How far a file is whole, and what this program has put into it for this reader.
+/// The readable range of a file, and the notes in it.
 #[derive(Debug, Default)]
 struct ReadableRange {
     end: u64,
@@ -530,7 +530,7 @@ fn table_of(names: &[String]) -> Table {
 
 // ---------------------------------------------------------------- what goes to the library, and what comes back
 
-/// Where reading stands, for messages.
+/// The position of reading, for messages.
 #[derive(Debug, Default)]
 struct ReadPosition {
     vcd: bool,
@@ -567,7 +567,7 @@ impl ReadPosition {
     }
 }
 
-/// A time stamp of a VCD while it passes.
+/// Scans the time stamps of a VCD on the way.
 #[derive(Debug, Default)]
 struct TimestampScan {
     /// In the middle of a line.
@@ -579,7 +579,7 @@ struct TimestampScan {
     last: Option<u64>,
 }
 
-/// The whole part of a file; counts lines and looks at time stamps on the way.
+/// The readable part of a file; counts lines and scans time stamps on the way.
 struct ReadableInput {
     input: BufReader<Box<dyn Input>>,
     at: u64,

@@ -69,7 +69,7 @@ pub struct WriterThread {
     empty: Option<Receiver<Batch>>,
 }
 
-/// The sink, which cannot be shown.
+/// A sink that is with its owner; it has no `Debug` of its own.
 struct IdleSink(Box<dyn Sink>);
 
 impl std::fmt::Debug for IdleSink {

@@ -125,7 +125,7 @@ impl Join for Pair {
         self.slots[self.slot(port)].is_none()
     }
 
-    fn lacks(&self, _: &Ways, _: u32, _: (u16, u8), _: u64) -> bool {
+    fn operands_missing(&self, _: &Ways, _: u32, _: (u16, u8), _: u64) -> bool {
         self.slots.contains(&None)
     }
 

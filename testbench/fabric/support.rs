@@ -274,7 +274,7 @@ impl Join for Engine {
         self.slot.get(&port).is_none_or(|slot| slot.len() < self.slots)
     }
 
-    fn lacks(&self, _: &Map, _: u32, _: (u16, u8), visible: Cycle) -> bool {
+    fn operands_missing(&self, _: &Map, _: u32, _: (u16, u8), visible: Cycle) -> bool {
         match &self.role {
             Role::Gather { ports } => ports.iter().any(|&port| self.visible(port, visible).is_none()),
             _ => false,

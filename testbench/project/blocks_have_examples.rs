@@ -37,7 +37,7 @@ const BLOCKS: [(&str, &str); 42] = [
     ("src/fabric/router.rs", ".step("),
     ("src/fabric/traffic/mod.rs", ".tick("),
     ("src/kernel/storage.rs", ".edge("),
-    ("src/kernel/wake.rs", ".due("),
+    ("src/kernel/wake.rs", ".pop_due("),
     ("src/kernel/wheel.rs", ".take("),
     ("src/pbv/ce.rs", ".tick("),
     ("src/pbv/engine.rs", ".step("),

@@ -270,7 +270,7 @@ pub struct Stage<U: Datapath> {
     values: Vec<Vec<u128>>,
 }
 
-/// What is in a stage: wires on their way to the next.
+/// The values on the wires between two stages.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(bound = "U: Datapath")]
 enum StageData<U: Datapath> {
@@ -305,7 +305,7 @@ impl<U: Datapath> UnitInput<U> {
     }
 }
 
-/// What leaves a unit.
+/// The result that leaves a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct UnitOutput<W> {
     /// Operation.

@@ -3,7 +3,7 @@
 /// Dimensions a topology may have.
 pub const MAX_DIMENSIONS: usize = 6;
 
-/// Where the head flit of a packet stands.
+/// The position of the head flit of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct HeadPosition {
     /// The switch.
@@ -215,7 +215,7 @@ impl Tree {
 
     /// Level of a switch, and the port down to a leaf if it lies below.
     #[inline]
-    pub(super) fn look(&self, switch: u32, leaf: u32) -> (usize, Option<u16>) {
+    pub(super) fn level_and_port(&self, switch: u32, leaf: u32) -> (usize, Option<u16>) {
         let level = usize::from(self.level[switch as usize]);
         let (here, there) = (self.digits(switch - level as u32 * self.leaves), self.digits(leaf));
         if here[level..] == there[level..] {

@@ -59,14 +59,14 @@ use super::maps::{Classes, Grid, Groups, HeadPosition, Paths, Tree, pick, pick_o
 use crate::topology::{EndPlace, Neighbours, Shape};
 use crate::{NodeKind, Plan, Route, RouteView};
 
-/// What a choice is for.
+/// The kind of a routing choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChoiceKind {
-    /// One of the ways a packet may take.
+    /// An ordinary candidate.
     Candidate,
-    /// A way that is longer than the others.
+    /// A non-minimal candidate.
     Detour,
-    /// The way that is always there.
+    /// The escape path, which is always available.
     Escape,
 }
 
@@ -249,7 +249,7 @@ impl Router {
                 grid.direct(d, here.at(d), there.at(d))
             }
             // A switch above the leaves is reached as the leaf with its digits would be: only leaves are asked for.
-            Kind::Tree(tree) => tree.look(switch, to % tree.leaves).1.unwrap_or(tree.down),
+            Kind::Tree(tree) => tree.level_and_port(switch, to % tree.leaves).1.unwrap_or(tree.down),
             Kind::Dragonfly(groups) => {
                 let (here, there) = (groups.place[switch as usize], groups.place[to as usize]);
                 if here.0 == there.0 { Groups::local(here.1, there.1) } else { groups.towards(here, there.0, 0).0 }
@@ -355,7 +355,7 @@ impl Router {
                 if at.switch == to.switch {
                     return eject;
                 }
-                let (level, below) = tree.look(at.switch, to.switch);
+                let (level, below) = tree.level_and_port(at.switch, to.switch);
                 self.over(below.unwrap_or_else(|| tree.down + tree.digits(pick(draw, tree.leaves))[level]), 0)
             }
             Kind::Dragonfly(groups) => {
@@ -457,7 +457,7 @@ impl Router {
                     }
                 }
             }
-            Kind::Tree(tree) => match tree.look(at.switch, to.switch) {
+            Kind::Tree(tree) => match tree.level_and_port(at.switch, to.switch) {
                 (_, Some(port)) => give(way(self.over(port, 0), ChoiceKind::Candidate)),
                 (_, None) => {
                     for up in tree.down..tree.down + tree.arity {

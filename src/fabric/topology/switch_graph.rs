@@ -34,10 +34,10 @@ pub struct SwitchGraph {
     links: Vec<(u32, u32)>,
 }
 
-/// A tree of ways to a switch.
+/// A tree of paths from all switches to a root.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TreeToRoot {
-    /// The switch to which all ways lead.
+    /// The switch to which all paths lead.
     pub root: u32,
     /// By switch: the port of the next step, the switch there and the port by which it is entered.
     next: Vec<Option<(u16, u32, u16)>>,

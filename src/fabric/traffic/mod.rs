@@ -91,7 +91,7 @@ struct QueuedPacket {
     lane: u8,
 }
 
-/// What a sink counted.
+/// Counters of a sink.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct SinkCounts {
     /// Whole packets.
@@ -104,7 +104,7 @@ pub struct SinkCounts {
     pub latency_max: u64,
 }
 
-/// What sources created.
+/// Counters of the sources.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct SourceCounts {
     /// Packets.
@@ -160,7 +160,7 @@ struct Lane {
     next_vc: u8,
 }
 
-/// What the arrival of a packet of a class brings about.
+/// The effect of the arrival of a packet of a class.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 enum ArrivalEffect {
     /// This source answers.

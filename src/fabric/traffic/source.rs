@@ -423,10 +423,10 @@ impl Source {
                 Process::ClosedLoop { .. } => {
                     self.planned.pop_front();
                     self.outstanding += 1;
-                    (packet.dst, packet.flits) = (self.aim(), self.spec.lengths.draw(&mut self.rng));
+                    (packet.dst, packet.flits) = (self.draw_destination(), self.spec.lengths.draw(&mut self.rng));
                     packet.seq = self.signed();
                 }
-                _ => (packet.dst, packet.flits) = (self.aim(), self.spec.lengths.draw(&mut self.rng)),
+                _ => (packet.dst, packet.flits) = (self.draw_destination(), self.spec.lengths.draw(&mut self.rng)),
             }
             self.seq = (self.seq + 1) & ((1 << SEQ_BITS) - 1);
             count(packet.class, packet.flits);
@@ -455,7 +455,7 @@ impl Source {
 
     /// The destination of the next packet.
     #[inline]
-    fn aim(&mut self) -> u32 {
+    fn draw_destination(&mut self) -> u32 {
         match &self.spec.target {
             Target::Uniform { ends } => self.rng.below(u64::from(*ends)) as u32,
             Target::Others { ends } => {
@@ -525,7 +525,7 @@ mod tests {
     }
 
     #[test]
-    fn bursts_and_pauses_last_as_long_as_they_should_and_the_mean_is_exact() {
+    fn bursts_and_pauses_have_their_lengths_and_the_exact_mean() {
         // On with certainty of a packet in every cycle: runs of packets are the bursts themselves.
         let (alpha, beta) = (0.02, 0.08);
         let rate = alpha / (alpha + beta);

@@ -66,8 +66,8 @@ impl<B: Block> Block for WithTraffic<B> {
         self.block.open().or_else(|| self.traffic.as_ref()?.open())
     }
 
-    fn refuses(&self, head: &Flit) -> Option<String> {
-        self.block.refuses(head)
+    fn stall_reason(&self, head: &Flit) -> Option<String> {
+        self.block.stall_reason(head)
     }
 
     fn probe(&self, scope: &mut Scope<'_>) {

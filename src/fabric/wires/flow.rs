@@ -1,7 +1,7 @@
 //! How flits and credits move.
 
 use super::queue::{Arrival, CreditReturn, Crossing, Destination, Input, Slot};
-use super::{CHECKED, DIVIDED, UNSEEN, WATCHED, WaveCapture};
+use super::{CHECKED, DIVIDED, UNOBSERVED, WATCHED, WaveCapture};
 use crate::arena::Arena;
 use crate::ports::{DRAINING, Link, NONE, Port, PortStats, channel_mut};
 use crate::{Flit, Vcs, monitor};
@@ -89,7 +89,7 @@ pub(crate) struct Delays {
     pub credit: u16,
 }
 
-/// Where a part of the system ends, and what goes beyond.
+/// The boundary of a part: its own ports, and the traffic that leaves it.
 #[derive(Clone, Debug)]
 pub(crate) struct PartBoundary {
     /// The ports of this part: all, unless the system is divided.
@@ -123,10 +123,10 @@ pub(crate) struct Flow {
     pub moves: u64,
     /// What a switch adds to links.
     pub delays: Delays,
-    /// How closely single events are looked at everywhere: [`UNSEEN`] or [`CHECKED`], either with [`DIVIDED`], or
+    /// How closely single events are looked at everywhere: [`UNOBSERVED`] or [`CHECKED`], either with [`DIVIDED`], or
     /// [`WATCHED`]; what moves flits is compiled for each. Set at the start of every cycle. Waves look only at what goes
     /// on at the nodes they trace.
-    pub(crate) look: u8,
+    pub(crate) observers: u8,
     /// Whether any route computation has said that it is asked again.
     pub(crate) asks_again: bool,
     /// The journal of flits, if it is kept.
@@ -141,7 +141,7 @@ pub(crate) struct Flow {
 state!(Flow {
     saved: now, pool, more, places, arrivals, returns, busy, moves, asks_again, boundary;
     watched: capture, journal;
-    built: vcs, vc_shift, monitored, delays, look, drains, first_switchless_node
+    built: vcs, vc_shift, monitored, delays, observers, drains, first_switchless_node
 });
 
 impl Flow {
@@ -168,7 +168,7 @@ impl Flow {
     /// that, and only set-routed flits spend them waiting. Point-to-point packets walk through route computation and
     /// channel allocation one by one.
     #[inline]
-    fn stay(&self, vc: u8, node: u32) -> u64 {
+    fn queue_delay(&self, vc: u8, node: u32) -> u64 {
         if vc < self.vcs.set && node < self.first_switchless_node { u64::from(self.delays.front) } else { 0 }
     }
 
@@ -177,7 +177,7 @@ impl Flow {
         match crossing {
             Crossing::Flit(at, arrival, flit, more) => {
                 let entry = self.store_with(flit, more.iter().copied());
-                let ready = at + self.stay(flit.tag.vc(), arrival.to.node());
+                let ready = at + self.queue_delay(flit.tag.vc(), arrival.to.node());
                 self.pool[entry as usize].ready = ready;
                 self.arrivals.push(self.now, at - self.now, Arrival { entry, ..arrival });
             }
@@ -186,9 +186,9 @@ impl Flow {
     }
 
     /// Gives back memory that links needed and do not need now.
-    pub fn shed(&mut self) {
-        self.arrivals.shed();
-        self.returns.shed();
+    pub fn free_unused(&mut self) {
+        self.arrivals.free_unused();
+        self.returns.free_unused();
         if self.places.live == 0 {
             (self.pool, self.places.free) = (Vec::new(), NONE);
             self.more.words = Vec::new();
@@ -266,7 +266,7 @@ impl Flow {
     /// is the caller's. `vc` and `link` are the queue's, `occupied` is the word with its occupancy
     /// bit, `bit` that bit. Returns the entry and how many cycles the flit stood at the head although it was ready.
     #[inline(always)]
-    pub fn unlink<const LOOK: u8>(
+    pub fn unlink<const OBS: u8>(
         &mut self,
         channel: &mut Input,
         vc: u32,
@@ -279,7 +279,7 @@ impl Flow {
         let entry = channel.head;
         let slot = &self.pool[entry as usize];
         let waited = now.saturating_sub(slot.ready);
-        let number = if LOOK & CHECKED == 0 { 0 } else { monitor::credit_sent(channel) };
+        let number = if OBS & CHECKED == 0 { 0 } else { monitor::credit_sent(channel) };
         channel.head = slot.next;
         channel.len -= 1;
         if channel.len > 0 {
@@ -292,7 +292,7 @@ impl Flow {
             let upstream = (link.to_port << self.vc_shift) + vc;
             let back = CreditReturn { queue: upstream, to: Destination::new(link.to_node, number) };
             let delay = u64::from(link.back);
-            if LOOK & DIVIDED == 0 || self.boundary.home.contains(&link.to_port) {
+            if OBS & DIVIDED == 0 || self.boundary.home.contains(&link.to_port) {
                 self.returns.push(self.now, delay, back);
             } else {
                 self.boundary.crossings.push(Crossing::Credit(self.now + delay, back));
@@ -306,7 +306,7 @@ impl Flow {
     /// records are `side`. Where packets are `HELD` to a channel, a tail frees it: now, or when its credit is back. Returns
     /// whether it is a tail.
     #[inline(always)]
-    pub fn send<const LOOK: u8, const HELD: bool>(
+    pub fn send<const OBS: u8, const HELD: bool>(
         &mut self,
         (side, stats): (&mut [Port], &mut PortStats),
         (port, vc): (u32, u8),
@@ -320,7 +320,7 @@ impl Flow {
         assert!(out.credits > 0, "a flit was sent without a credit: allocation must check the credit count first");
         out.credits -= 1;
         let spent = out.credits == 0;
-        let number = if LOOK & CHECKED != 0 && (LOOK != WATCHED || self.monitored) {
+        let number = if OBS & CHECKED != 0 && (OBS != WATCHED || self.monitored) {
             monitor::flit_sent((port << self.vc_shift | u32::from(vc)) as usize, out, &flit)
         } else {
             0
@@ -336,14 +336,14 @@ impl Flow {
         side.count(port, set, flit.tag.head(), waited, stats);
         let link = &side.link;
         let delay = u64::from(pipeline) + u64::from(link.ahead);
-        let ready = self.now + delay + if HELD { 0 } else { self.stay(vc, link.to_node) };
+        let ready = self.now + delay + if HELD { 0 } else { self.queue_delay(vc, link.to_node) };
         self.pool[entry as usize] = Slot::new(flit, ready);
         let queue = (link.to_port << self.vc_shift) + u32::from(vc);
-        if LOOK == WATCHED {
+        if OBS == WATCHED {
             self.note_sent((port, vc), entry, flit);
         }
         let arrival = Arrival { queue, to: Destination::new(link.to_node, number), entry };
-        if LOOK & DIVIDED == 0 || self.boundary.home.contains(&link.to_port) {
+        if OBS & DIVIDED == 0 || self.boundary.home.contains(&link.to_port) {
             self.arrivals.push(self.now, delay, arrival);
         } else {
             let more = self.more.of(entry).into();
@@ -381,11 +381,11 @@ impl Flow {
 
     /// Lets the packet with owner number `owner` hold channel `vc` of system-wide port `port`; 0 frees it.
     #[inline(always)]
-    pub fn hold<const LOOK: u8>(&mut self, side: &mut [Port], port: u32, vc: u8, owner: u16) {
+    pub fn hold<const OBS: u8>(&mut self, side: &mut [Port], port: u32, vc: u8, owner: u16) {
         channel_mut(side, vc).owner = owner;
         let vc_masks = &mut side[0].vc_masks;
         vc_masks.free = vc_masks.free & !(1 << vc) | u32::from(owner == 0) << vc;
-        if LOOK == WATCHED
+        if OBS == WATCHED
             && let Some(capture) = &mut self.capture
             && capture.traced[port as usize]
         {
@@ -393,12 +393,12 @@ impl Flow {
         }
     }
 
-    /// How closely single events are looked at; see [`Flow::look`].
-    pub(super) fn looks(&self) -> u8 {
+    /// The observers of single events in this cycle; see [`Flow::observers`].
+    pub(super) fn present_observers(&self) -> u8 {
         if self.journal.is_some() || self.busy.len() > 0 {
             return WATCHED;
         }
-        (if self.monitored { CHECKED } else { UNSEEN }) | if self.boundary.divided { DIVIDED } else { 0 }
+        (if self.monitored { CHECKED } else { UNOBSERVED }) | if self.boundary.divided { DIVIDED } else { 0 }
     }
 
     /// Whether a port's link would be free in cycle `cycle`, if it took a flit now.

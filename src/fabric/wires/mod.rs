@@ -68,13 +68,13 @@ pub fn credit_round_trip(latency: u16, cycles_per_flit: u16, post: u16, front: u
 pub(super) const FAR_AWAY: usize = 1024;
 
 /// Without observers of flits and credits.
-pub(super) const UNSEEN: u8 = 0;
+pub(super) const UNOBSERVED: u8 = 0;
 /// With link monitors.
 pub(super) const CHECKED: u8 = 1;
 /// A bit: the system is divided into parts, and links may lead into others.
 pub(super) const DIVIDED: u8 = 2;
 /// Nobody, in a part; and link monitors in one.
-const UNSEEN_PART: u8 = UNSEEN | DIVIDED;
+const UNOBSERVED_PART: u8 = UNOBSERVED | DIVIDED;
 const CHECKED_PART: u8 = CHECKED | DIVIDED;
 /// The observers there are: link monitors, the journal, waves, links that are busy for several cycles, other parts.
 pub(super) const WATCHED: u8 = 7;
@@ -85,7 +85,7 @@ const _: () = assert!(WATCHED & CHECKED_PART == CHECKED_PART && WATCHED > CHECKE
 /// Buffer depths: one function of the link and the channel, given when the arenas are made.
 pub type Depths<'a> = &'a (dyn Fn(&super::PlanLink, u8) -> u16 + Sync);
 
-/// What waves want to know of a cycle; there only while they are recorded.
+/// Events of a cycle for waveforms; present only while they are recorded.
 #[derive(Clone, Debug)]
 pub(super) struct WaveCapture {
     /// Ports of which something is recorded.
@@ -239,7 +239,7 @@ impl Wires {
                 journal: None,
                 moves: 0,
                 delays: Delays { front, post, credit: cfg.router.credit_delay },
-                look: WATCHED,
+                observers: WATCHED,
                 asks_again: false,
                 drains: cfg.router.wait_for_tail_credit,
                 first_switchless_node: switches,
@@ -384,10 +384,10 @@ impl Wires {
         let (occupied, bit) = self.nodes.occupancy(node, q as u32);
         let (channel, link) = (&mut self.inputs[q], self.ports.link(port));
         let vc = u32::from(vc);
-        match self.flow.look {
-            UNSEEN => self.flow.unlink::<UNSEEN>(channel, vc, link, occupied, bit),
+        match self.flow.observers {
+            UNOBSERVED => self.flow.unlink::<UNOBSERVED>(channel, vc, link, occupied, bit),
             CHECKED => self.flow.unlink::<CHECKED>(channel, vc, link, occupied, bit),
-            UNSEEN_PART => self.flow.unlink::<UNSEEN_PART>(channel, vc, link, occupied, bit),
+            UNOBSERVED_PART => self.flow.unlink::<UNOBSERVED_PART>(channel, vc, link, occupied, bit),
             CHECKED_PART => self.flow.unlink::<CHECKED_PART>(channel, vc, link, occupied, bit),
             _ => {
                 let (entry, waited) = self.flow.unlink::<WATCHED>(channel, vc, link, occupied, bit);
@@ -411,10 +411,10 @@ impl Wires {
     pub(super) fn forward(&mut self, port: u32, vc: u8, entry: u32, pipeline: u16, waited: u64) {
         let side = self.ports.stretch_mut(port, 1);
         let traced = self.flow.capture.as_ref().is_some_and(|capture| capture.traced[port as usize]);
-        match if traced { WATCHED } else { self.flow.look } {
-            UNSEEN => self.flow.send::<UNSEEN, false>(side, (port, vc), entry, pipeline, waited),
+        match if traced { WATCHED } else { self.flow.observers } {
+            UNOBSERVED => self.flow.send::<UNOBSERVED, false>(side, (port, vc), entry, pipeline, waited),
             CHECKED => self.flow.send::<CHECKED, false>(side, (port, vc), entry, pipeline, waited),
-            UNSEEN_PART => self.flow.send::<UNSEEN_PART, false>(side, (port, vc), entry, pipeline, waited),
+            UNOBSERVED_PART => self.flow.send::<UNOBSERVED_PART, false>(side, (port, vc), entry, pipeline, waited),
             CHECKED_PART => self.flow.send::<CHECKED_PART, false>(side, (port, vc), entry, pipeline, waited),
             _ => self.flow.send::<WATCHED, false>(side, (port, vc), entry, pipeline, waited),
         };
@@ -430,17 +430,17 @@ impl Wires {
             shuffle_apart(&mut arrivals, |arrival| arrival.queue, rng);
             shuffle_apart(&mut returns, |back| back.queue, rng);
         }
-        self.flow.look = self.flow.looks();
-        match self.flow.look {
-            UNSEEN => self.deliver::<UNSEEN>(&arrivals, &returns),
+        self.flow.observers = self.flow.present_observers();
+        match self.flow.observers {
+            UNOBSERVED => self.deliver::<UNOBSERVED>(&arrivals, &returns),
             CHECKED => self.deliver::<CHECKED>(&arrivals, &returns),
-            UNSEEN_PART => self.deliver::<UNSEEN_PART>(&arrivals, &returns),
+            UNOBSERVED_PART => self.deliver::<UNOBSERVED_PART>(&arrivals, &returns),
             CHECKED_PART => self.deliver::<CHECKED_PART>(&arrivals, &returns),
             _ => self.deliver::<WATCHED>(&arrivals, &returns),
         }
         self.flow.arrivals.recycle(now, arrivals);
         self.flow.returns.recycle(now, returns);
-        while let Some(node) = self.alarms.due(now) {
+        while let Some(node) = self.alarms.pop_due(now) {
             self.wake.insert(node);
         }
         self.wake.drain_into(list);
@@ -470,10 +470,10 @@ impl Wires {
     }
 
     /// Flits enter their queues, credits their counters, and those they reach wake.
-    fn deliver<const LOOK: u8>(&mut self, arrivals: &[Arrival], returns: &[CreditReturn]) {
+    fn deliver<const OBS: u8>(&mut self, arrivals: &[Arrival], returns: &[CreditReturn]) {
         let shift = self.flow.vc_shift;
         // Only parts of a divided system begin elsewhere.
-        let divided = LOOK & DIVIDED != 0;
+        let divided = OBS & DIVIDED != 0;
         let first = if divided { self.inputs.range().start } else { 0 };
         // Many registers that no near cache holds: memory is asked for those of the events that follow.
         let many = arrivals.len() + returns.len() >= FAR_AWAY && !divided;
@@ -483,13 +483,13 @@ impl Wires {
                 prefetch(self.nodes.at(soon.to.node() as usize));
             }
             let q = queue as usize;
-            if LOOK == WATCHED {
+            if OBS == WATCHED {
                 let ready = self.flow.pool[entry as usize].ready;
                 self.flow.note(q, entry, super::FlitEvent::Entered { ready });
             }
             let entered = &mut self.inputs.items_mut()[q - first];
             append(entered, &mut self.flow.pool, entry);
-            if LOOK & CHECKED != 0 && (LOOK != WATCHED || self.flow.monitored) {
+            if OBS & CHECKED != 0 && (OBS != WATCHED || self.flow.monitored) {
                 monitor::flit_arrived(q, entered, to.number());
             }
             let place = if divided { self.nodes.place(to.node()) } else { to.node() as usize };
@@ -503,7 +503,7 @@ impl Wires {
             }
             let port = back.queue >> shift;
             let out = self.ports.credit(back.queue as usize);
-            if LOOK & CHECKED != 0 && (LOOK != WATCHED || self.flow.monitored) {
+            if OBS & CHECKED != 0 && (OBS != WATCHED || self.flow.monitored) {
                 monitor::credit_arrived(back.queue as usize, out, back.to.number());
             }
             let place = if divided { self.nodes.place(back.to.node()) } else { back.to.node() as usize };
@@ -527,11 +527,11 @@ impl Wires {
         next.into_iter().flatten().min()
     }
 
-    /// Books a node's answer.
+    /// Schedules the next evaluation of a node.
     #[inline(always)]
-    pub(super) fn book(&mut self, node: u32, wake: Wake) {
+    pub(super) fn schedule(&mut self, node: u32, wake: Wake) {
         match wake {
-            Wake::OnInput => self.alarms.forget(node),
+            Wake::OnInput => self.alarms.cancel(node),
             // It answers anew in the next cycle.
             Wake::Next => self.wake.insert(node),
             Wake::At(cycle) => self.book_at(node, cycle),

@@ -138,7 +138,7 @@ pub(crate) struct CreditReturn {
     pub to: Destination,
 }
 
-/// What goes from one part of a system into another.
+/// A flit or credit that crosses from one part of a system into another.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) enum Crossing {
     /// A flit that arrives in this cycle, with its words behind the first.

@@ -119,7 +119,7 @@ impl Ce {
     }
 
     /// The source gives a run up: it ends as if its time were over.
-    pub(super) fn close(&mut self, slot: u16, header: &Header, cx: &mut CeCx<'_>) {
+    pub(super) fn give_up_run(&mut self, slot: u16, header: &Header, cx: &mut CeCx<'_>) {
         let context = self.at(slot);
         let tracked = matches!(context.state, State::Active | State::Paused);
         if header.run != context.like.run || !tracked || context.satisfied {
@@ -213,7 +213,7 @@ impl Ce {
             if context.knows_its_requester() {
                 self.expire(slot as u16, Status::TimedOut, cx);
             } else {
-                self.forsake(slot as u16, cx);
+                self.report_orphaned(slot as u16, cx);
             }
         }
         if to < self.contexts.len() {
@@ -255,11 +255,11 @@ impl Ce {
             cx.out.push(Outgoing { packet, target: Target::Header });
             return self.guard(slot, cx);
         }
-        self.forsake(slot, cx);
+        self.report_orphaned(slot, cx);
     }
 
     /// No device above answers, or ever commanded the run: all devices below are told that there is no result.
-    fn forsake(&mut self, slot: u16, cx: &mut CeCx<'_>) {
+    fn report_orphaned(&mut self, slot: u16, cx: &mut CeCx<'_>) {
         let me = self.me;
         let context = self.at(slot);
         (context.error, context.state) = (Status::TimedOut, State::Done);

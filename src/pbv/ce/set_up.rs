@@ -65,7 +65,7 @@ impl Ce {
         };
         let track = context.track;
         self.contexts[usize::from(slot)] = Some(context);
-        self.renew(slot);
+        self.restart_context(slot);
         if header.run != 0 {
             // The initialisation is the command too.
             self.guard(slot, cx);

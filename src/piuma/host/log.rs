@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use watershed_kernel::Cycle;
 
-/// What a rank's sending or merging came to in a cycle.
+/// How a rank's sending or merging used a cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum CycleUse {
     /// A flit went onto the link, or the link was busy with the one before; a word was merged.

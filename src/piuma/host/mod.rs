@@ -160,7 +160,7 @@ enum State {
 
 static STATES: EnumTable = EnumTable { name: "host", names: &["IDLE", "OVERHEAD", "EXCHANGE", "MERGE", "DONE"] };
 
-/// What has come for a round.
+/// The words received for a round.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct RoundBuffer {
     words: Vec<u64>,
@@ -292,7 +292,7 @@ impl Host {
         }
         self.advance(io);
         if self.log.is_some() {
-            self.foresee(core, io, short);
+            self.log_expected_stall(core, io, short);
         }
         let mut wake = self.wake(io, short);
         if short {
@@ -437,8 +437,8 @@ impl Host {
         }
     }
 
-    /// Writes down what sending or merging will come to if nothing wakes it before.
-    fn foresee(&mut self, core: &mut Core, io: &Io<'_>, short: bool) {
+    /// Logs in advance how sending or merging will stall if nothing wakes the rank before.
+    fn log_expected_stall(&mut self, core: &mut Core, io: &Io<'_>, short: bool) {
         let now = io.now();
         let grant = if short { core.memory_mut().next_grant(now) } else { now + 1 };
         match self.state {

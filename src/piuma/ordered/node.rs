@@ -27,7 +27,7 @@ pub(super) enum Exit {
     Root(Option<u32>),
 }
 
-/// Where something comes from.
+/// The origin of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
     Entry(usize),
@@ -59,16 +59,16 @@ pub(super) struct Plan {
     pub(super) engines: Vec<u32>,
 }
 
-/// Draws, always the same.
+/// A seeded sequence of draws.
 pub(super) struct SeededDraw {
     state: u64,
     /// Whether rows that meet are drawn as well.
-    wanders: bool,
+    random_rows: bool,
 }
 
 impl SeededDraw {
     pub(super) fn new(seed: u64) -> Self {
-        Self { state: seed, wanders: false }
+        Self { state: seed, random_rows: false }
     }
 
     pub(super) fn below(&mut self, bound: usize) -> usize {
@@ -137,7 +137,7 @@ impl<'a> NodeLinks<'a> {
     }
 }
 
-/// A plan in the making: what of a node is taken.
+/// A plan under construction, with the resources of the node that it has taken.
 #[derive(Clone)]
 struct PlanBuilder<'a> {
     node_links: &'a NodeLinks<'a>,
@@ -147,7 +147,7 @@ struct PlanBuilder<'a> {
     plan: Plan,
 }
 
-/// What was made, or the last entry of what cannot meet its neighbour.
+/// The result, or the last entry that cannot be joined with its neighbour.
 pub(super) type Attempt<T> = Result<T, usize>;
 
 /// Ways of several streams to one switch.
@@ -438,8 +438,8 @@ impl PlanBuilder<'_> {
                 let towards = goal.filter(|&goal| self.node_links.die(goal) == die);
                 return self.join(rows.remove(0), towards, draw);
             }
-            if draw.wanders {
-                all = self.wander(rows, arity, draw)?;
+            if draw.random_rows {
+                all = self.merge_random_rows(rows, arity, draw)?;
                 continue;
             }
             for group in self.groups(rows, arity) {
@@ -449,8 +449,13 @@ impl PlanBuilder<'_> {
         }
     }
 
-    /// Joins neighbouring rows, drawn, in the die of one of them; others stay as they are.
-    fn wander(&mut self, mut rows: Vec<Vec<Stream>>, arity: usize, draw: &mut SeededDraw) -> Attempt<Vec<Stream>> {
+    /// Joins randomly drawn neighbouring rows in the die of one of them; others stay as they are.
+    fn merge_random_rows(
+        &mut self,
+        mut rows: Vec<Vec<Stream>>,
+        arity: usize,
+        draw: &mut SeededDraw,
+    ) -> Attempt<Vec<Stream>> {
         let mut stuck = rows[0].last().map_or(0, |stream| stream.last);
         for _ in 0..4 * rows.len() {
             let at = draw.below(rows.len());
@@ -546,7 +551,7 @@ pub(super) fn plan(node_links: &NodeLinks<'_>, entries: &[Entry], exit: Exit) ->
         for seed in 0..tries {
             let plan = Plan { legs: Vec::new(), engines: Vec::new() };
             let mut draft = PlanBuilder { node_links, taken: vec![0; switches], busy: vec![false; switches], plan };
-            match draft.finish(entries, exit, arity, &mut SeededDraw { state: seed, wanders: seed >= tries / 3 }) {
+            match draft.finish(entries, exit, arity, &mut SeededDraw { state: seed, random_rows: seed >= tries / 3 }) {
                 Ok(()) => return Ok(draft.plan),
                 Err(at) => stuck = at,
             }

@@ -61,7 +61,7 @@ impl Processor {
             let words = elements.div_ceil(role.lanes.1).max(1);
             let mut job = Job::new(id, role.kind, words, Arc::from([]), 0, now + 1);
             if stored > 0 {
-                job.lies_at(VectorPlace { from: (from / 8) as usize, to: (to / 8) as usize, words: stored, last });
+                job.set_vectors(VectorPlace { from: (from / 8) as usize, to: (to / 8) as usize, words: stored, last });
             }
             if let Some(conversion) = role.conversion {
                 job.convert(conversion);

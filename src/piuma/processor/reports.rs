@@ -6,7 +6,7 @@ use watershed_probe::Scope;
 
 impl Processor {
     /// Why a request of this id stays in its channel, if that is because of its queue.
-    pub fn refuses(&self, id: u16) -> Option<String> {
+    pub fn stall_reason(&self, id: u16) -> Option<String> {
         let waiting = self.cce.full_with(id)?;
         let messages = if waiting == 1 { "1 message".to_owned() } else { format!("{waiting} messages") };
         Some(format!("its multicast queue of tree {id} is full, with {messages} that no thread has taken"))

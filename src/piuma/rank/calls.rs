@@ -119,7 +119,7 @@ impl CallLines {
     }
 
     /// The call of a line that an engine beside the core's has not answered.
-    pub fn asks(&self, line: usize) -> Option<Rounds> {
+    pub fn unanswered_call(&self, line: usize) -> Option<Rounds> {
         let line = &self.list[line];
         match line.current.filter(|_| line.answer.is_none())?.call.engine {
             Engine::Beside(rounds) => Some(rounds),

@@ -132,7 +132,7 @@ enum IncomingPacket {
     Round { software: u32, round: u32, next: u64 },
 }
 
-/// Messages and receives of open channels that have not found each other, in the order in which they came.
+/// Messages and receives of open channels without a match yet, in the order in which they came.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct UnmatchedChannels {
     /// Channels of messages that have come and that nobody waits for.
@@ -475,11 +475,11 @@ impl Rank {
     }
 
     /// The call of a line that an engine beside the core's has not answered.
-    pub fn asks(&self, line: usize) -> Option<Rounds> {
-        self.calls.asks(line)
+    pub fn unanswered_call(&self, line: usize) -> Option<Rounds> {
+        self.calls.unanswered_call(line)
     }
 
-    /// An engine beside the core's has all words of the call that [asks](Self::asks) for them; the rank sees them in its next cycle.
+    /// An engine beside the core's has all words of the call that [unanswered_call](Self::asks) for them; the rank sees them in its next cycle.
     pub fn answer(&mut self, line: usize, words: Vec<u64>) {
         self.calls.answer(line, words);
     }

@@ -334,7 +334,7 @@ impl Claims {
             if processor.cce().claim(id).is_none() {
                 processor.cce_mut().claims(id, Some(QueueClaim::new(None, 0, slots)));
             }
-            standing.push(processor.cce().claim(id).map_or(0, |claim| claim.standing(number)));
+            standing.push(processor.cce().claim(id).map_or(0, |claim| claim.queued_from(number)));
         }
         let most = standing.iter().copied().max().unwrap_or(0);
         if most > shares.credits {
