@@ -594,11 +594,11 @@ impl OrderQueue {
             _ => {
                 self.obeyed += 1;
                 let change = order.change();
-                let room = matches!(change, Change::Erase(_)) || tables.has_room(switch, order.ids[0]);
-                if room {
+                let has_room = matches!(change, Change::Erase(_)) || tables.has_room(switch, order.ids[0]);
+                if has_room {
                     tables.stage(switch, change);
                 }
-                if room { Verb::Done } else { Verb::NoRoom }
+                if has_room { Verb::Done } else { Verb::NoRoom }
             }
         };
         self.last = Some((order.number, verb));
@@ -630,11 +630,11 @@ impl Discard {
 impl Join for Discard {
     type Tables = Tables;
 
-    fn room(&self, _: u16, _: u8) -> bool {
+    fn has_room(&self, _: u16, _: u8) -> bool {
         true
     }
 
-    fn put(&mut self, port: u16, vc: u8, flit: Flit, visible: Cycle) {
+    fn put_flit(&mut self, port: u16, vc: u8, flit: Flit, visible: Cycle) {
         self.put_wide(port, vc, (flit, &[]), visible);
     }
 

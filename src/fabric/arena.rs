@@ -151,7 +151,7 @@ impl<T> IndexMut<usize> for NodeArena<T> {
     }
 }
 
-/// All blocks of a kind in a system, whatever parts it has: to be asked one by one or in the order of their numbers.
+/// All blocks of a kind in a system, across its parts: by number, or in the order of their numbers.
 #[derive(Clone, Debug)]
 pub struct BlockSlices<'a, T> {
     slices: Vec<(usize, &'a [T])>,

@@ -130,7 +130,7 @@ where
                     let channel = channel(wires.ports.port(at), out_vc);
                     let me = (port << wires.flow.vc_shift | u16::from(vc)) + 1;
                     let (whom, why) = if info.flags.engine() && out + 1 == info.ports {
-                        if self.join_of(node).is_some_and(|join| join.room(port, vc)) {
+                        if self.join_of(node).is_some_and(|join| join.has_room(port, vc)) {
                             continue;
                         }
                         (engine_name.clone(), format!("the operand slot of port {port} is full"))

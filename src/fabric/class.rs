@@ -30,7 +30,7 @@ use super::portset::{bits, each};
 use super::switch_view::SwitchView;
 use super::tables::Tables;
 
-/// Where several classes may ask for the same: an output channel, an output or a crossbar input.
+/// A resource that several classes may request: an output channel, an output or a crossbar input.
 #[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct ContentionPoint {
     /// Highest and lowest class of this cycle's requests; once they are served, the lowest of those that were not.

@@ -1,7 +1,7 @@
 //! What passes between processes that evaluate a system together, each a share of its [parts](super::Parts).
 //!
 //! ```text
-//!            step                 step                        what crosses to parts of another rank, and a tally of
+//!            step                 step                        what crosses to parts of another rank, and the status of
 //!   rank 0 ├────────┼─ exchange ─┼────────┼─ exchange ─┼─ …   each rank: what is under way, and the next cycle in
 //!   rank 1 ├────────┼────────────┼────────┼────────────┼─ …   which something happens there
 //! ```
@@ -29,15 +29,15 @@ pub trait Exchange: Send + Sync {
     ///
     /// # Panics
     /// A rank has died.
-    fn swap(&self, out: Vec<Vec<u8>>) -> Vec<Vec<u8>>;
+    fn all_to_all(&self, out: Vec<Vec<u8>>) -> Vec<Vec<u8>>;
     /// Gives all ranks the same, and takes what each gives.
     ///
     /// # Panics
     /// A rank has died.
-    fn share(&self, mine: Vec<u8>) -> Vec<Vec<u8>>;
+    fn all_gather(&self, mine: Vec<u8>) -> Vec<Vec<u8>>;
 }
 
-/// What all know of a rank after a step: sums are over its parts and what it sent to others in the step.
+/// The status of a rank after a step, which all ranks know: sums are over its parts and what it sent to others in the step.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(super) struct RankStatus {
     /// The cycle simulated last, which is the same on all.
@@ -53,7 +53,7 @@ pub(super) struct RankStatus {
     pub completions: u64,
     pub completed: Cycle,
     pub fault: Option<String>,
-    /// Whether the rank wants to look how far the run is.
+    /// Whether the rank wants to see how far the run is, for which all synchronise.
     pub wants_sync: bool,
 }
 
@@ -68,7 +68,7 @@ impl RankStatus {
     }
 
     /// Two shares of a system together.
-    pub fn and(self, other: RankStatus) -> RankStatus {
+    pub fn merged_with(self, other: RankStatus) -> RankStatus {
         RankStatus {
             now: self.now,
             next: self.next.into_iter().chain(other.next).min(),
@@ -105,8 +105,9 @@ pub(super) struct Peers {
     pub total: RankStatus,
     /// The first cycle in which the driver has given a node something to do since then.
     pub driver: Cycle,
+    /// How much of the others' state is up to date here.
     pub synced: SyncLevel,
-    /// Whether this rank wants to look how far the run is.
+    /// Whether this rank wants to see how far the run is, for which all synchronise.
     pub wants_sync: bool,
 }
 
@@ -167,8 +168,8 @@ struct ThreadRank {
 /// ```
 /// let ranks = watershed_fabric::exchange::together(2);
 /// let other = ranks[1].clone();
-/// let thread = std::thread::spawn(move || other.swap(vec![b"to 0".to_vec(), b"to 1".to_vec()]));
-/// assert_eq!(ranks[0].swap(vec![b"own".to_vec(), b"hello".to_vec()]), [b"own".to_vec(), b"to 0".to_vec()]);
+/// let thread = std::thread::spawn(move || other.all_to_all(vec![b"to 0".to_vec(), b"to 1".to_vec()]));
+/// assert_eq!(ranks[0].all_to_all(vec![b"own".to_vec(), b"hello".to_vec()]), [b"own".to_vec(), b"to 0".to_vec()]);
 /// assert_eq!(thread.join().unwrap(), [b"hello".to_vec(), b"to 1".to_vec()]);
 /// ```
 pub fn together(ranks: usize) -> Vec<Arc<dyn Exchange>> {
@@ -187,7 +188,7 @@ impl Exchange for ThreadRank {
         self.ranks
     }
 
-    fn swap(&self, out: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+    fn all_to_all(&self, out: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
         let Rendezvous { state, changed } = &*self.meeting;
         let lock = || state.lock().unwrap_or_else(PoisonError::into_inner);
         let all_here = |state: &State| state.given.iter().all(Option::is_some);
@@ -220,8 +221,8 @@ impl Exchange for ThreadRank {
         taken
     }
 
-    fn share(&self, mine: Vec<u8>) -> Vec<Vec<u8>> {
-        self.swap(vec![mine; self.ranks])
+    fn all_gather(&self, mine: Vec<u8>) -> Vec<Vec<u8>> {
+        self.all_to_all(vec![mine; self.ranks])
     }
 }
 
@@ -245,9 +246,9 @@ mod tests {
                 scope.spawn(move || {
                     for round in 0..200_u8 {
                         let own = exchange.rank() as u8;
-                        let taken = exchange.swap((0..3).map(|to| vec![round, own, to]).collect());
+                        let taken = exchange.all_to_all((0..3).map(|to| vec![round, own, to]).collect());
                         assert_eq!(taken, [0, 1, 2].map(|from| vec![round, from, own]));
-                        assert_eq!(exchange.share(vec![own]), [[0], [1], [2]]);
+                        assert_eq!(exchange.all_gather(vec![own]), [[0], [1], [2]]);
                     }
                 });
             }
@@ -259,7 +260,7 @@ mod tests {
         let mut ranks = together(2);
         drop(ranks.pop());
         let first = ranks.remove(0);
-        let told = std::thread::spawn(move || first.share(Vec::new())).join().unwrap_err();
+        let told = std::thread::spawn(move || first.all_gather(Vec::new())).join().unwrap_err();
         assert_eq!(told.downcast_ref::<String>().map(String::as_str), Some("rank 1 of 2 has ended"));
     }
 
@@ -283,7 +284,7 @@ mod tests {
             RankStatus { next: Some(9), arrivals: 2, moves: 5, completed: 7, alive_until: 8, ..RankStatus::default() };
         let other =
             RankStatus { next: Some(4), live: 3, moves: 1, completed: 3, wants_sync: true, ..RankStatus::default() };
-        let sum = one.and(other);
+        let sum = one.merged_with(other);
         assert_eq!((sum.next, sum.arrivals, sum.live, sum.moves), (Some(4), 2, 3, 6));
         assert_eq!((sum.completed, sum.alive_until, sum.wants_sync), (7, 8, true));
         let of = Peers::new(together(3).remove(1), 7, RankStatus::default());

@@ -27,7 +27,7 @@ use super::wires::{Phase, State};
 use super::{Flit, Join, PortSet};
 use watershed_kernel::Wake;
 
-/// Why a packet did not move; tells the switch when to look again.
+/// Why a packet did not move, which tells the switch when to try again.
 enum Blocked {
     /// Only an arriving credit or flit can change it, or another move in this switch.
     Waits,
@@ -133,7 +133,7 @@ fn available<T, J: Join<Tables = T>, const W: usize>(
 ) -> Result<(), Blocked> {
     // An engine has a slot for every input port: nothing of it is shared, so nothing of it is held.
     if cx.is_engine(out) {
-        return if cx.join.room(port, vc) { Ok(()) } else { Err(Blocked::Waits) };
+        return if cx.join.has_room(port, vc) { Ok(()) } else { Err(Blocked::Waits) };
     }
     if cx.taken_out.contains(out) {
         return Err(Blocked::Waits);
@@ -245,7 +245,7 @@ fn stands_in_the_way<T, J: Join<Tables = T>, const W: usize>(
 ) -> Option<Cause> {
     if cx.is_engine(out) {
         let visible = cx.wires.flow.now + u64::from(cx.wires.flow.delays.post);
-        return match (cx.join.room(port, vc), cx.join.operands_missing(cx.tables, cx.node, (port, vc), visible)) {
+        return match (cx.join.has_room(port, vc), cx.join.operands_missing(cx.tables, cx.node, (port, vc), visible)) {
             (true, _) => None,
             (false, true) => Some(Cause::Operands),
             (false, false) => Some(Cause::Engine),

@@ -44,7 +44,7 @@ pub struct JoinCx<'a, T> {
     pub queued: QueueLengths<'a>,
 }
 
-/// How many results stand in each channel's queue of an engine's crossbar input.
+/// The length of each channel's queue of results at an engine's crossbar input.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct QueueLengths<'a>(Lengths<'a>);
 
@@ -121,7 +121,7 @@ pub trait Join: 'static {
     type Tables;
 
     /// Whether the operand slot of input port `port` can take a flit that is granted in this cycle.
-    fn room(&self, port: u16, vc: u8) -> bool;
+    fn has_room(&self, port: u16, vc: u8) -> bool;
 
     /// Whether the slot of input port `port` is full because operands are missing that belong to the one in front. Those that are
     /// visible later than in cycle `visible` do not count as there. Asked only where there is no room.
@@ -131,13 +131,13 @@ pub trait Join: 'static {
     }
 
     /// Puts a granted flit into the slot of its input port; it is visible from cycle `visible` on.
-    fn put(&mut self, port: u16, vc: u8, flit: Flit, visible: Cycle);
+    fn put_flit(&mut self, port: u16, vc: u8, flit: Flit, visible: Cycle);
 
-    /// As [`Join::put`], with the words of the flit behind its first.
+    /// As [`Join::put_flit`], with the words of the flit behind its first.
     #[inline]
     fn put_wide(&mut self, port: u16, vc: u8, (flit, more): (Flit, &[u64]), visible: Cycle) {
         let _ = more;
-        self.put(port, vc, flit, visible);
+        self.put_flit(port, vc, flit, visible);
     }
 
     /// One clock.
@@ -234,10 +234,10 @@ impl<T> Default for NoJoin<T> {
 
 impl<T: 'static> Join for NoJoin<T> {
     type Tables = T;
-    fn room(&self, _: u16, _: u8) -> bool {
+    fn has_room(&self, _: u16, _: u8) -> bool {
         false
     }
-    fn put(&mut self, _: u16, _: u8, _: Flit, _: Cycle) {}
+    fn put_flit(&mut self, _: u16, _: u8, _: Flit, _: Cycle) {}
     fn tick(&mut self, _: &JoinCx<'_, T>) -> JoinOut {
         JoinOut { result: None, changed: false, wake: Wake::OnInput, fault: None }
     }

@@ -9,14 +9,14 @@ use watershed_kernel::Cycle;
 /// An event in the life of a flit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum FlitEvent {
-    /// It came into the queue of a port, and may be served from cycle `ready` on.
+    /// It entered the queue of a port, and may be served from cycle `ready` on.
     Entered {
         /// The first cycle in which it may leave.
         ready: Cycle,
     },
     /// It left the queue of a port.
     Left,
-    /// It went into the slot of the engine of its switch, while it left the queue of a port.
+    /// It entered the slot of the engine of its switch, and left the queue of a port.
     EnteredEngine {
         /// The cycle from which on the engine sees it.
         visible: Cycle,

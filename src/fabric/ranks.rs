@@ -86,7 +86,7 @@ where
                 wants_sync: false,
             }
         };
-        parts.map(one).reduce(RankStatus::and).unwrap_or(RankStatus { now, ..RankStatus::default() })
+        parts.map(one).reduce(RankStatus::merged_with).unwrap_or(RankStatus { now, ..RankStatus::default() })
     }
 
     fn total<X>(&self, of_all: impl FnOnce(&RankStatus) -> X, of: impl FnOnce(&Self) -> X) -> X {
@@ -259,7 +259,7 @@ where
         let message = |crossings: &Vec<Crossing>| bytes(&(&own, &staged, crossings));
         let me = peers.exchange.rank();
         let send = out.iter().enumerate().map(|(to, of)| if to == me { Vec::new() } else { message(of) }).collect();
-        let came = peers.exchange.swap(send);
+        let came = peers.exchange.all_to_all(send);
         let mut total = None;
         for (rank, message) in came.iter().enumerate() {
             let rank_status = if rank == me {
@@ -280,7 +280,7 @@ where
                 own.now
             );
             total = Some(match total {
-                Some(sum) => RankStatus::and(sum, rank_status),
+                Some(sum) => RankStatus::merged_with(sum, rank_status),
                 None => rank_status,
             });
         }
@@ -317,7 +317,7 @@ where
     pub(super) fn gather_from_ranks<X: Serialize + DeserializeOwned>(&self, here: X) -> Vec<X> {
         match &self.peers {
             None => vec![here],
-            Some(peers) => peers.exchange.share(bytes(&here)).iter().map(|of| read(of)).collect(),
+            Some(peers) => peers.exchange.all_gather(bytes(&here)).iter().map(|of| read(of)).collect(),
         }
     }
 
@@ -400,7 +400,7 @@ where
                 self.save_changes(part, &mut saver);
             }
         }
-        let came = peers.exchange.share(saver.into_bytes());
+        let came = peers.exchange.all_gather(saver.into_bytes());
         for rank in peers.others() {
             let mut loader = Loader::new(&came[rank]);
             let loaded = peers.parts_of(rank).try_for_each(|part| match wanted {

@@ -119,7 +119,7 @@ impl FlitSize {
     }
 }
 
-/// A frame that is put together from its flits.
+/// Reassembles a frame from its flits.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Reassembly {
     words: Vec<u64>,

@@ -69,7 +69,7 @@ pub trait Simulation: Any {
     /// a process alone has nothing to do.
     fn refresh(&mut self);
     /// The same of everything: queues, links and their counters, too.
-    fn gather(&mut self);
+    fn refresh_all(&mut self);
     /// Whether one of the ranks wants to look how far the run is; see [`Network::agree_to_look`].
     fn agree_to_look(&mut self, want: bool) -> bool;
     /// Whether one of the ranks says yes. All ranks ask at once.
@@ -226,7 +226,7 @@ where
         self.sync_others(SyncLevel::Blocks);
     }
 
-    fn gather(&mut self) {
+    fn refresh_all(&mut self) {
         self.sync_others(SyncLevel::Whole);
     }
 

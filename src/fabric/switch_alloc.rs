@@ -111,7 +111,7 @@ fn can_send<const W: usize>(view: &mut SwitchView<'_, W>, local: usize) -> bool 
     view.vc_masks(usize::from(out)).credit >> out_vc & 1 == 1 && is_open(view, local, out)
 }
 
-/// A flit that nobody competes with: both ranks of either allocator grant it.
+/// Grants a flit without competitors, as both ranks of either allocator would.
 #[inline(always)]
 fn grant_uncontested<const OBS: u8, const W: usize>(view: &mut SwitchView<'_, W>, local: usize, out: u16) {
     let e = view.scratch.word.xbar_input(local);

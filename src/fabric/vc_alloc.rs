@@ -142,7 +142,7 @@ fn only(words: &[u64]) -> Option<usize> {
     found
 }
 
-/// A packet that nobody competes with, which is most of them below saturation: what each allocator comes to then.
+/// Grants a packet without competitors, which is most of them below saturation: what each allocator comes to then.
 #[inline(always)]
 fn grant_uncontested<const OBS: u8, const W: usize>(view: &mut SwitchView<'_, W>, out: u16, free: u32, local: usize) {
     let usable = free & view.allowed(local);

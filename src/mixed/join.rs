@@ -13,7 +13,7 @@ use watershed_state::state;
 
 /// The engines behind the internal port.
 #[derive(Clone, Debug)]
-pub struct Joined {
+pub struct FamilyJoins {
     /// The reduction engine, in systems that have PIUMA's.
     pub ceng: Option<Ceng>,
     /// Where armed frames end, in systems with that family.
@@ -22,19 +22,19 @@ pub struct Joined {
     pub first_armed: u8,
 }
 
-state!(Joined { saved: discard; each: ceng; built: first_armed });
+state!(FamilyJoins { saved: discard; each: ceng; built: first_armed });
 
 /// No place for a result on any channel.
 const FULL: [u16; 32] = [u16::MAX; 32];
 
-impl Join for Joined {
+impl Join for FamilyJoins {
     type Tables = Tables;
 
-    fn room(&self, port: u16, vc: u8) -> bool {
+    fn has_room(&self, port: u16, vc: u8) -> bool {
         if vc >= self.first_armed {
             return true;
         }
-        self.ceng.as_ref().is_none_or(|ceng| ceng.room(port, vc))
+        self.ceng.as_ref().is_none_or(|ceng| ceng.has_room(port, vc))
     }
 
     fn operands_missing(&self, tables: &Tables, switch: u32, (port, vc): (u16, u8), visible: Cycle) -> bool {
@@ -42,7 +42,7 @@ impl Join for Joined {
         vc < self.first_armed && ceng.operands_missing(registers, switch, (port, vc), visible)
     }
 
-    fn put(&mut self, port: u16, vc: u8, flit: Flit, visible: Cycle) {
+    fn put_flit(&mut self, port: u16, vc: u8, flit: Flit, visible: Cycle) {
         self.put_wide(port, vc, (flit, &[]), visible);
     }
 
@@ -52,7 +52,7 @@ impl Join for Joined {
 
     fn put_wide(&mut self, port: u16, vc: u8, (flit, more): (Flit, &[u64]), visible: Cycle) {
         match (&mut self.ceng, &mut self.discard) {
-            (Some(ceng), _) if vc < self.first_armed => ceng.put(port, vc, flit, visible),
+            (Some(ceng), _) if vc < self.first_armed => ceng.put_flit(port, vc, flit, visible),
             (_, Some(discard)) => {
                 let vc = vc - self.first_armed;
                 discard.put_wide(port, vc, (flit.on(vc), more), visible);

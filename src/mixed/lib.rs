@@ -17,7 +17,7 @@
 //!
 //! | place | what stands there | whose turn it is |
 //! |---|---|---|
-//! | internal port of a switch ([`Joined`]) | the CENG, and the port where armed frames are discarded and orders obeyed | an answer to an order goes before a result |
+//! | internal port of a switch ([`FamilyJoins`]) | the CENG, and the port where armed frames are discarded and orders obeyed | an answer to an order goes before a result |
 //! | wire ([`WireBlock`]) | an engine of one family | what is not for it passes beside it; both take turns |
 //! | end point ([`End`]) | core, armed processes, PBV node, traffic | the families take turns, traffic goes last |
 //!
@@ -31,7 +31,7 @@ pub mod view;
 mod wire_block;
 
 pub use end::{ARMED, End, PBV};
-pub use join::Joined;
+pub use join::FamilyJoins;
 pub use map::{ChannelDemand, Map};
 pub use tables::Tables;
 pub use wire_block::WireBlock;
@@ -43,5 +43,5 @@ pub const WORDS: usize = watershed_armed::WORDS;
 
 watershed_fabric::system!(
     /// A system with engines of several families.
-    Tables, Joined, WireBlock, End, WORDS
+    Tables, FamilyJoins, WireBlock, End, WORDS
 );

@@ -1,7 +1,7 @@
 //! What each family finds of its own in tables and blocks of several.
 
 use super::wire_block::FamilyBlock;
-use super::{End, Joined, System, Tables, WireBlock};
+use super::{End, FamilyJoins, System, Tables, WireBlock};
 use std::any::Any;
 use watershed_armed as armed;
 use watershed_fabric::{Holds, Simulation};
@@ -68,7 +68,7 @@ impl Holds<Directory> for Tables {
     }
 }
 
-impl Holds<piuma::Ceng> for Joined {
+impl Holds<piuma::Ceng> for FamilyJoins {
     fn part(&self) -> Option<&piuma::Ceng> {
         self.ceng.as_ref()
     }
@@ -78,7 +78,7 @@ impl Holds<piuma::Ceng> for Joined {
     }
 }
 
-impl Holds<armed::Discard> for Joined {
+impl Holds<armed::Discard> for FamilyJoins {
     fn part(&self) -> Option<&armed::Discard> {
         self.discard.as_ref()
     }

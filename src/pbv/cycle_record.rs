@@ -36,9 +36,9 @@ pub struct PortRecord {
     /// Frames whose last flit came, and through which port.
     pub arrived: Vec<(u16, Vec<u64>)>,
     /// The word of a frame that stood at the output, and whether it is the last one of its frame; of flits of one word.
-    pub stands: Option<(u64, bool)>,
+    pub output_word: Option<(u64, bool)>,
     /// It went.
-    pub went: bool,
+    pub output_sent: bool,
     /// It is the first one of its frame.
     pub begins: bool,
     /// By which port it leaves.

@@ -689,7 +689,7 @@ impl Engine {
             io.can_send(copy.port, vc)
         };
         if let Some(given) = self.given.as_mut().and_then(|all| all.last_mut()) {
-            (given.ports.stands, given.ports.went) = (copy.word(), free);
+            (given.ports.output_word, given.ports.output_sent) = (copy.word(), free);
             (given.ports.begins, given.ports.side) = (starts, copy.port);
         }
         if !free {

@@ -378,7 +378,7 @@ impl Node {
     }
 
     /// A run is over: the next one begins, where contexts are armed again.
-    fn follow(&mut self, at: usize, run: u32, now: Cycle) {
+    fn begin_next_run(&mut self, at: usize, run: u32, now: Cycle) {
         let part = &self.parts[at].part;
         if run < part.last_run && !part.watches {
             self.ask(at, run + 1, now);
@@ -410,7 +410,7 @@ impl Node {
         }
         running.give_up(status, now);
         self.outbox.extend(close.map(Packet::bare));
-        self.follow(at, run, now);
+        self.begin_next_run(at, run, now);
         self.start(now);
     }
 

@@ -100,8 +100,8 @@ impl CengCfg {
 /// // A tree over 11 ports with units of one stage: four levels, four cycles.
 /// let tree = TreeCfg { radix: 11, unit_stages: 1 };
 /// let mut ceng = Ceng::new(CengCfg { tree, operand_slots: 2, result_slots: 8, scan_slots: 8 });
-/// ceng.put(2, REQUEST, Flit::collective(3, REQUEST, 0, 40), 20); // visible from cycle 20 on
-/// ceng.put(7, REQUEST, Flit::collective(3, REQUEST, 0, 2), 23); // the last operand
+/// ceng.put_flit(2, REQUEST, Flit::collective(3, REQUEST, 0, 40), 20); // visible from cycle 20 on
+/// ceng.put_flit(7, REQUEST, Flit::collective(3, REQUEST, 0, 2), 23); // the last operand
 /// let result = (20..40).find_map(|now| {
 ///     let cx = JoinCx { tables: &registers, switch: 0, now, queued: Queued::counts(&[]) };
 ///     ceng.tick(&cx).result.map(|flit| (now, flit.word))
@@ -442,7 +442,7 @@ impl Join for Ceng {
     type Tables = Registers;
 
     #[inline]
-    fn room(&self, port: u16, vc: u8) -> bool {
+    fn has_room(&self, port: u16, vc: u8) -> bool {
         let held = |busy: &ActiveState| {
             busy.operands.as_slice().iter().filter(|operand| operand.is_at(port, plane(vc))).count()
         };
@@ -466,7 +466,7 @@ impl Join for Ceng {
         busy.and_then(|busy| Some((busy, front(busy)?))).is_some_and(incomplete)
     }
 
-    fn put(&mut self, port: u16, vc: u8, flit: Flit, visible: Cycle) {
+    fn put_flit(&mut self, port: u16, vc: u8, flit: Flit, visible: Cycle) {
         let busy = self.busy.get_or_insert_with(|| {
             Box::new(ActiveState {
                 operands: InlineVec::default(),
@@ -478,7 +478,7 @@ impl Join for Ceng {
             })
         });
         if kind(vc) == RESPONSE {
-            busy.scan.get_or_insert_default().put(flit, visible);
+            busy.scan.get_or_insert_default().put_flit(flit, visible);
             return;
         }
         busy.operands.push(Operand { visible, flit, port, plane: plane(vc) });

@@ -199,7 +199,7 @@ impl ScanUnit {
     }
 
     /// Takes a response from above.
-    pub fn put(&mut self, flit: Flit, visible: Cycle) {
+    pub fn put_flit(&mut self, flit: Flit, visible: Cycle) {
         self.above.push_back((visible, flit));
     }
 
@@ -330,7 +330,7 @@ mod tests {
         assert_eq!((unit.leave(25), unit.retained()), (None, 1));
         let total = unit.leave(26).expect("two additions of three stages");
         assert_eq!((total.word, total.tag.vc()), (111, 0));
-        unit.put(Flit::collective(3, 1, 5, 1000), 40);
+        unit.put_flit(Flit::collective(3, 1, 5, 1000), 40);
         unit.meet(|_| select, 3, 39).unwrap();
         assert_eq!(unit.retained(), 1, "not there yet");
         unit.meet(|_| select, 3, 40).unwrap();

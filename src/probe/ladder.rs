@@ -96,7 +96,7 @@ impl Ladder {
 
     /// What happened in both: actors of the same name are one.
     #[must_use]
-    pub fn and(mut self, other: Ladder) -> Self {
+    pub fn merged_with(mut self, other: Ladder) -> Self {
         let columns: Vec<usize> = other
             .actors
             .into_iter()

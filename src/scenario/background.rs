@@ -305,7 +305,7 @@ impl<'a> Background<'a> {
     /// The measurement has come to a cycle in which something is to be looked at.
     fn measure(&mut self, now: u64, system: &mut dyn Simulation) {
         self.collect(system);
-        system.gather();
+        system.refresh_all();
         match self.measurement.phase {
             Phase::Warmup(_) => {
                 self.window[0] = Some(self.snapshot(system));

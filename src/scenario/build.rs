@@ -250,7 +250,7 @@ impl<'a> Builder<'a> {
         if let Some(nodes) = sparse {
             let footprints = laid.footprints();
             let used = self.used_ports(&layout, footprints.values().copied());
-            let wired = nodes.furnish(&mut layout.plan, &layout.ends, &common, &used, windows);
+            let wired = nodes.add_used_links(&mut layout.plan, &layout.ends, &common, &used, windows);
             laid.registers.wire(wired);
         }
 

@@ -121,7 +121,7 @@ impl Pair {
 impl Join for Pair {
     type Tables = Ways;
 
-    fn room(&self, port: u16, _: u8) -> bool {
+    fn has_room(&self, port: u16, _: u8) -> bool {
         self.slots[self.slot(port)].is_none()
     }
 
@@ -129,8 +129,8 @@ impl Join for Pair {
         self.slots.contains(&None)
     }
 
-    fn put(&mut self, port: u16, _: u8, flit: Flit, _: u64) {
-        assert!(self.room(port, REQUEST), "room() was asked first");
+    fn put_flit(&mut self, port: u16, _: u8, flit: Flit, _: u64) {
+        assert!(self.has_room(port, REQUEST), "has_room() was asked first");
         let slot = self.slot(port);
         self.slots[slot] = Some((flit.tag.seq(), flit.word));
     }

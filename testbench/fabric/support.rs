@@ -270,7 +270,7 @@ impl Engine {
 impl Join for Engine {
     type Tables = Map;
 
-    fn room(&self, port: u16, _: u8) -> bool {
+    fn has_room(&self, port: u16, _: u8) -> bool {
         self.slot.get(&port).is_none_or(|slot| slot.len() < self.slots)
     }
 
@@ -281,8 +281,8 @@ impl Join for Engine {
         }
     }
 
-    fn put(&mut self, port: u16, _: u8, flit: Flit, visible: Cycle) {
-        assert!(self.room(port, flit.tag.vc()), "room() was asked first");
+    fn put_flit(&mut self, port: u16, _: u8, flit: Flit, visible: Cycle) {
+        assert!(self.has_room(port, flit.tag.vc()), "has_room() was asked first");
         self.slot.entry(port).or_default().push_back((visible, flit));
     }
 

@@ -99,7 +99,7 @@ fn a_collective_engine_does_the_same_again() {
         for now in 0..recording.cycles {
             for port in 0..plan.nodes[node].ports - 1 {
                 if let Some(flit) = inputs.flit(now, &format!("slot{port}")) {
-                    engine.put(port, flit.tag.vc(), flit, now);
+                    engine.put_flit(port, flit.tag.vc(), flit, now);
                 }
             }
             let queued = inputs.cycles[now as usize]["queued"] as u16;

@@ -243,7 +243,7 @@ impl FrameShape {
         let both = |of: &dyn Fn((u64, bool)) -> bool| {
             words.iter().enumerate().fold(0, |sum, (port, word)| sum | bit(word.is_some_and(of)) << port)
         };
-        all.extend([bit(ports.went), both(&|_| true), both(&|(_, tail)| tail)]);
+        all.extend([bit(ports.output_sent), both(&|_| true), both(&|(_, tail)| tail)]);
         all.extend(words.map(|word| word.map_or(0, |(word, _)| u128::from(word))));
         all.extend(self.shape.fault.map(u128::from));
         all.extend((0..self.shape.participants).map(|k| u128::from(table.device(k).unwrap_or(NO_DEVICE))));
@@ -255,8 +255,12 @@ impl FrameShape {
             assert!(list.len() <= most, "{} messages of one kind in a cycle", list.len());
             (0..most).for_each(|k| self.message(list.get(k).copied(), &mut all));
         }
-        let mut seen = vec![Some(bit(ports.stands.is_some()))];
-        seen.extend([ports.stands.map(|(word, _)| u128::from(word)), ports.stands.map(|(_, tail)| bit(tail)), None]);
+        let mut seen = vec![Some(bit(ports.output_word.is_some()))];
+        seen.extend([
+            ports.output_word.map(|(word, _)| u128::from(word)),
+            ports.output_word.map(|(_, tail)| bit(tail)),
+            None,
+        ]);
         seen.extend([Some(bit(packet.is_some())), given.map(|given| bit(given.full))]);
         let header = packet.map(|packet| packet.header);
         seen.extend([

@@ -265,7 +265,7 @@ pub fn drive(
         (sender.silent, sender.blocked) = (idle(&mut rng, sender.silent), idle(&mut rng, sender.blocked));
         let free = sender.blocked == 0 && rng.below(sender.gaps[2]) > 0;
         let mut words = [None; 2];
-        let mut ports = PortRecord { went: free, ..PortRecord::default() };
+        let mut ports = PortRecord { output_sent: free, ..PortRecord::default() };
         if reset {
             let clock = Clock { reset, now, table: &sender.rig.table, given: None, ports: &ports, words, beside: &[] };
             if let Err(difference) = frame.clock(&mut cosim, &clock) {
@@ -280,7 +280,7 @@ pub fn drive(
             }
         }
         sender.engine.step(now);
-        ports.stands = sender.engine.next_word(&directory, free);
+        ports.output_word = sender.engine.next_word(&directory, free);
         for (_, words) in &ports.arrived {
             sender.engine.receive(words, now);
             match check(&cfg, words) {
@@ -292,8 +292,8 @@ pub fn drive(
             }
         }
         let given = sender.engine.given().last().expect("kept").clone();
-        counts.words += u64::from(free && ports.stands.is_some());
-        counts.waited += u64::from(!free && ports.stands.is_some());
+        counts.words += u64::from(free && ports.output_word.is_some());
+        counts.waited += u64::from(!free && ports.output_word.is_some());
         counts.full += u64::from(given.full);
         if let Some(packet) = &given.packet {
             *counts.taken.entry(packet.header.message).or_default() += 1;
@@ -423,7 +423,7 @@ fn replay(engine: &Engine, shape: &FrameShape, cosim: &mut Cosim, equal: &mut Eq
         let beside = given.map_or_else(Vec::new, |given| beside(given, |cc_id| handing.contains(&cc_id)));
         let ports = given.map_or(&none, |given| &given.ports);
         shape.clock(cosim, &Clock { reset, now, table, given, ports, words, beside: &beside })?;
-        equal.words += u64::from(ports.stands.is_some() && ports.went);
+        equal.words += u64::from(ports.output_word.is_some() && ports.output_sent);
         equal.cycles += 1;
         quiet = if given.is_some() || words.iter().any(Option::is_some) { 0 } else { quiet + 1 };
         now += u64::from(!reset);

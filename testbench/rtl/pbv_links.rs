@@ -201,9 +201,9 @@ impl Pair {
         let did = self.kept.pop_front().expect("every cycle is kept");
         let frames = shape.vcs.set + FRAMES;
         let (mut known, mut take) = (0, 0);
-        let stands = did.as_ref().and_then(|did| did.ports.stands);
+        let stands = did.as_ref().and_then(|did| did.ports.output_word);
         let side = did.as_ref().map_or(0, |did| did.ports.side);
-        let went = stands.is_some() && did.as_ref().is_some_and(|did| did.ports.went);
+        let went = stands.is_some() && did.as_ref().is_some_and(|did| did.ports.output_sent);
         let (mut of_port, mut levels) = (Vec::new(), [0; QUEUES]);
         for port in 0..2u16 {
             let queue = &mut self.queues[usize::from(port)];

@@ -313,7 +313,7 @@ impl Registers {
         all.extend([push, frame, (1 << refusals.len()) - 1]);
         all.push(refusals.iter().enumerate().map(status).sum());
         let (stands, went, begins) =
-            ports.map_or((false, false, false), |ports| (ports.stands.is_some(), ports.went, ports.begins));
+            ports.map_or((false, false, false), |ports| (ports.output_word.is_some(), ports.output_sent, ports.begins));
         all.extend([bit(stands && went && begins), bit(stands && !went)]);
         let missing = ports.and_then(|ports| ports.missing);
         all.push(missing.map_or(0, |(device, cc_id, status)| {

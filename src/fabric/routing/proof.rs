@@ -161,7 +161,7 @@ struct Walk<'a> {
     /// First number of the incoming channels of a switch's ports.
     base: Vec<usize>,
     /// Switch, port and channel of an incoming channel.
-    stands: Vec<HeadPosition>,
+    positions: Vec<HeadPosition>,
     /// Free port of a switch, where its packets begin.
     begin: Vec<u16>,
     edges: Edges,
@@ -178,18 +178,18 @@ impl<'a> Walk<'a> {
     fn new(layout: &'a Layout, relation: &'a dyn Relation, channels: usize) -> Walk<'a> {
         let switches = layout.switches();
         let mut base = Vec::with_capacity(switches);
-        let mut stands = Vec::new();
+        let mut positions = Vec::new();
         for switch in 0..switches as u32 {
-            base.push(stands.len());
+            base.push(positions.len());
             for port in 0..layout.external_ports {
-                stands.extend((0..channels as u8).map(|channel| HeadPosition { switch, port, channel }));
+                positions.extend((0..channels as u8).map(|channel| HeadPosition { switch, port, channel }));
             }
         }
         let mut begin = vec![u16::MAX; switches];
         for end in &layout.ends {
             begin[end.switch as usize] = end.port;
         }
-        let places = stands.len() + switches;
+        let places = positions.len() + switches;
         Walk {
             layout,
             relation,
@@ -197,8 +197,8 @@ impl<'a> Walk<'a> {
             channels,
             switches,
             base,
-            edges: Edges::new(stands.len()),
-            stands,
+            edges: Edges::new(positions.len()),
+            positions,
             begin,
             seen: vec![0; places],
             done: vec![0; places],
@@ -211,15 +211,15 @@ impl<'a> Walk<'a> {
     }
 
     fn stand(&self, place: usize) -> HeadPosition {
-        self.stands.get(place).copied().unwrap_or_else(|| {
-            let switch = place - self.stands.len();
+        self.positions.get(place).copied().unwrap_or_else(|| {
+            let switch = place - self.positions.len();
             HeadPosition { switch: switch as u32, port: self.begin[switch], channel: 0 }
         })
     }
 
     fn name(&self, place: usize) -> String {
         let stand = self.stand(place);
-        if place >= self.stands.len() {
+        if place >= self.positions.len() {
             return self.layout.plan.nodes[stand.switch as usize].name.clone();
         }
         match self.neighbours.of(stand.switch, stand.port) {
@@ -235,7 +235,7 @@ impl<'a> Walk<'a> {
         self.epoch += 1;
         let mut stack: Vec<(usize, Vec<usize>)> = Vec::new();
         for &host in hosts {
-            let start = self.stands.len() + host as usize;
+            let start = self.positions.len() + host as usize;
             if self.seen[start] == self.epoch {
                 continue;
             }
@@ -258,7 +258,7 @@ impl<'a> Walk<'a> {
                 } else if self.seen[next] == self.epoch {
                     let from = stack.iter().position(|(at, _)| *at == next).unwrap_or(0);
                     let through = stack[from..].iter().map(|(at, _)| self.name(*at)).collect();
-                    return Err(Flaw::Livelock { to: self.name(self.stands.len() + to.switch as usize), through });
+                    return Err(Flaw::Livelock { to: self.name(self.positions.len() + to.switch as usize), through });
                 } else {
                     let after = self.next(next, to, draw)?;
                     self.seen[next] = self.epoch;
@@ -302,7 +302,8 @@ impl<'a> Walk<'a> {
                 self.used.insert(after);
                 next.push(after);
                 let escaping = choice.kind == ChoiceKind::Escape;
-                if place < self.stands.len() && (escaping || escapes == 0) && (escapes == 0 || self.is_escape(place)) {
+                if place < self.positions.len() && (escaping || escapes == 0) && (escapes == 0 || self.is_escape(place))
+                {
                     let shared = |place: usize, of: u8| place - usize::from(of) + usize::from(self.relation.buffer(of));
                     self.edges.insert(shared(place, stand.channel), shared(after, channel as u8));
                 }
@@ -324,7 +325,7 @@ impl<'a> Walk<'a> {
     }
 
     fn is_escape(&self, place: usize) -> bool {
-        place < self.stands.len() && self.edges.marked[place]
+        place < self.positions.len() && self.edges.marked[place]
     }
 
     fn finish(self, destinations: usize) -> Result<Proof, Flaw> {

@@ -69,7 +69,7 @@ impl ExtraWords {
     }
 }
 
-/// Which entries of the pool are free.
+/// The free list of the pool.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 pub(super) struct FreeList {
     /// The first free one, which names the next.

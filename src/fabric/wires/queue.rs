@@ -123,7 +123,7 @@ impl Destination {
     }
 }
 
-/// A flit that reaches an input queue; it stands in the pool.
+/// A flit on its way to an input queue; it is stored in the pool.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Arrival {
     pub queue: u32,
@@ -131,7 +131,7 @@ pub(crate) struct Arrival {
     pub entry: u32,
 }
 
-/// A credit that reaches an output virtual channel.
+/// A credit on its way back to an output virtual channel.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct CreditReturn {
     pub queue: u32,

@@ -136,7 +136,7 @@ impl Node {
         let met = if running.part.watches { now } else { running.until };
         let run = header.run;
         running.end(Outcome { run, met, cycle: now, words, flags, error });
-        self.follow(at, run, now);
+        self.begin_next_run(at, run, now);
         self.start(now);
         self.ended += 1;
     }

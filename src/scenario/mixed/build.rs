@@ -18,7 +18,7 @@ use watershed_armed::Discard;
 use watershed_fabric::routing::Routes;
 use watershed_fabric::topology::{Common, Layout, Neighbours};
 use watershed_fabric::{Blocks, Parts, PlanLink, RouterCfg, Shares, SwitchCfg};
-use watershed_mixed::{End, Joined, Tables, WireBlock};
+use watershed_mixed::{End, FamilyJoins, Tables, WireBlock};
 
 /// Whether there is anything of PIUMA's: engines, hosts, programs or ranks of a workload.
 fn has_cores(scenario: &Scenario) -> bool {
@@ -158,7 +158,7 @@ fn assemble(loaded: &Loaded, options: &RunOptions<'_>, problems: &mut Vec<Proble
     let engine = of_piuma.as_ref().filter(|_| has_engines(scenario)).map(|(placed, _)| placed.ceng.clone());
     let agent = scenario.armed.as_ref().map(|armed| armed.agent.is_some());
     let discard = agent.map(|managed| if managed { Discard::managed(scenario.link.cut()) } else { Discard::default() });
-    let join = Joined { ceng: engine, discard, first_armed: map.armed.first };
+    let join = FamilyJoins { ceng: engine, discard, first_armed: map.armed.first };
     let joins = if common.engine { vec![join.clone(); lay.switches()] } else { Vec::new() };
 
     let (piuma, of_piuma) = of_piuma.unzip();
