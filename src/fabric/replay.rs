@@ -48,7 +48,7 @@
 //! # struct Link(FaultyLink);
 //! # struct Frames;
 //! # impl View for Frames {
-//! #     fn way(&self, _: u16, _: &Flit) -> Option<Direction> { Some(Direction::Up) }
+//! #     fn direction(&self, _: u16, _: &Flit) -> Option<Direction> { Some(Direction::Up) }
 //! #     fn damage(&self, _: &Flit, _: &mut Rng) -> (u16, u16) { (0, 0) }
 //! # }
 //! # impl Block for Link {
@@ -59,8 +59,8 @@
 //! # }
 //!
 //! // The second of three frames is lost on the wire: it and the one behind it are sent again.
-//! let way = Direction::Both;
-//! let fault = Fault { effect: Effect::Drop, way, threshold: u64::MAX, nth: Some(1), id: None, from: 0, until: u64::MAX };
+//! let direction = Direction::Both;
+//! let fault = Fault { effect: Effect::Drop, direction, threshold: u64::MAX, nth: Some(1), id: None, from: 0, until: u64::MAX };
 //! let reliability = Reliability {
 //!     replay_frames: 8,
 //!     receive_frames: 4,

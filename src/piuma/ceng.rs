@@ -82,7 +82,7 @@ impl CengCfg {
 ///
 /// ```
 /// use watershed_arith::{DType, Mode, Op, TreeCfg};
-/// use watershed_fabric::{Flit, Join, JoinCx, Queued};
+/// use watershed_fabric::{Flit, Join, JoinCx, QueueLengths};
 /// use watershed_piuma::{Ceng, CengCfg, OpSelect, REQUEST, Registers, RegistersCfg};
 /// # use watershed_fabric::routing::{Routes, Routing};
 /// # use watershed_fabric::topology::Die;
@@ -103,7 +103,7 @@ impl CengCfg {
 /// ceng.put_flit(2, REQUEST, Flit::collective(3, REQUEST, 0, 40), 20); // visible from cycle 20 on
 /// ceng.put_flit(7, REQUEST, Flit::collective(3, REQUEST, 0, 2), 23); // the last operand
 /// let result = (20..40).find_map(|now| {
-///     let cx = JoinCx { tables: &registers, switch: 0, now, queued: Queued::counts(&[]) };
+///     let cx = JoinCx { tables: &registers, switch: 0, now, queued: QueueLengths::counts(&[]) };
 ///     ceng.tick(&cx).result.map(|flit| (now, flit.word))
 /// });
 /// assert_eq!(result, Some((27, 42))); // taken in cycle 23, at the crossbar four cycles later

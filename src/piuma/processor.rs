@@ -38,7 +38,7 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use watershed_piuma::{Beside, End};
+//! use watershed_piuma::{EndExtras, End};
 //! use watershed_piuma::program::assemble;
 //! use watershed_piuma::{Processor, ProcessorCfg};
 //! # use watershed_fabric::{Bench, Vcs};
@@ -68,7 +68,7 @@
 //! let program = assemble("compute 7\n add r1, r1, 40\n add r1, r1, 2\n report r1\n").unwrap();
 //! let mut processor = Processor::new(cfg, (0, 1), 0, "core0".into(), 4);
 //! assert!(processor.start(&Arc::new(program), false, 3)); // a thread, from cycle 3 on
-//! let beside = Beside { processor: Some(processor), ..Beside::default() };
+//! let beside = EndExtras { processor: Some(processor), ..EndExtras::default() };
 //! let end = End { core: Some(Box::new(core)), beside: Some(Box::new(beside)) };
 //! let mut bench = Bench::<_, _, 1>::at_the_end(end, registers, Vcs { set: 2, unicast: 0 }, []);
 //! while bench.tick() {}

@@ -27,7 +27,7 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use watershed_piuma::{Beside, End};
+//! use watershed_piuma::{EndExtras, End};
 //! use watershed_piuma::host::schedule::{Algorithm, Schedule};
 //! use watershed_piuma::host::{Host, Job};
 //! use watershed_piuma::OpSelect;
@@ -46,7 +46,7 @@
 //! let job = Job { schedule, ends, select, overhead: 10, packet_words: 8, merge_accesses: 3, class: 0, numbers: None };
 //! let mut host = Host::new(Arc::new(job), 0, vec![1, 2, 3, 4]);
 //! host.release(5); // the round begins in cycle 5, with an overhead of ten cycles
-//! let beside = Beside { hosts: vec![host], ..Beside::default() };
+//! let beside = EndExtras { hosts: vec![host], ..EndExtras::default() };
 //! # let mut core = core;
 //! # core.wait_for(3, false);
 //! let end = End { core: Some(Box::new(core)), beside: Some(Box::new(beside)) };

@@ -35,7 +35,7 @@
 //! use std::sync::Arc;
 //! use watershed_piuma::rank::Rank;
 //! use watershed_piuma::rank::plan::{Data, Kind, Operation, Outgoing, Plan};
-//! use watershed_piuma::{Beside, End};
+//! use watershed_piuma::{EndExtras, End};
 //! # use watershed_fabric::{Bench, Vcs};
 //! # use watershed_piuma::{Core, MemoryCfg, Registers, RegistersCfg};
 //! # use watershed_fabric::routing::{Routes, Routing};
@@ -68,7 +68,7 @@
 //! };
 //! # let mut core = core;
 //! # core.wait_for(3, false);
-//! let beside = Beside { rank: Some(Box::new(Rank::new(Arc::new(plan), 0))), ..Beside::default() };
+//! let beside = EndExtras { rank: Some(Box::new(Rank::new(Arc::new(plan), 0))), ..EndExtras::default() };
 //! let end = End { core: Some(Box::new(core)), beside: Some(Box::new(beside)) };
 //! let mut bench = Bench::<_, _, 1>::at_the_end(end, registers, Vcs { set: 2, unicast: 1 }, []);
 //! while bench.tick() {}
