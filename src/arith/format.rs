@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn propagated_payload_is_quiet_and_positive_and_a_signalling_one_wins() {
+    fn propagated_payload_is_quiet_and_positive_and_signalling_wins() {
         let f = &Format::F32;
         let quiet = f.unpack(0xffc0_0123);
         let signalling = f.unpack(0xff80_0456);

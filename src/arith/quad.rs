@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_unit_is_refused() {
+    fn operations_without_a_unit_are_refused() {
         let mode = Mode::default();
         for (op, dtype) in
             [(Op::Sum, DType::F32), (Op::RepSum, DType::I64), (Op::MinMaxNumLoc, DType::I64), (Op::MinNum, DType::U64)]

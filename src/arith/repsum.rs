@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn the_most_significant_overflow_is_named_and_a_dropped_one_is_dropped() {
+    fn the_highest_overflow_is_named_unless_alignment_drops_it() {
         let most = i64::MAX as u64;
         let full = Quad { lanes: [most, most, 0, 0], ..Quad::default() };
         let over = merge::<F64>(full, full);

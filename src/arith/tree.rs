@@ -140,11 +140,11 @@ impl TreeCfg {
 pub struct Operands {
     present: u64,
     low: [u64; Self::INLINE],
-    high: Option<High>,
+    high: Option<SpilledWords>,
 }
 
 /// Words of the ports that are not inline.
-type High = BoxedArray<u64, { MAX_RADIX as usize - Operands::INLINE }>;
+type SpilledWords = BoxedArray<u64, { MAX_RADIX as usize - Operands::INLINE }>;
 
 impl Operands {
     /// Ports that need no allocation: those of a PIUMA switch.
@@ -176,7 +176,7 @@ impl Operands {
         if index < Self::INLINE {
             self.low[index] = word;
         } else {
-            let high = self.high.get_or_insert_with(|| High::new([0; MAX_RADIX as usize - Self::INLINE]));
+            let high = self.high.get_or_insert_with(|| SpilledWords::new([0; MAX_RADIX as usize - Self::INLINE]));
             high[index - Self::INLINE] = word;
         }
         self.present |= 1 << port;
@@ -427,7 +427,7 @@ impl Wave {
     }
 }
 
-/// What a tree that is not idle holds.
+/// The waves of a tree that is not idle.
 #[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
 struct Pipeline {
     /// Oldest first.

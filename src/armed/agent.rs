@@ -29,7 +29,7 @@
 
 use super::admission::Owner;
 use super::header::MAX_COUNT;
-use super::tables::{Entry, Ports, TableError, Tables, Ways};
+use super::tables::{AgentRoutes, Entry, Ports, TableError, Tables};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use watershed_fabric::topology::{EndPlace, Layout, Neighbours};
 
@@ -109,7 +109,7 @@ pub struct Agent {
 
 /// What a tree must not use.
 #[derive(Clone, Debug, Default)]
-struct Avoid {
+struct Exclusions {
     switches: BTreeSet<u32>,
     /// Links, by either end.
     links: BTreeSet<(u32, u16)>,
@@ -136,7 +136,7 @@ impl Agent {
         agent.height = ranks(&near.iter().map(|&distance| i64::from(distance)).collect::<Vec<_>>());
         let step = places.len().div_ceil(SAMPLES).max(1);
         let spans = places.iter().step_by(step).all(|&root| {
-            let depth = agent.outwards(root, &Avoid::default());
+            let depth = agent.outwards(root, &Exclusions::default());
             places.iter().all(|switch| depth[*switch as usize].is_some())
         });
         if !spans {
@@ -178,7 +178,7 @@ impl Agent {
     }
 
     /// For every switch the port towards the root and the number of hops, on ways that go first up, then down.
-    fn outwards(&self, root: u32, avoid: &Avoid) -> Vec<Option<(u16, u32)>> {
+    fn outwards(&self, root: u32, avoid: &Exclusions) -> Vec<Option<(u16, u32)>> {
         let mut way: Vec<Option<(u16, u32)>> = vec![None; self.switches as usize];
         let usable = |switch: u32, port: u16, far: u32, far_port: u16| {
             !avoid.switches.contains(&far)
@@ -222,8 +222,8 @@ impl Agent {
     }
 
     /// The ways of a management agent at this place to all switches, in the order of all trees.
-    pub fn ways(&self, place: EndPlace) -> Ways {
-        Ways::new(&self.neighbours, place, &self.outwards(place.switch, &Avoid::default()))
+    pub fn ways(&self, place: EndPlace) -> AgentRoutes {
+        AgentRoutes::new(&self.neighbours, place, &self.outwards(place.switch, &Exclusions::default()))
     }
 
     /// A spanning tree for these end points, whichever end points there are elsewhere.
@@ -231,10 +231,10 @@ impl Agent {
     /// # Errors
     /// If there is no end point besides the root, or no way to one of them.
     pub fn tree(&self, root: EndPlace, leaves: &[EndPlace]) -> Result<SpanningTree, Refusal> {
-        self.tree_avoiding(root, leaves, &Avoid::default())
+        self.tree_avoiding(root, leaves, &Exclusions::default())
     }
 
-    fn tree_avoiding(&self, root: EndPlace, leaves: &[EndPlace], avoid: &Avoid) -> Result<SpanningTree, Refusal> {
+    fn tree_avoiding(&self, root: EndPlace, leaves: &[EndPlace], avoid: &Exclusions) -> Result<SpanningTree, Refusal> {
         if leaves.is_empty() {
             return Err(Refusal::Alone);
         }
@@ -308,9 +308,9 @@ impl Agent {
         let links: Vec<(u16, u32, u16)> = self.links(root.switch).collect();
         for &(only, ..) in &links {
             let others = links.iter().filter(|(port, ..)| *port != only).map(|(port, ..)| (root.switch, *port));
-            let avoid = Avoid { links: others.collect(), ..Avoid::default() };
+            let avoid = Exclusions { links: others.collect(), ..Exclusions::default() };
             let Ok(first) = self.grow(root, leaves, &self.anyhow(root.switch, &avoid, &at_ends)) else { continue };
-            let avoid = Avoid { links: self.between(&first), ..Avoid::default() };
+            let avoid = Exclusions { links: self.between(&first), ..Exclusions::default() };
             if let Ok(second) = self.grow(root, leaves, &self.anyhow(root.switch, &avoid, &at_ends)) {
                 return Ok((first, Ok(second)));
             }
@@ -326,7 +326,7 @@ impl Agent {
     }
 
     /// As [`Agent::outwards`], on ways of any kind; passing a switch of `costly` counts as sixteen hops more.
-    fn anyhow(&self, root: u32, avoid: &Avoid, costly: &BTreeSet<u32>) -> Vec<Option<(u16, u32)>> {
+    fn anyhow(&self, root: u32, avoid: &Exclusions, costly: &BTreeSet<u32>) -> Vec<Option<(u16, u32)>> {
         let mut way: Vec<Option<(u16, u32)>> = vec![None; self.switches as usize];
         let mut cost: Vec<u32> = vec![u32::MAX; self.switches as usize];
         let mut queue: BTreeSet<(u32, u32)> = BTreeSet::from([(0, root)]);
@@ -354,7 +354,7 @@ impl Agent {
     /// # Errors
     /// If the graph has no second tree.
     pub fn disjoint(&self, first: &SpanningTree, leaves: &[EndPlace]) -> Result<SpanningTree, Refusal> {
-        let mut avoid = Avoid { links: self.between(first), ..Avoid::default() };
+        let mut avoid = Exclusions { links: self.between(first), ..Exclusions::default() };
         let at_ends: BTreeSet<u32> = leaves.iter().chain([&first.root]).map(|place| place.switch).collect();
         let in_links = avoid.clone();
         avoid.switches = first.switches().filter(|switch| !at_ends.contains(switch)).collect();

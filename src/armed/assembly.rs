@@ -1,7 +1,7 @@
 //! A frame that comes flit by flit: the register at the entrance of an engine and of an end point.
 
 use super::frame::{FRAME_BYTES, FRAME_WORDS, Frame, FrameError};
-use watershed_fabric::{Cut, Flit};
+use watershed_fabric::{Flit, FlitSize};
 
 /// Where the count of words stays: its register has four bits.
 const LAST_COUNT: u32 = 15;
@@ -18,7 +18,7 @@ pub(super) struct Assembly {
 
 impl Assembly {
     /// Takes a flit; at the tail the whole frame, or why it is none.
-    pub(super) fn take(&mut self, cut: Cut, flit: (&Flit, &[u64])) -> Option<Result<(Frame, u64), FrameError>> {
+    pub(super) fn take(&mut self, cut: FlitSize, flit: (&Flit, &[u64])) -> Option<Result<(Frame, u64), FrameError>> {
         let words = self.take_words(cut, flit)?;
         Some(words.and_then(|words| Frame::from_words(&words)).map(|frame| (frame, self.token)))
     }
@@ -26,7 +26,7 @@ impl Assembly {
     /// As [`Assembly::take`], whatever the words mean.
     pub(super) fn take_words(
         &mut self,
-        cut: Cut,
+        cut: FlitSize,
         (flit, more): (&Flit, &[u64]),
     ) -> Option<Result<[u64; FRAME_WORDS], FrameError>> {
         if flit.tag.head() {

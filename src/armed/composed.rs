@@ -19,7 +19,7 @@ use watershed_arith::{DType, Mode, Quad, ResultCode};
 
 /// How an operation is composed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Composed {
+pub enum Composition {
     /// Of nothing but its opcode.
     #[default]
     Plain,
@@ -38,22 +38,22 @@ pub(crate) fn is_error(code: ResultCode) -> bool {
     matches!(code, ResultCode::OpMismatch | ResultCode::ContrOverflow)
 }
 
-impl Composed {
+impl Composition {
     /// Data rounds on the wire for each one that is asked for.
     pub fn rounds_each(self) -> u32 {
-        if self == Composed::Deterministic { 2 } else { 1 }
+        if self == Composition::Deterministic { 2 } else { 1 }
     }
 
     /// Whether a data round on the wire prepares the next one, and has no result of its own.
     pub fn prepares(self, data: u32) -> bool {
-        self == Composed::Deterministic && data.is_multiple_of(2)
+        self == Composition::Deterministic && data.is_multiple_of(2)
     }
 
     /// The opcode of a data round.
     pub fn opcode(self, data: u32, op: &'static Opcode) -> &'static Opcode {
         match self {
-            Composed::Plain | Composed::Mean => op,
-            Composed::Deterministic => {
+            Composition::Plain | Composition::Mean => op,
+            Composition::Deterministic => {
                 let number = if self.prepares(data) { INT_MAX } else { INT_SUM };
                 Opcode::from_number(number).expect("it is one of the integers'")
             }
@@ -72,20 +72,20 @@ impl Composed {
     ) -> Quad {
         let mut quads = operands.iter().copied();
         match (self, before) {
-            (Composed::Plain | Composed::Mean, _) => {
+            (Composition::Plain | Composition::Mean, _) => {
                 let first = quads.next().unwrap_or_default();
                 quads.fold(first, fold)
             }
-            (Composed::Deterministic, _) if self.prepares(data) => {
+            (Composition::Deterministic, _) if self.prepares(data) => {
                 let most = |lanes: [u64; 4], quad: Quad| {
                     std::array::from_fn(|lane| lanes[lane].max(fixed::exponent(quad.lanes[lane])))
                 };
                 Quad::of(quads.fold([0; 4], most))
             }
-            (Composed::Deterministic, Some(before)) if is_error(before.code) => {
+            (Composition::Deterministic, Some(before)) if is_error(before.code) => {
                 Quad { code: before.code, ..Quad::default() }
             }
-            (Composed::Deterministic, before) => {
+            (Composition::Deterministic, before) => {
                 let largest = before.expect("the maximum is there before the sum").lanes;
                 quads.fold(Quad::default(), |sum, quad| scaled(sum, quad.lanes, largest, contributions))
             }
@@ -98,9 +98,9 @@ impl Composed {
             return quad;
         }
         let lane = |lane: usize| match self {
-            Composed::Plain => None,
-            Composed::Mean => Some(word_quotient(DType::F64, mode, quad.lanes[lane], contributions as u32)),
-            Composed::Deterministic => {
+            Composition::Plain => None,
+            Composition::Mean => Some(word_quotient(DType::F64, mode, quad.lanes[lane], contributions as u32)),
+            Composition::Deterministic => {
                 let (sum, largest) = (quad.lanes[lane] as i64, before?.lanes[lane]);
                 let bits = fixed::fraction_bits(contributions);
                 Some(match largest {

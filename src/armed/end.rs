@@ -88,12 +88,12 @@ use super::manage::{self, Place};
 use super::manager::Manager;
 use super::root::{Outbox, Root, tree_names};
 use super::soft::{Message, Soft};
-use super::station::{Happening, Log, Merges, NO_TOKEN, Tokens};
-use super::stranger::{Forged, Other, Stranger, Wrong};
+use super::station::{FrameEvent, Log, Merges, NO_TOKEN, Tokens};
+use super::stranger::{Defect, ForgedKind, OtherTree, Stranger};
 use super::tables::{CHANNELS, DOWN, MANAGE, Tables, UP};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use watershed_fabric::{Flit, Io, Pieces};
+use watershed_fabric::{Flit, Io, Reassembly};
 use watershed_kernel::Cycle;
 use watershed_state::state;
 
@@ -134,7 +134,7 @@ pub struct End {
     refused: Refusals,
     merges: Merges,
     log: Log,
-    manage_log: Vec<manage::Logged>,
+    manage_log: Vec<manage::LoggedMessage>,
 }
 
 state!(End {
@@ -273,7 +273,7 @@ impl End {
     }
 
     /// Frames of the agent that it sent or took (only if logged).
-    pub fn manage_log(&self) -> &[manage::Logged] {
+    pub fn manage_log(&self) -> &[manage::LoggedMessage] {
         &self.manage_log
     }
 
@@ -327,7 +327,7 @@ impl End {
             moved = true;
             let at = usize::from(vc - first);
             if self.nic.unicast.len() <= at {
-                self.nic.unicast.resize(at + 1, (Pieces::default(), 0));
+                self.nic.unicast.resize(at + 1, (Reassembly::default(), 0));
             }
             let (words, token) = &mut self.nic.unicast[at];
             if flit.tag.head() {
@@ -354,7 +354,7 @@ impl End {
             return;
         }
         if logged {
-            self.manage_log.push(manage::Logged { cycle: now, sent: false, message });
+            self.manage_log.push(manage::LoggedMessage { cycle: now, sent: false, message });
         }
         let client = self.clients.iter().find(|client| client.job().number == message.job);
         let to_client = matches!(message.verb, manage::Verb::Granted | manage::Verb::Refused | manage::Verb::Deleted);
@@ -375,7 +375,7 @@ impl End {
             return;
         }
         if tables.cfg.log {
-            self.log.push(now, Happening::Received, token, &frame);
+            self.log.push(now, FrameEvent::Received, token, &frame);
         }
         let overheads = match vc {
             UP => self.roots.iter().find(|root| root.find(frame.address).is_some()).map(|root| root.job().overheads),
@@ -536,7 +536,7 @@ impl End {
         if client.refusal().is_some() {
             let mut messages = Vec::new();
             self.roots.iter_mut().filter(|root| root.job().number == job).for_each(Root::withdraw);
-            self.softs.iter_mut().filter(|soft| soft.job().number == job).for_each(|soft| soft.rouse(&mut messages));
+            self.softs.iter_mut().filter(|soft| soft.job().number == job).for_each(|soft| soft.start(&mut messages));
             self.post_messages(now, job, messages);
         } else if !client.trees().is_empty() {
             let roots = self.roots.iter_mut().filter(|root| root.job().number == job);
@@ -546,7 +546,7 @@ impl End {
 
     /// The id of a tree of another job, if it is known here and is not one of this job's. Two trees may have had the
     /// same id, one after the other or in different places, and a frame with a valid address would not be a stranger's.
-    fn foreign_tree(&self, job: &Job, other: Other) -> Option<u16> {
+    fn foreign_tree(&self, job: &Job, other: OtherTree) -> Option<u16> {
         let trees = |job: u16| {
             let at_leaf = self.leaves.iter().filter(move |leaf| leaf.job().number == job).map(Leaf::trees);
             let at_root = self.roots.iter().filter(move |root| root.job().number == job).map(Root::trees);
@@ -603,7 +603,7 @@ impl End {
             let armed = leaf.and_then(Leaf::seqno).or(root.map(Root::seqno));
             let tree =
                 leaf.and_then(|leaf| leaf.trees().first()).or(root.and_then(|root| root.trees().first())).copied();
-            let tree = if let Wrong::Tree(other) = stranger.wrong {
+            let tree = if let Defect::Tree(other) = stranger.wrong {
                 let foreign = self.foreign_tree(&stranger.job, other);
                 if foreign.is_none() {
                     // It would have nothing wrong, or does not know yet what would be wrong.
@@ -616,7 +616,7 @@ impl End {
                 tree
             };
             let vc = stranger.channel();
-            if let (Forged::Agent(verb), Some(managed)) = (stranger.forged, tables.managed()) {
+            if let (ForgedKind::Agent(verb), Some(managed)) = (stranger.forged, tables.managed()) {
                 let words = stranger.message(self.source, verb, managed, tree).encode().into();
                 self.nic.queues[1].push_back(Packet { due: now, vc, token: NO_TOKEN, id: 0, words, header: None });
                 self.strangers[at].sent_one(now);
@@ -668,12 +668,12 @@ impl End {
         let flits = packet.flits(tables.cut);
         let logged = *sent == 0 && tables.cfg.log && packet.token != NO_TOKEN && packet.vc < CHANNELS;
         if logged && let Ok(frame) = packet.frame() {
-            self.log.push(now, Happening::Sent, packet.token, &frame);
+            self.log.push(now, FrameEvent::Sent, packet.token, &frame);
         }
         if *sent == 0 && tables.cfg.log && packet.vc == MANAGE {
             let words = packet.words[..].try_into().map(manage::Message::decode);
             if let Ok(Ok(message)) = words {
-                self.manage_log.push(manage::Logged { cycle: now, sent: true, message });
+                self.manage_log.push(manage::LoggedMessage { cycle: now, sent: true, message });
             }
         }
         packet.send(io, (vc, tables.cut), *sent, flits);

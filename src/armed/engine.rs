@@ -84,8 +84,8 @@
 //!
 //! ```
 //! use watershed_armed::{
-//!     Address, DOWN, Engine, EngineCfg, Entry, FRAME_WORDS, Frame, Header, Keys, Owner, Portals, Tables, TablesCfg, Tokens,
-//!     UP, WORDS, Wired,
+//!     Address, DOWN, Engine, EngineCfg, UnitInput, FRAME_WORDS, Frame, Header, Keys, Owner, Portals, Tables, TablesCfg, Tokens,
+//!     UP, WORDS, WireBlock,
 //! };
 //! use watershed_arith::Opcode;
 //! use watershed_fabric::{Bench, Flit, PortSet, Vcs};
@@ -109,8 +109,8 @@
 //! let cfg = TablesCfg { entries: 1, engine, record: false, log: false };
 //! let mut tables = Tables::new(cfg, vec!["switch".into()], 3, routes);
 //! let (children, owner) = (PortSet::one(1) | PortSet::one(2), Owner { root: 0, keys });
-//! tables.insert(0, Entry { multicast_id: 0, parent: 0, children, wait_count: 2, owner }).unwrap();
-//! let engine = Wired::Engine(Box::new(Engine::new(&engine, 0, 0, 0, Tokens::new(3))));
+//! tables.insert(0, UnitInput { multicast_id: 0, parent: 0, children, wait_count: 2, owner }).unwrap();
+//! let engine = WireBlock::Engine(Box::new(Engine::new(&engine, 0, 0, 0, Tokens::new(3))));
 //!
 //! // The arm frame descends in cycles 10 to 20, the contributions climb in 30 to 40 and in 41 to 51.
 //! let flits = |frame: Frame, vc: u8, port: u16, cycle: u64| {
@@ -145,7 +145,7 @@ use super::admission::{Keys, Refused, descends, is_contribution};
 use super::assembly::Assembly;
 use super::frame::{FRAME_BYTES, FRAME_WORDS, Frame, FrameError};
 use super::header::{Age, Header, MAX_COUNT, age};
-use super::station::{Happening, Log, Made, Merges, Tokens};
+use super::station::{FrameEvent, FrameOrigin, Log, Merges, Tokens};
 use super::tables::{DOWN, Tables, UP};
 use std::collections::VecDeque;
 use std::hash::Hasher;
@@ -153,7 +153,7 @@ use watershed_arith::quad::Opcode;
 use watershed_arith::stages;
 use watershed_arith::unit::cut;
 use watershed_arith::{Quad, QuadRegister, QuadUnit, ResultCode};
-use watershed_fabric::{Cut, FramePart, Io, pass_through};
+use watershed_fabric::{FlitSize, FramePart, Io, pass_through};
 use watershed_kernel::{Cycle, Digest, Wake};
 use watershed_state::state;
 
@@ -443,7 +443,7 @@ impl Engine {
                 self.counts.released += 1;
             }
             if logged {
-                self.log.push(now, Happening::Passed, token, frame);
+                self.log.push(now, FrameEvent::Passed, token, frame);
             }
             return;
         }
@@ -461,7 +461,7 @@ impl Engine {
         let Some(at) = known.or_else(free) else {
             self.counts.no_descriptor += 1;
             if logged {
-                self.log.push(now, Happening::NotArmed, token, frame);
+                self.log.push(now, FrameEvent::NotArmed, token, frame);
             }
             return;
         };
@@ -480,7 +480,7 @@ impl Engine {
         self.counts.armed += 1;
         self.counts.most_active = self.counts.most_active.max(active);
         if logged {
-            self.log.push(now, Happening::Armed, token, frame);
+            self.log.push(now, FrameEvent::Armed, token, frame);
         }
     }
 
@@ -541,8 +541,8 @@ impl Engine {
             let tag = stage_tag(&frame, at as u16);
             let Opcode { op, dtype, .. } = *opcode;
             stages.entering = Some(match unit {
-                Some(unit) => stages::Entry::pair(op, dtype, tag, unit, descriptor.quad, quad),
-                None => stages::Entry::lone(op, dtype, tag, lone),
+                Some(unit) => stages::UnitInput::pair(op, dtype, tag, unit, descriptor.quad, quad),
+                None => stages::UnitInput::lone(op, dtype, tag, lone),
             });
         }
         state.pipe[0] = Some(Operation {
@@ -558,7 +558,7 @@ impl Engine {
         state.in_pipe += 1;
         self.counts.merged += 1;
         if tables.cfg.log {
-            self.log.push(now, Happening::Merged, token, &frame);
+            self.log.push(now, FrameEvent::Merged, token, &frame);
         }
         true
     }
@@ -569,7 +569,7 @@ impl Engine {
         let Some(held) = state.frames.pop_front() else { return false };
         self.counts.refused.count(why);
         if tables.cfg.log {
-            self.log.push(now, Happening::Dropped, held.token, &held.frame);
+            self.log.push(now, FrameEvent::Dropped, held.token, &held.frame);
         }
         true
     }
@@ -580,7 +580,7 @@ impl Engine {
         state.exit.push_back(held);
         self.counts.passed += 1;
         if tables.cfg.log {
-            self.log.push(now, Happening::Passed, held.token, &held.frame);
+            self.log.push(now, FrameEvent::Passed, held.token, &held.frame);
         }
         true
     }
@@ -696,17 +696,17 @@ impl Engine {
         .with_quad(descriptor.quad);
         descriptor.free_at(now, tables.cfg.engine.timeout_cycles(descriptor.wait_count));
         state.active -= 1;
-        let token = self.merges.made(tables.cfg.record, Made::From(merged.into()));
+        let token = self.merges.made(tables.cfg.record, FrameOrigin::From(merged.into()));
         self.state().exit.push_back(Held { frame, token });
         if tables.cfg.log {
-            self.log.push(now, Happening::Sent, token, &frame);
+            self.log.push(now, FrameEvent::Sent, token, &frame);
         }
     }
 
     // ---------------------------------------------------------------------------------------------- links
 
     /// Takes one flit of a climbing frame in.
-    fn take_in(&mut self, io: &mut Io<'_>, cfg: &EngineCfg, cut: Cut) -> bool {
+    fn take_in(&mut self, io: &mut Io<'_>, cfg: &EngineCfg, cut: FlitSize) -> bool {
         let Some(flit) = io.head(0, UP) else { return false };
         let frames = usize::from(cfg.entrance_frames);
         let state = self.state();
@@ -725,7 +725,7 @@ impl Engine {
     }
 
     /// Sends one flit of the frame that is leaving.
-    fn send(&mut self, io: &mut Io<'_>, cut: Cut) -> bool {
+    fn send(&mut self, io: &mut Io<'_>, cut: FlitSize) -> bool {
         let Some(state) = self.state.as_deref_mut() else { return false };
         if !io.can_send(1, UP) {
             return false;

@@ -11,7 +11,7 @@
 //!
 //! ```
 //! use watershed_armed::{
-//!     Adapter, Address, EngineCfg, FRAME_WORDS, Frame, Header, Keys, Portals, Tables, TablesCfg, UP, WORDS, Wired,
+//!     Adapter, Address, EngineCfg, FRAME_WORDS, Frame, Header, Keys, Portals, Tables, TablesCfg, UP, WORDS, WireBlock,
 //! };
 //! use watershed_fabric::{Bench, Flit, Vcs};
 //! # use watershed_fabric::routing::{Routes, Routing};
@@ -37,7 +37,7 @@
 //!
 //! // A fabric frame comes from the switch in cycles 10 to 20; 13 flits of its Ethernet form leave from cycle 21 on.
 //! let arrivals = flits(frame(Header { count: 1, ..Header::default() }, 5, 42), UP, 0, 10);
-//! let adapter = Wired::Adapter(Box::<Adapter>::default());
+//! let adapter = WireBlock::Adapter(Box::<Adapter>::default());
 //! let mut bench = Bench::<_, _, WORDS>::in_the_wire(adapter, tables, Vcs { set: 2, unicast: 0 }, arrivals);
 //! while bench.tick() {}
 //! let cycles: Vec<_> = bench.sent().iter().map(|(cycle, ..)| *cycle).collect();
@@ -46,14 +46,14 @@
 
 use super::frame::{ETHERNET_BYTES, ETHERNET_WORDS, FRAME_BYTES, Frame};
 use super::tables::{CHANNELS, DOWN, Tables, UP};
-use watershed_fabric::{FramePart, Io, Pieces, pass_through};
+use watershed_fabric::{FramePart, Io, Reassembly, pass_through};
 use watershed_kernel::Wake;
 use watershed_probe::Scope;
 
 /// One channel of one direction.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct Lane {
-    words: Pieces,
+    words: Reassembly,
     token: u64,
     leaving: Vec<u64>,
     /// Bytes of what is leaving.

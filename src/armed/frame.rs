@@ -29,10 +29,10 @@
 //!
 //! The source gives the lengths of the parts; of the first 31 bytes the model defines only what engines need. All
 //! numbers are big-endian, so a word holds eight bytes in their order; the last word holds the CRC in its upper half.
-//! Lanes, and the low 64 bits of the reduction header, fill whole words. Flits are stretches of these words ([`Cut`]); the
+//! Lanes, and the low 64 bits of the reduction header, fill whole words. Flits are stretches of these words ([`FlitSize`]); the
 //! destination address stands in the first one, whatever its size.
 //!
-//! [`Cut`]: watershed_fabric::Cut
+//! [`FlitSize`]: watershed_fabric::FlitSize
 //!
 //! **Ethernet form** (Soft Portals): destination and source MAC address, EtherType, then bytes 0 to 79 and the FCS over all
 //! of it: 98 bytes. The destination MAC is 03:00 and the destination fabric address *chosen*, so that it is a multicast

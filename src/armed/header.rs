@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused_and_not_masked() {
+    fn fields_that_do_not_fit_are_refused_and_not_masked() {
         let refuse = |header: Header| matches!(header.encode(), Err(HeaderError::TooLarge { .. }));
         assert!(refuse(Header { seqno: 1024, ..Header::default() }));
         assert!(refuse(Header { op: 64, ..Header::default() }));

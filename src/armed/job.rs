@@ -13,7 +13,7 @@
 //! Rank 0 is the root, ranks 1 to [`Job::leaves`] are the leaves in their order.
 
 use super::admission::{Keys, Owner};
-use super::composed::Composed;
+use super::composed::Composition;
 use super::header::NO_RESULT;
 use std::sync::Arc;
 use watershed_arith::quad::Opcode;
@@ -42,7 +42,7 @@ pub enum Compute {
 
 /// One participant that takes longer in one round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Late {
+pub struct LateParticipant {
     /// Its rank.
     pub rank: u32,
     /// The data round; `None` is every one.
@@ -141,7 +141,7 @@ pub struct Job {
     /// Data rounds of all flows together, as they are on the wire.
     pub rounds: u32,
     /// How its operation is composed of such rounds.
-    pub composed: Composed,
+    pub composed: Composition,
     /// Whether each flow opens with a barrier.
     pub opening: bool,
     /// Opcode.
@@ -163,7 +163,7 @@ pub struct Job {
     /// Cycles that reducing its own contributions takes a node, before it has the one that it sends.
     pub local_cycles: u64,
     /// Exceptions to them.
-    pub late: Vec<Late>,
+    pub late: Vec<LateParticipant>,
     /// NaN and signalling-NaN policy of merges in software: that of the engines.
     pub mode: Mode,
     /// Time that software takes.
@@ -200,7 +200,7 @@ impl Job {
             closing: false,
             flows: 1,
             rounds: 1,
-            composed: Composed::Plain,
+            composed: Composition::Plain,
             opening: false,
             op,
             keys,

@@ -51,7 +51,7 @@ use super::frame::{Frame, Portals, TreeNames};
 use super::header::{Address, Age, Header, NO_RESULT, age};
 use super::job::{Job, Round};
 use super::root::Outbox;
-use super::station::{Made, Merges};
+use super::station::{FrameOrigin, Merges};
 use std::hash::Hasher;
 use std::sync::Arc;
 use watershed_arith::Quad;
@@ -335,7 +335,7 @@ impl Leaf {
     }
 
     /// The sequence number that a tree is armed with, if it has not been answered.
-    fn asked(&self, tree: usize) -> Option<u16> {
+    fn unanswered_seqno(&self, tree: usize) -> Option<u16> {
         let unanswered = |seqno: &u16| self.sent[tree] != Some(*seqno) && age(*seqno, self.floor) != Age::Older;
         self.armed[tree].filter(unanswered)
     }
@@ -352,7 +352,7 @@ impl Leaf {
         }
         let due = match self.state {
             LeafState::Computing => now >= self.ready,
-            LeafState::Waiting => (0..self.trees.len()).any(|tree| self.asked(tree).is_some()),
+            LeafState::Waiting => (0..self.trees.len()).any(|tree| self.unanswered_seqno(tree).is_some()),
             _ => false,
         };
         // Most cycles only bring the next flit of a frame.
@@ -366,7 +366,7 @@ impl Leaf {
             self.state = LeafState::Waiting;
         }
         for tree in 0..self.trees.len() {
-            let Some(seqno) = self.asked(tree) else { continue };
+            let Some(seqno) = self.unanswered_seqno(tree) else { continue };
             if self.awaited.is_some_and(|awaited| awaited != seqno) {
                 self.resent += 1;
             }
@@ -388,7 +388,7 @@ impl Leaf {
                 lanes: [0; 4],
             }
             .with_quad(self.contribution);
-            let made = Made::Contribution {
+            let made = FrameOrigin::Contribution {
                 job: self.job.number,
                 rank: self.rank,
                 round: round.data,

@@ -60,33 +60,33 @@ mod view;
 pub use admission::{Keys, Owner, Refusals, Refused};
 pub use agent::{Agent, Refusal, SpanningTree};
 pub use client::{Client, ClientState};
-pub use composed::Composed;
+pub use composed::Composition;
 pub use end::End;
 pub use engine::{Engine, EngineCfg, EngineCounts, Hazard};
 pub use ethernet::Adapter;
 pub use frame::{FRAME_BYTES, FRAME_WORDS, Frame, FrameError, Portals};
 pub use header::{Address, Header};
-pub use job::{Compute, Inputs, Job, Late, Overheads};
+pub use job::{Compute, Inputs, Job, LateParticipant, Overheads};
 pub use leaf::{Leaf, LeafState};
 pub use manager::{Manager, ManagerCfg, ManagerCounts};
 pub use reduce::{Contribution, Outcome, reduce_contributions, reduce_with};
 pub use root::{Root, RootState, RoundEnd};
 pub use soft::Soft;
 pub use station::Tokens;
-pub use stranger::{Forged, Other, Stranger, Wrong};
-pub use tables::{CHANNELS, DOWN, Discard, Entry, MANAGE, Managed, Tables, TablesCfg, UP, WORDS, Ways};
+pub use stranger::{Defect, ForgedKind, OtherTree, Stranger};
+pub use tables::{AgentInfo, AgentRoutes, CHANNELS, DOWN, Discard, Entry, MANAGE, Tables, TablesCfg, UP, WORDS};
 pub use view::{View, view};
 
-pub use watershed_fabric::fault::{Effect, Fault, FaultyLink, LinkLayer, Way};
-use watershed_fabric::traffic::Beside;
+pub use watershed_fabric::fault::{Direction, Effect, Fault, FaultyLink, LinkLayer};
+use watershed_fabric::traffic::WithTraffic;
 use watershed_fabric::{Block, Io};
 use watershed_kernel::{Cycle, Wake};
 use watershed_probe::Scope;
 use watershed_state::state;
 
-/// What stands in the wires of an armed system.
+/// A block in a wire of an armed system.
 #[derive(Clone, Debug)]
-pub enum Wired {
+pub enum WireBlock {
     /// A reduction engine.
     Engine(Box<Engine>),
     /// A link with faults.
@@ -96,18 +96,18 @@ pub enum Wired {
 }
 
 state!(
-    enum Wired {
+    enum WireBlock {
         Engine,
         Fault,
         Adapter,
     }
 );
 
-impl Wired {
+impl WireBlock {
     /// The engine, if it is one.
     pub fn engine(&self) -> Option<&Engine> {
         match self {
-            Wired::Engine(engine) => Some(engine),
+            WireBlock::Engine(engine) => Some(engine),
             _ => None,
         }
     }
@@ -115,7 +115,7 @@ impl Wired {
     /// The link that misbehaves, if it is one.
     pub fn fault(&self) -> Option<&FaultyLink> {
         match self {
-            Wired::Fault(link) => Some(link),
+            WireBlock::Fault(link) => Some(link),
             _ => None,
         }
     }
@@ -123,44 +123,46 @@ impl Wired {
     /// Whether something here waits for a time that will come: a time-out of an engine, a frame that a fault delays.
     pub fn expects(&self, now: Cycle) -> bool {
         match self {
-            Wired::Engine(engine) => engine.last_deadline().is_some_and(|cycle| cycle > now),
-            Wired::Fault(link) => link.holds(now),
-            Wired::Adapter(_) => false,
+            WireBlock::Engine(engine) => engine.last_deadline().is_some_and(|cycle| cycle > now),
+            WireBlock::Fault(link) => link.holds(now),
+            WireBlock::Adapter(_) => false,
         }
     }
 }
 
-impl Block for Wired {
+impl Block for WireBlock {
     type Tables = Tables;
 
     fn tick(&mut self, io: &mut Io<'_>, tables: &Tables) -> Wake {
         match self {
-            Wired::Engine(engine) => engine.tick(io, tables),
-            Wired::Fault(link) => link.tick(io, &tables::Frames { agent: tables.managed().is_some(), cut: tables.cut }),
-            Wired::Adapter(adapter) => adapter.tick(io, tables),
+            WireBlock::Engine(engine) => engine.tick(io, tables),
+            WireBlock::Fault(link) => {
+                link.tick(io, &tables::Frames { agent: tables.managed().is_some(), cut: tables.cut })
+            }
+            WireBlock::Adapter(adapter) => adapter.tick(io, tables),
         }
     }
 
     fn open(&self) -> Option<String> {
         match self {
-            Wired::Engine(engine) => engine.open(),
-            Wired::Fault(link) => link.open(),
-            Wired::Adapter(_) => None,
+            WireBlock::Engine(engine) => engine.open(),
+            WireBlock::Fault(link) => link.open(),
+            WireBlock::Adapter(_) => None,
         }
     }
 
     fn probe(&self, scope: &mut Scope<'_>) {
         match self {
-            Wired::Engine(engine) => engine.probe(scope),
-            Wired::Fault(link) => link.probe(scope),
-            Wired::Adapter(adapter) => adapter.probe(scope),
+            WireBlock::Engine(engine) => engine.probe(scope),
+            WireBlock::Fault(link) => link.probe(scope),
+            WireBlock::Adapter(adapter) => adapter.probe(scope),
         }
     }
 
     const STAGES: &'static [&'static str] = &["engine.unit"];
 
     fn watch(&mut self, watched: bool, tables: &Tables) {
-        if let Wired::Engine(engine) = self {
+        if let WireBlock::Engine(engine) = self {
             engine.watch(watched, &tables.cfg.engine);
         }
     }
@@ -170,7 +172,7 @@ impl Block for Wired {
     }
 
     fn probe_stages(&self, scope: &mut Scope<'_>) {
-        if let Wired::Engine(engine) = self {
+        if let WireBlock::Engine(engine) = self {
             engine.probe_stages(scope);
         }
     }
@@ -178,5 +180,5 @@ impl Block for Wired {
 
 watershed_fabric::system!(
     /// An armed system: multicast tables, a discard port in every switch, engines and faults in the wires.
-    Tables, Discard, Wired, Beside<End>, WORDS
+    Tables, Discard, WireBlock, WithTraffic<End>, WORDS
 );

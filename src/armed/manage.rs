@@ -178,7 +178,7 @@ pub struct Message {
 
 /// A frame as a station saw it, for ladders.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
-pub struct Logged {
+pub struct LoggedMessage {
     /// When its head was sent, or its tail was there.
     pub cycle: Cycle,
     /// Whether it was sent.

@@ -118,7 +118,7 @@ pub struct ManagerCounts {
 
 /// A request under way to the agent, part by part.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
-struct Collected {
+struct PartialRequest {
     first: Message,
     parts: Vec<Option<Message>>,
 }
@@ -135,7 +135,7 @@ enum Phase {
 
 /// The request that is served.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
-struct Work {
+struct ActiveRequest {
     request: Message,
     members: Vec<u32>,
     phase: Phase,
@@ -170,9 +170,9 @@ pub struct Manager {
     roots: Arc<[u32]>,
     /// The tables as they will be when every order is obeyed; also those whose erasing was never acknowledged.
     book: Tables,
-    collecting: BTreeMap<u16, Collected>,
+    collecting: BTreeMap<u16, PartialRequest>,
     queue: VecDeque<(Message, Vec<u32>)>,
-    work: Option<Work>,
+    work: Option<ActiveRequest>,
     sent: Vec<Sent>,
     /// Number of the last order.
     number: u32,
@@ -285,7 +285,7 @@ impl Manager {
             return Err(Refused::Malformed);
         }
         let collected = self.collecting.entry(message.job);
-        let collected = collected.or_insert_with(|| Collected { first: *message, parts: vec![None; parts] });
+        let collected = collected.or_insert_with(|| PartialRequest { first: *message, parts: vec![None; parts] });
         if (collected.first.from, collected.first.count) != (message.from, message.count) {
             return Err(Refused::Sender);
         }
@@ -333,7 +333,7 @@ impl Manager {
             if self.work.is_none() {
                 let Some((request, members)) = self.queue.pop_front() else { return };
                 self.counts.requests += u64::from(request.verb == Verb::Ask);
-                self.work = Some(Work {
+                self.work = Some(ActiveRequest {
                     request,
                     members,
                     phase: Phase::Computing,

@@ -23,7 +23,7 @@ use super::frame::{FRAME_WORDS, Frame, Portals};
 use super::header::{Address, Header, MAX_COUNT, SEQNOS};
 use super::station::Tokens;
 use super::tables::{CHANNELS, DOWN, Discard, Entry, Ports, Tables, TablesCfg, UP, WORDS};
-use super::{Engine, Keys, Owner, Wired};
+use super::{Engine, Keys, Owner, WireBlock};
 use std::collections::VecDeque;
 use watershed_arith::quad::Opcode;
 use watershed_arith::{Quad, ResultCode};
@@ -163,7 +163,7 @@ pub fn reduce_with(
     let blocks = Blocks {
         joins: Vec::new(),
         no_join: Discard::default(),
-        bumps: vec![Wired::Engine(Box::new(Engine::new(cfg, 0, 0, 0, Tokens::new(3))))],
+        bumps: vec![WireBlock::Engine(Box::new(Engine::new(cfg, 0, 0, 0, Tokens::new(3))))],
         ends: vec![feeder, collector],
     };
     let switch = SwitchCfg {
@@ -173,14 +173,14 @@ pub fn reduce_with(
         router: RouterCfg::default(),
     };
     let vc_names = vec!["up".into(), "down".into()];
-    let mut network: Network<Tables, Discard, Wired, Ends, WORDS> =
+    let mut network: Network<Tables, Discard, WireBlock, Ends, WORDS> =
         Network::new(plan, tables, blocks, switch, &|_, _| 2 * FRAME_WORDS as u16, vc_names);
     while network.step() != Step::Quiet {}
     if let Some(fault) = network.fault() {
         panic!("the bench broke a rule: {fault}");
     }
     let got = &network.ends()[1].got;
-    let engine = network.bumps().get(0).and_then(Wired::engine).expect("the bump is the engine");
+    let engine = network.bumps().get(0).and_then(WireBlock::engine).expect("the bump is the engine");
     Outcome {
         frames: got.iter().map(|(_, frame)| contribution(frame)).collect(),
         cycles: got.iter().map(|(cycle, _)| *cycle).collect(),

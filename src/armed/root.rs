@@ -60,7 +60,7 @@ use super::engine::mismatch;
 use super::frame::{Frame, Portals, TreeNames};
 use super::header::{Address, Header, MAX_COUNT, NO_RESULT, next_seqno};
 use super::job::{Job, Round};
-use super::station::{Made, Merges};
+use super::station::{FrameOrigin, Merges};
 use std::hash::Hasher;
 use std::sync::Arc;
 use watershed_arith::{Quad, ResultCode};
@@ -131,9 +131,9 @@ pub struct RootRound {
     pub state: RoundEnd,
 }
 
-/// What one tree has brought in this attempt.
+/// The frames and the partial result that one tree has delivered in this attempt.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
-struct Gathered {
+struct TreeProgress {
     first: Option<Frame>,
     quad: Quad,
     count: u32,
@@ -152,7 +152,7 @@ pub struct Root {
     state: RootState,
     step: u32,
     seqno: u16,
-    gathered: Vec<Gathered>,
+    gathered: Vec<TreeProgress>,
     own_ready: Cycle,
     deadline: Cycle,
     last: Option<(u16, Frame, u64)>,
@@ -180,7 +180,7 @@ impl Root {
     pub fn new(job: Arc<Job>, flow: u8, source: u32) -> Root {
         Root {
             seqno: job.first_seqno,
-            gathered: vec![Gathered::default(); job.trees.len()],
+            gathered: vec![TreeProgress::default(); job.trees.len()],
             trees: job.trees.clone(),
             job,
             flow,
@@ -231,7 +231,7 @@ impl Root {
     pub fn grant(&mut self, trees: &[u16]) {
         if self.state == RootState::Idle && self.trees.is_empty() {
             self.trees = trees.to_vec();
-            self.gathered = vec![Gathered::default(); trees.len()];
+            self.gathered = vec![TreeProgress::default(); trees.len()];
         }
     }
 
@@ -298,7 +298,7 @@ impl Root {
     }
 
     fn begin_attempt(&mut self, now: Cycle) {
-        self.gathered.iter_mut().for_each(|gathered| *gathered = Gathered::default());
+        self.gathered.iter_mut().for_each(|gathered| *gathered = TreeProgress::default());
         self.deadline =
             if self.job.timeouts.retry_after == 0 { Cycle::MAX } else { now + self.job.timeouts.retry_after };
     }
@@ -389,7 +389,7 @@ impl Root {
             self.begin_round(now);
             let op = self.round().map_or(0, |round| self.job.opcode(round).number);
             let header = Header { seqno: self.seqno, arm: true, op, ..Header::default() };
-            let token = merges.made(record, Made::Nothing);
+            let token = merges.made(record, FrameOrigin::Nothing);
             self.multicast(header, Quad::default(), token, out);
         }
         if self.state != RootState::Gathering {
@@ -429,10 +429,10 @@ impl Root {
             .unwrap_or_else(|| opcode.unit(self.job.mode).evaluate(gathered.quad, own));
         let job = self.job.number;
         let own_token =
-            merges.made(record, Made::Contribution { job, rank: 0, round: round.data, op, source: self.source });
+            merges.made(record, FrameOrigin::Contribution { job, rank: 0, round: round.data, op, source: self.source });
         let mut from = gathered.tokens.clone();
         from.push(own_token);
-        let token = merges.made(record, Made::From(from.into()));
+        let token = merges.made(record, FrameOrigin::From(from.into()));
 
         let failed = matches!(quad.code, ResultCode::OpMismatch | ResultCode::ContrOverflow);
         let resno = self.seqno;
@@ -473,7 +473,7 @@ impl Root {
         let op = self.round().map_or(0, |round| self.job.opcode(round).number);
         let (resno, quad, code_op, token) = match &self.last {
             Some((resno, frame, token)) => (*resno, frame.quad(), frame.header.op, *token),
-            None => (NO_RESULT, Quad::default(), op, merges.made(record, Made::Nothing)),
+            None => (NO_RESULT, Quad::default(), op, merges.made(record, FrameOrigin::Nothing)),
         };
         let record_of = self.rounds.last_mut().expect("the round has begun");
         let gathered: u32 = frames.iter().sum();
@@ -533,7 +533,7 @@ impl Root {
         scope.bits("step", 32, u64::from(self.step));
         // Those that it may yet be granted too: a wave has the same signals from the first cycle on.
         let most = self.job.run_time.as_ref().map_or(self.gathered.len(), |asked| usize::from(asked.most_trees));
-        let none = Gathered::default();
+        let none = TreeProgress::default();
         for tree in 0..most {
             let gathered = self.gathered.get(tree).unwrap_or(&none);
             scope.indexed("tree", tree, |scope| {

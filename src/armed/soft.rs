@@ -51,7 +51,7 @@ use super::frame::{Frame, Portals};
 use super::header::{Address, Header};
 use super::job::Job;
 use super::root::{RootRound, RoundEnd};
-use super::station::{Made, Merges, NO_TOKEN};
+use super::station::{FrameOrigin, Merges, NO_TOKEN};
 use std::sync::Arc;
 use watershed_arith::Quad;
 use watershed_arith::quad::Opcode;
@@ -108,9 +108,9 @@ pub struct SoftResult {
     pub token: u64,
 }
 
-/// What a message brought.
+/// The contents of a message that has come.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
-struct Brought {
+struct ChildMessage {
     quad: Quad,
     token: u64,
     /// Ranks it represents.
@@ -129,8 +129,8 @@ pub struct Soft {
     /// Until when it waits for children, or for the result.
     deadline: Cycle,
     /// Children's messages of this round and of the next one, by step.
-    arrived: Vec<Option<Brought>>,
-    result: Option<Brought>,
+    arrived: Vec<Option<ChildMessage>>,
+    result: Option<ChildMessage>,
     rounds: Vec<RootRound>,
     results: Vec<SoftResult>,
     refused: Refusals,
@@ -173,7 +173,7 @@ impl Soft {
     }
 
     /// It is to reduce after all: it tells those below, and begins.
-    pub fn rouse(&mut self, out: &mut Vec<Message>) {
+    pub fn start(&mut self, out: &mut Vec<Message>) {
         if self.is_dormant() {
             self.state = SoftState::Idle;
             let mut frame = self.frame(true, Quad::default(), self.ranks());
@@ -240,7 +240,7 @@ impl Soft {
     }
 
     /// What children have sent of this round, in the order of steps.
-    fn of_this_round(&self) -> impl Iterator<Item = &Brought> {
+    fn of_this_round(&self) -> impl Iterator<Item = &ChildMessage> {
         self.steps().filter_map(|step| self.arrived[Self::slot(step, self.round)].as_ref())
     }
 
@@ -270,7 +270,7 @@ impl Soft {
     }
 
     /// Whether a message tells a dormant rank to begin.
-    fn rouses(&self, frame: &Frame) -> Result<(), Refused> {
+    fn starts(&self, frame: &Frame) -> Result<(), Refused> {
         let parent = self.rank > 0 && frame.rank == self.parent();
         if !parent || self.job.members.get(frame.rank as usize) != Some(&frame.source) {
             return Err(Refused::Sender);
@@ -282,14 +282,14 @@ impl Soft {
     /// A message for this rank: a child's contribution, the parent's result, or its word to begin. Returns whether it begins.
     pub fn receive(&mut self, frame: &Frame, token: u64, out: &mut Vec<Message>) -> bool {
         if frame.header.arm && frame.header.retry {
-            let roused = self.rouses(frame);
-            match roused {
+            let started = self.starts(frame);
+            match started {
                 Err(why) => self.refused.count(why),
-                Ok(()) => self.rouse(out),
+                Ok(()) => self.start(out),
             }
-            return roused.is_ok();
+            return started.is_ok();
         }
-        let brought = Brought { quad: frame.quad(), token, count: frame.header.count };
+        let brought = ChildMessage { quad: frame.quad(), token, count: frame.header.count };
         match self.admit(frame) {
             Err(why) => self.refused.count(why),
             Ok(Some(slot)) => self.arrived[slot] = Some(brought),
@@ -325,7 +325,7 @@ impl Soft {
                 return merged;
             }
             // The parent has given up.
-            if let Some(Brought { count, .. }) = self.result
+            if let Some(ChildMessage { count, .. }) = self.result
                 && count < self.ranks()
             {
                 self.give_up(count, out);
@@ -345,7 +345,7 @@ impl Soft {
                     merged += self.gather(now, record, merges, out);
                 }
                 SoftState::Waiting => match self.result.take() {
-                    Some(Brought { quad, token, .. }) => self.deliver(now, quad, token, out),
+                    Some(ChildMessage { quad, token, .. }) => self.deliver(now, quad, token, out),
                     None if now >= self.deadline => self.give_up(1, out),
                     None => return merged,
                 },
@@ -373,7 +373,8 @@ impl Soft {
     fn gather(&mut self, now: Cycle, record: bool, merges: &mut Merges, out: &mut Vec<Message>) -> u64 {
         let round = super::job::Round::data(self.round);
         let (job, op, rank, source) = (self.job.number, self.opcode().number, self.rank, self.source);
-        let mut from = vec![merges.made(record, Made::Contribution { job, rank, round: round.data, op, source })];
+        let mut from =
+            vec![merges.made(record, FrameOrigin::Contribution { job, rank, round: round.data, op, source })];
         let mut quad = self.job.contribution(self.rank, round, self.before());
         let unit = self.opcode().unit(self.job.mode);
         let mut counts = Vec::new();
@@ -396,7 +397,7 @@ impl Soft {
             self.give_up(count, out);
             return merged;
         }
-        let token = if from.len() == 1 { from[0] } else { merges.made(record, Made::From(from.into())) };
+        let token = if from.len() == 1 { from[0] } else { merges.made(record, FrameOrigin::From(from.into())) };
         if self.rank == 0 {
             self.deliver(now, quad, token, out);
         } else {

@@ -60,7 +60,7 @@ impl Tokens {
 
 /// What a frame was made from.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub enum Made {
+pub enum FrameOrigin {
     /// From these frames, in this order.
     From(Box<[u64]>),
     /// It is what one participant contributes to one round.
@@ -86,7 +86,7 @@ pub struct Merges {
     station: u32,
     tokens: Tokens,
     made: u64,
-    lists: Vec<Made>,
+    lists: Vec<FrameOrigin>,
 }
 
 impl Merges {
@@ -96,7 +96,7 @@ impl Merges {
     }
 
     /// Counts a frame that the station made from this, and returns its token.
-    pub fn made(&mut self, record: bool, from: Made) -> u64 {
+    pub fn made(&mut self, record: bool, from: FrameOrigin) -> u64 {
         let token = self.tokens.token(self.station, self.made);
         self.made += 1;
         if record {
@@ -112,7 +112,7 @@ impl Merges {
 
     /// What a frame of this station was made from; `None` if it was not recorded, or if the station made more frames
     /// than the running number can tell apart.
-    pub fn of(&self, token: u64) -> Option<&Made> {
+    pub fn of(&self, token: u64) -> Option<&FrameOrigin> {
         debug_assert_eq!(self.tokens.station(token), self.station);
         if self.made > self.tokens.range() {
             return None;
@@ -128,7 +128,7 @@ impl Merges {
 
 /// What a station did with a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub enum Happening {
+pub enum FrameEvent {
     /// Made it and sent it.
     Sent,
     /// Passed it on.
@@ -149,11 +149,11 @@ pub enum Happening {
 
 /// One entry of a log.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
-pub struct Logged {
+pub struct LogEntry {
     /// When.
     pub cycle: Cycle,
     /// What.
-    pub what: Happening,
+    pub what: FrameEvent,
     /// Token of the frame.
     pub token: u64,
     /// The frame.
@@ -163,17 +163,17 @@ pub struct Logged {
 /// The log of one station.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct Log {
-    entries: Vec<Logged>,
+    entries: Vec<LogEntry>,
 }
 
 impl Log {
     /// Adds an entry.
-    pub fn push(&mut self, cycle: Cycle, what: Happening, token: u64, frame: &Frame) {
-        self.entries.push(Logged { cycle, what, token, frame: *frame });
+    pub fn push(&mut self, cycle: Cycle, what: FrameEvent, token: u64, frame: &Frame) {
+        self.entries.push(LogEntry { cycle, what, token, frame: *frame });
     }
 
     /// All entries, in the order of time.
-    pub fn entries(&self) -> &[Logged] {
+    pub fn entries(&self) -> &[LogEntry] {
         &self.entries
     }
 }
@@ -199,10 +199,10 @@ mod tests {
     fn a_number_that_names_two_frames_names_none() {
         let tokens = Tokens { number_bits: 2 };
         let mut merges = Merges::new(1, tokens);
-        let first = merges.made(true, Made::Nothing);
-        (0..3).for_each(|_| _ = merges.made(true, Made::From(Box::new([first]))));
-        assert_eq!(merges.of(first), Some(&Made::Nothing));
-        assert_eq!(merges.made(true, Made::Nothing), first);
+        let first = merges.made(true, FrameOrigin::Nothing);
+        (0..3).for_each(|_| _ = merges.made(true, FrameOrigin::From(Box::new([first]))));
+        assert_eq!(merges.of(first), Some(&FrameOrigin::Nothing));
+        assert_eq!(merges.made(true, FrameOrigin::Nothing), first);
         assert_eq!(merges.of(first), None);
     }
 }

@@ -7,14 +7,14 @@ use super::frame::{self, Frame};
 use super::header::{Address, Header, SEQNOS, next_seqno};
 use super::job::Job;
 use super::manage::{Message, NO_ID, Place, Verb};
-use super::tables::{DOWN, MANAGE, Managed, UP};
+use super::tables::{AgentInfo, DOWN, MANAGE, UP};
 use std::sync::Arc;
 use watershed_kernel::Cycle;
 use watershed_state::state;
 
 /// What a stranger's frames have wrong (requirement R-ERR-1, interference).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wrong {
+pub enum Defect {
     /// Another cookie.
     Cookie,
     /// Another VNI.
@@ -24,7 +24,7 @@ pub enum Wrong {
     /// A multicast id without an entry.
     Address,
     /// The address of another job's tree; all other fields are those of the job it disturbs.
-    Tree(Other),
+    Tree(OtherTree),
     /// Contents that no reduction frame has; the CRC is right.
     Malformed,
     /// Nothing but who sends it: it is not the root, or takes no part.
@@ -33,7 +33,7 @@ pub enum Wrong {
 
 /// The tree of another job, which a stranger names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Other {
+pub struct OtherTree {
     /// The job.
     pub job: u16,
     /// The multicast id of its first tree, if it is there before the run. One that is made at run time is known where the job
@@ -43,7 +43,7 @@ pub struct Other {
 
 /// What a stranger's frames claim to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Forged {
+pub enum ForgedKind {
     /// A contribution, which climbs.
     Contribution,
     /// An arm frame for the next number, which descends.
@@ -62,9 +62,9 @@ pub struct Stranger {
     /// The job it disturbs.
     pub job: Arc<Job>,
     /// What is wrong.
-    pub wrong: Wrong,
+    pub wrong: Defect,
     /// What its frames claim to be.
-    pub forged: Forged,
+    pub forged: ForgedKind,
     /// First cycle.
     pub from: Cycle,
     /// First cycle without.
@@ -79,17 +79,17 @@ state!(Stranger { saved: next, sent; built: job, wrong, forged, from, until, eve
 
 impl Stranger {
     /// A stranger.
-    pub fn new(job: Arc<Job>, wrong: Wrong, forged: Forged, from: Cycle, until: Cycle, every: u64) -> Stranger {
+    pub fn new(job: Arc<Job>, wrong: Defect, forged: ForgedKind, from: Cycle, until: Cycle, every: u64) -> Stranger {
         Stranger { job, wrong, forged, from, until, every: every.max(1), next: from, sent: 0 }
     }
 
     /// The channel of its frames: those of the root descend.
     pub(super) fn channel(&self) -> u8 {
         match self.forged {
-            Forged::Agent(_) => MANAGE,
+            ForgedKind::Agent(_) => MANAGE,
             _ if self.job.is_software() => MESSAGE,
-            Forged::Contribution => UP,
-            Forged::Arm | Forged::Result | Forged::Release => DOWN,
+            ForgedKind::Contribution => UP,
+            ForgedKind::Arm | ForgedKind::Result | ForgedKind::Release => DOWN,
         }
     }
 
@@ -128,13 +128,15 @@ impl Stranger {
         let all = job.members.len() as u32;
         let header = Header { seqno: right, op: job.op.number, cookie: job.keys.cookie, ..Header::default() };
         let (rank, header) = match self.forged {
-            Forged::Contribution => (self.rank_of(source), Header { count: 1, ..header }),
-            Forged::Arm => (0, Header { seqno: next_seqno(right), arm: true, ..header }),
-            Forged::Result => (0, Header { seqno: next_seqno(right), resno: right, arm: true, count: all, ..header }),
+            ForgedKind::Contribution => (self.rank_of(source), Header { count: 1, ..header }),
+            ForgedKind::Arm => (0, Header { seqno: next_seqno(right), arm: true, ..header }),
+            ForgedKind::Result => {
+                (0, Header { seqno: next_seqno(right), resno: right, arm: true, count: all, ..header })
+            }
             // Those of the agent are made elsewhere.
-            Forged::Release | Forged::Agent(_) => (0, Header { resno: right, count: all, ..header }),
+            ForgedKind::Release | ForgedKind::Agent(_) => (0, Header { resno: right, count: all, ..header }),
         };
-        let request = if self.forged == Forged::Contribution { 0 } else { names };
+        let request = if self.forged == ForgedKind::Contribution { 0 } else { names };
         let portals = frame::Portals { request, initiator: job.number, ..frame::Portals::default() };
         let mut frame = Frame {
             address,
@@ -146,23 +148,23 @@ impl Stranger {
             lanes: [0xbad0_bad0_bad0_bad0 ^ self.sent; 4],
         };
         match self.wrong {
-            Wrong::Cookie => frame.header.cookie = job.keys.cookie.wrapping_add(1 + self.sent as u32 % 7),
-            Wrong::Vni => frame.vni = job.keys.vni.wrapping_add(1 + (self.sent % 7) as u16),
-            Wrong::Stale(behind) => {
+            Defect::Cookie => frame.header.cookie = job.keys.cookie.wrapping_add(1 + self.sent as u32 % 7),
+            Defect::Vni => frame.vni = job.keys.vni.wrapping_add(1 + (self.sent % 7) as u16),
+            Defect::Stale(behind) => {
                 let old = |number: u16| (number + SEQNOS - behind % SEQNOS) % SEQNOS;
                 (frame.header.seqno, frame.header.resno) = (old(right), old(right));
-                if self.forged == Forged::Contribution {
+                if self.forged == ForgedKind::Contribution {
                     frame.header.resno = header.resno;
                 }
             }
-            Wrong::Address => frame.address = Address { multicast_id: 8191, reduction_id: flow },
-            Wrong::Tree(_) | Wrong::Malformed | Wrong::Sender => {}
+            Defect::Address => frame.address = Address { multicast_id: 8191, reduction_id: flow },
+            Defect::Tree(_) | Defect::Malformed | Defect::Sender => {}
         }
         frame
     }
 
     /// Its next frame, where it is one of the management agent's: everything in it is right, or may be, but who sends it.
-    pub(super) fn message(&self, source: u32, verb: Verb, managed: &Managed, tree: Option<u16>) -> Message {
+    pub(super) fn message(&self, source: u32, verb: Verb, managed: &AgentInfo, tree: Option<u16>) -> Message {
         let (job, from, nth) = (&self.job, Place::End(source), self.sent as u32);
         let to = match verb {
             Verb::Ask | Verb::Delete | Verb::Done | Verb::NoRoom => Place::End(managed.agent),
@@ -192,11 +194,11 @@ impl Stranger {
     /// The words of its next frame; `tree` is the multicast id that it goes to, and how the root names its trees.
     pub(super) fn words(&self, source: u32, armed: Option<u16>, tree: (Option<u16>, u32), ethernet: bool) -> Vec<u64> {
         let frame = self.frame(source, armed, tree);
-        if ethernet && self.wrong != Wrong::Malformed {
+        if ethernet && self.wrong != Defect::Malformed {
             return frame.to_ethernet_words().expect("its fields fit").into();
         }
         let mut bytes = frame.encode().expect("its fields fit");
-        if self.wrong == Wrong::Malformed {
+        if self.wrong == Defect::Malformed {
             bytes[46] = 0x3f << 3;
             let crc = frame::crc32(&bytes[..80]).to_be_bytes();
             bytes[80..].copy_from_slice(&crc);

@@ -24,7 +24,7 @@
 //!
 //! **Written at run time.** A system with a [management agent](super::manager) has one more set-routed channel,
 //! [`MANAGE`], of the highest priority *chosen*: its frames never wait for a reduction and delay none. Its frames
-//! follow one tree that spans all switches and has the agent at its root ([`Ways`]): towards the agent by the parent,
+//! follow one tree that spans all switches and has the agent at its root ([`AgentRoutes`]): towards the agent by the parent,
 //! away from it by the child below which the destination lies. A frame for the switch itself goes to its internal port,
 //! whose [`Discard`] obeys it. Its writes are in the table from the next cycle on ([`Tables::stage`]), so that no table
 //! changes within a cycle; a frame whose head was routed before keeps its way.
@@ -36,15 +36,15 @@ use super::assembly::Assembly;
 use super::engine::cfg::EngineCfg;
 use super::frame::{FRAME_BYTES, FRAME_WORDS};
 use super::header::{Address, MAX_COUNT, MULTICAST_IDS};
-use super::manage::{Logged, Message, NO_ID, Place, Verb};
+use super::manage::{LoggedMessage, Message, NO_ID, Place, Verb};
 use super::station::NO_TOKEN;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use watershed_fabric::fault::{View, Way};
+use watershed_fabric::fault::{Direction, View};
 use watershed_fabric::routing::Routes;
 use watershed_fabric::topology::{EndPlace, Neighbours};
-use watershed_fabric::{self as fabric, At, Cut, Flit, Join, JoinCx, JoinOut, PortSet, Route, Shares, Vcs};
+use watershed_fabric::{self as fabric, Flit, FlitSize, Join, JoinCx, JoinOut, PortSet, Route, RouteView, Shares, Vcs};
 use watershed_kernel::{Cycle, Rng, Wake};
 use watershed_state::{Loader, Mismatch, Saver, State, state};
 
@@ -133,14 +133,14 @@ pub struct Tables {
     discard: u16,
     routes: Routes,
     /// The ways of the agent's frames, and its rules; none without an agent.
-    managed: Option<Arc<Managed>>,
+    managed: Option<Arc<AgentInfo>>,
     /// How the point-to-point channels are shared between messages of software reductions and traffic.
     shares: Shares,
     /// The number in the system of the channel that is 0 here.
     pub first_channel: u8,
     /// How frames are cut into flits.
-    pub cut: Cut,
-    staged: Staged,
+    pub cut: FlitSize,
+    staged: StagedChanges,
 }
 
 state!(Tables {
@@ -150,18 +150,18 @@ state!(Tables {
 
 /// The management agent as switches know it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Managed {
+pub struct AgentInfo {
     /// Its end point: whose orders switches obey.
     pub agent: u32,
     /// Cycles that a switch takes to write an entry.
     pub write_cycles: u64,
     /// The ways of its frames.
-    pub ways: Ways,
+    pub ways: AgentRoutes,
 }
 
 /// One tree over all switches with the agent at its root.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ways {
+pub struct AgentRoutes {
     /// By switch: its number in the order of the walk and the first one that is not below it; equal if the agent has no way to
     /// it.
     range: Vec<(u32, u32)>,
@@ -171,9 +171,9 @@ pub struct Ways {
     down: Vec<Vec<(u32, u16)>>,
 }
 
-impl Ways {
+impl AgentRoutes {
     /// From the port towards the agent and the number of hops of every switch, as far as the agent has a way to it.
-    pub fn new(neighbours: &Neighbours, root: EndPlace, way: &[Option<(u16, u32)>]) -> Ways {
+    pub fn new(neighbours: &Neighbours, root: EndPlace, way: &[Option<(u16, u32)>]) -> AgentRoutes {
         let mut children: Vec<Vec<(u32, u16)>> = vec![Vec::new(); way.len()];
         let mut up = vec![root.port; way.len()];
         for (switch, way) in (0u32..).zip(way) {
@@ -183,7 +183,7 @@ impl Ways {
                 children[parent as usize].push((switch, back));
             }
         }
-        let mut ways = Ways { range: vec![(0, 0); way.len()], up, down: vec![Vec::new(); way.len()] };
+        let mut ways = AgentRoutes { range: vec![(0, 0); way.len()], up, down: vec![Vec::new(); way.len()] };
         let mut next = 0;
         // A switch is left when all that is below it has been numbered.
         let mut stack = vec![(root.switch, false)];
@@ -246,13 +246,13 @@ pub enum Change {
 
 /// Changes of this cycle, by switch.
 #[derive(Debug, Default)]
-struct Staged {
+struct StagedChanges {
     any: AtomicBool,
     list: Mutex<Vec<(u32, Change)>>,
 }
 
 /// Changes of a cycle are made at its end, so between two cycles there are none.
-impl State for Staged {
+impl State for StagedChanges {
     fn save(&self, _: &mut Saver) {}
 
     fn load(&mut self, _: &mut Loader<'_>) -> Result<(), Mismatch> {
@@ -260,10 +260,10 @@ impl State for Staged {
     }
 }
 
-impl Clone for Staged {
-    fn clone(&self) -> Staged {
+impl Clone for StagedChanges {
+    fn clone(&self) -> StagedChanges {
         let list = self.list.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        Staged { any: AtomicBool::new(!list.is_empty()), list: Mutex::new(list) }
+        StagedChanges { any: AtomicBool::new(!list.is_empty()), list: Mutex::new(list) }
     }
 }
 
@@ -285,8 +285,8 @@ impl Tables {
             managed: None,
             shares: Shares::WHOLE,
             first_channel: 0,
-            cut: Cut::WORD,
-            staged: Staged::default(),
+            cut: FlitSize::WORD,
+            staged: StagedChanges::default(),
         }
     }
 
@@ -306,12 +306,12 @@ impl Tables {
     }
 
     /// Lets an agent write them.
-    pub fn manage(&mut self, managed: Managed) {
+    pub fn manage(&mut self, managed: AgentInfo) {
         self.managed = Some(Arc::new(managed));
     }
 
     /// The agent, if there is one.
-    pub fn managed(&self) -> Option<&Managed> {
+    pub fn managed(&self) -> Option<&AgentInfo> {
         self.managed.as_deref()
     }
 
@@ -477,7 +477,7 @@ impl fabric::Tables<WORDS> for Tables {
         }
     }
 
-    fn cut(&self) -> Cut {
+    fn cut(&self) -> FlitSize {
         self.cut
     }
 
@@ -485,7 +485,7 @@ impl fabric::Tables<WORDS> for Tables {
         if vc == DOWN { self.cut.flits(FRAME_BYTES) as u32 } else { 1 }
     }
 
-    fn unicast(&self, at: &At<'_>, flit: &Flit) -> Route {
+    fn unicast(&self, at: &RouteView<'_>, flit: &Flit) -> Route {
         self.shares.route(at, |at| self.routes.route(at, flit))
     }
 
@@ -545,12 +545,12 @@ impl fabric::Tables<WORDS> for Tables {
 pub struct Discard {
     /// Frames that ended here.
     pub frames: u64,
-    desk: Option<Box<Desk>>,
+    order_queue: Option<Box<OrderQueue>>,
 }
 
-/// What the internal port has of the agent's orders.
+/// Orders of the agent at the internal port, and their answers.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
-struct Desk {
+struct OrderQueue {
     assembling: BTreeMap<u16, Assembly>,
     /// Orders and the cycle in which they can first be seen.
     orders: VecDeque<(Cycle, Message)>,
@@ -562,10 +562,10 @@ struct Desk {
     /// The words behind the first of the flit that left last.
     more: Vec<u64>,
     /// How frames are cut into flits.
-    cut: Cut,
+    cut: FlitSize,
     obeyed: u64,
     refused: Refusals,
-    log: Vec<Logged>,
+    log: Vec<LoggedMessage>,
 }
 
 /// Orders that wait to be carried out; the agent has one under way, and what comes beyond these is refused *chosen*.
@@ -573,7 +573,7 @@ pub const MOST_ORDERS: usize = 4;
 /// Answers that wait to leave; what comes meanwhile is not answered, and the agent asks again.
 pub const MOST_ANSWERS: usize = 4;
 
-impl Desk {
+impl OrderQueue {
     /// Carries out an order, and answers it.
     fn obey(&mut self, tables: &Tables, switch: u32, order: &Message) {
         let Some(managed) = tables.managed() else { return };
@@ -594,11 +594,11 @@ impl Desk {
             _ => {
                 self.obeyed += 1;
                 let change = order.change();
-                let room = matches!(change, Change::Erase(_)) || tables.has_room(switch, order.ids[0]);
-                if room {
+                let has_room = matches!(change, Change::Erase(_)) || tables.has_room(switch, order.ids[0]);
+                if has_room {
                     tables.stage(switch, change);
                 }
-                if room { Verb::Done } else { Verb::NoRoom }
+                if has_room { Verb::Done } else { Verb::NoRoom }
             }
         };
         self.last = Some((order.number, verb));
@@ -612,29 +612,29 @@ impl Desk {
 
 impl Discard {
     /// One that obeys the orders of an agent, which there is.
-    pub fn managed(cut: Cut) -> Discard {
-        Discard { frames: 0, desk: Some(Box::new(Desk { cut, ..Desk::default() })) }
+    pub fn managed(cut: FlitSize) -> Discard {
+        Discard { frames: 0, order_queue: Some(Box::new(OrderQueue { cut, ..OrderQueue::default() })) }
     }
 
     /// Frames of the agent that it took or sent (only if logged).
-    pub fn log(&self) -> &[Logged] {
-        self.desk.as_ref().map_or(&[], |desk| &desk.log)
+    pub fn log(&self) -> &[LoggedMessage] {
+        self.order_queue.as_ref().map_or(&[], |order_queue| &order_queue.log)
     }
 
     /// Orders it obeyed, and why it did not obey others.
     pub fn orders(&self) -> (u64, Refusals) {
-        self.desk.as_ref().map_or_else(Default::default, |desk| (desk.obeyed, desk.refused))
+        self.order_queue.as_ref().map_or_else(Default::default, |order_queue| (order_queue.obeyed, order_queue.refused))
     }
 }
 
 impl Join for Discard {
     type Tables = Tables;
 
-    fn room(&self, _: u16, _: u8) -> bool {
+    fn has_room(&self, _: u16, _: u8) -> bool {
         true
     }
 
-    fn put(&mut self, port: u16, vc: u8, flit: Flit, visible: Cycle) {
+    fn put_flit(&mut self, port: u16, vc: u8, flit: Flit, visible: Cycle) {
         self.put_wide(port, vc, (flit, &[]), visible);
     }
 
@@ -643,73 +643,73 @@ impl Join for Discard {
             self.frames += u64::from(flit.tag.head());
             return;
         }
-        let desk = self.desk.get_or_insert_default();
-        let cut = desk.cut;
-        let whole = desk.assembling.entry(port).or_default().take_words(cut, (&flit, more));
+        let order_queue = self.order_queue.get_or_insert_default();
+        let cut = order_queue.cut;
+        let whole = order_queue.assembling.entry(port).or_default().take_words(cut, (&flit, more));
         match whole.map(|words| Message::decode(&words?)) {
-            Some(Ok(_)) if desk.orders.len() >= MOST_ORDERS => desk.refused.count(Refused::State),
-            Some(Ok(order)) => desk.orders.push_back((visible, order)),
-            Some(Err(error)) => desk.refused.count(Refused::from(&error)),
+            Some(Ok(_)) if order_queue.orders.len() >= MOST_ORDERS => order_queue.refused.count(Refused::State),
+            Some(Ok(order)) => order_queue.orders.push_back((visible, order)),
+            Some(Err(error)) => order_queue.refused.count(Refused::from(&error)),
             None => {}
         }
     }
 
     fn more(&self) -> &[u64] {
-        self.desk.as_ref().map_or(&[], |desk| &desk.more)
+        self.order_queue.as_ref().map_or(&[], |order_queue| &order_queue.more)
     }
 
     fn tick(&mut self, cx: &JoinCx<'_, Tables>) -> JoinOut {
         let mut out = JoinOut { result: None, changed: false, wake: Wake::OnInput, fault: None };
-        let Some(desk) = self.desk.as_deref_mut() else { return out };
+        let Some(order_queue) = self.order_queue.as_deref_mut() else { return out };
         let write_cycles = cx.tables.managed().map_or(0, |managed| managed.write_cycles);
-        if let Some(&(visible, order)) = desk.orders.front() {
-            let ready = visible.max(desk.busy_until) + write_cycles;
+        if let Some(&(visible, order)) = order_queue.orders.front() {
+            let ready = visible.max(order_queue.busy_until) + write_cycles;
             if ready <= cx.now {
-                desk.orders.pop_front();
-                desk.busy_until = cx.now;
+                order_queue.orders.pop_front();
+                order_queue.busy_until = cx.now;
                 if cx.tables.cfg.log {
-                    desk.log.push(Logged { cycle: cx.now, sent: false, message: order });
+                    order_queue.log.push(LoggedMessage { cycle: cx.now, sent: false, message: order });
                 }
-                desk.obey(cx.tables, cx.switch, &order);
+                order_queue.obey(cx.tables, cx.switch, &order);
                 out.changed = true;
             }
         }
-        if desk.leaving.is_none()
-            && let Some(answer) = desk.answers.pop_front()
+        if order_queue.leaving.is_none()
+            && let Some(answer) = order_queue.answers.pop_front()
         {
-            desk.leaving = Some((answer.encode(), 0));
+            order_queue.leaving = Some((answer.encode(), 0));
             if cx.tables.cfg.log {
-                desk.log.push(Logged { cycle: cx.now, sent: true, message: answer });
+                order_queue.log.push(LoggedMessage { cycle: cx.now, sent: true, message: answer });
             }
             out.changed = true;
         }
-        let (cut, flits) = (desk.cut, desk.cut.flits(FRAME_BYTES));
-        if let Some((words, sent)) = &mut desk.leaving
+        let (cut, flits) = (order_queue.cut, order_queue.cut.flits(FRAME_BYTES));
+        if let Some((words, sent)) = &mut order_queue.leaving
             && cx.queued.on(MANAGE) < flits
         {
             let word = cut.word(words, *sent, 0);
             out.result = Some(Flit::part(0, MANAGE, NO_TOKEN, *sent as u32, flits as u32, word));
-            desk.more.clear();
-            desk.more.extend(cut.words_behind(words, *sent));
+            order_queue.more.clear();
+            order_queue.more.extend(cut.words_behind(words, *sent));
             *sent += 1;
             if *sent == flits {
-                desk.leaving = None;
+                order_queue.leaving = None;
             }
             out.changed = true;
         }
-        if let Some((visible, _)) = desk.orders.front() {
-            out.wake = Wake::At((visible.max(&desk.busy_until) + write_cycles).max(cx.now + 1));
+        if let Some((visible, _)) = order_queue.orders.front() {
+            out.wake = Wake::At((visible.max(&order_queue.busy_until) + write_cycles).max(cx.now + 1));
         }
-        if desk.leaving.is_some() && cx.queued.on(MANAGE) < flits || !desk.answers.is_empty() {
+        if order_queue.leaving.is_some() && cx.queued.on(MANAGE) < flits || !order_queue.answers.is_empty() {
             out.wake = Wake::Next;
         }
         out
     }
 
     fn is_idle(&self) -> bool {
-        self.desk
-            .as_ref()
-            .is_none_or(|desk| desk.orders.is_empty() && desk.answers.is_empty() && desk.leaving.is_none())
+        self.order_queue.as_ref().is_none_or(|order_queue| {
+            order_queue.orders.is_empty() && order_queue.answers.is_empty() && order_queue.leaving.is_none()
+        })
     }
 
     fn waits_for(&self, _: &Tables, _: u32) -> Vec<(u16, u8, String)> {
@@ -718,11 +718,11 @@ impl Join for Discard {
 
     fn probe(&self, scope: &mut watershed_probe::Scope<'_>) {
         scope.scope("discard", |scope| scope.bits("frames", 32, self.frames));
-        if let Some(desk) = &self.desk {
+        if let Some(order_queue) = &self.order_queue {
             scope.scope("management", |scope| {
-                scope.bits("orders", 8, desk.orders.len() as u64);
-                scope.valid("last", 32, desk.last.map(|(number, _)| u64::from(number)));
-                scope.bits("obeyed", 32, desk.obeyed);
+                scope.bits("orders", 8, order_queue.orders.len() as u64);
+                scope.valid("last", 32, order_queue.last.map(|(number, _)| u64::from(number)));
+                scope.bits("obeyed", 32, order_queue.obeyed);
             });
         }
     }
@@ -734,16 +734,16 @@ pub struct Frames {
     /// Whether channel [`MANAGE`] is the agent's.
     pub agent: bool,
     /// How frames are cut into flits.
-    pub cut: Cut,
+    pub cut: FlitSize,
 }
 
 impl View for Frames {
-    fn way(&self, _: u16, head: &Flit) -> Option<Way> {
+    fn direction(&self, _: u16, head: &Flit) -> Option<Direction> {
         match head.tag.vc() {
-            UP => Some(Way::Up),
-            DOWN => Some(Way::Down),
+            UP => Some(Direction::Up),
+            DOWN => Some(Direction::Down),
             // Which frames these are only systems with an agent ask.
-            MANAGE if self.agent => Some(Way::Agent),
+            MANAGE if self.agent => Some(Direction::Agent),
             _ => None,
         }
     }

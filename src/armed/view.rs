@@ -1,6 +1,6 @@
 //! What a run of this family sees of a system, whatever else is in it.
 
-use super::{Discard, End, System, Tables, Wired};
+use super::{Discard, End, System, Tables, WireBlock};
 use std::any::Any;
 use watershed_fabric::traffic::MayHaveTraffic;
 use watershed_fabric::{self as fabric, Block, Holds, Join, Network, Simulation};
@@ -18,9 +18,9 @@ pub trait View: Simulation {
     /// All of them.
     fn ends(&self) -> Blocks<'_, End>;
     /// What the family has in the wires; `None` where another one has something.
-    fn bumps(&self) -> Box<dyn Iterator<Item = Option<&Wired>> + '_>;
+    fn bumps(&self) -> Box<dyn Iterator<Item = Option<&WireBlock>> + '_>;
     /// What it has in the wire of this number, if it is there.
-    fn bump(&self, bump: usize) -> Option<&Wired>;
+    fn bump(&self, bump: usize) -> Option<&WireBlock>;
     /// The discard ports of all switches.
     fn joins(&self) -> Blocks<'_, Discard>;
 }
@@ -39,7 +39,7 @@ impl<T, J, B, E, const W: usize> View for Network<T, J, B, E, W>
 where
     T: fabric::Tables<W> + Holds<Tables> + State + Sync + 'static,
     J: Join<Tables = T> + Holds<Discard> + Clone + Send + State + 'static,
-    B: Block<Tables = T> + Holds<Wired> + Send + State + 'static,
+    B: Block<Tables = T> + Holds<WireBlock> + Send + State + 'static,
     E: Block<Tables = T> + Holds<End> + MayHaveTraffic + Send + State + 'static,
 {
     fn tables(&self) -> &Tables {
@@ -54,13 +54,13 @@ where
         Box::new(Network::ends(self).into_iter().filter_map(Holds::part))
     }
 
-    fn bumps(&self) -> Box<dyn Iterator<Item = Option<&Wired>> + '_> {
+    fn bumps(&self) -> Box<dyn Iterator<Item = Option<&WireBlock>> + '_> {
         let bumps = Network::bumps(self);
         let count = bumps.len();
         Box::new((0..count).map(move |bump| bumps.get(bump)?.part()))
     }
 
-    fn bump(&self, bump: usize) -> Option<&Wired> {
+    fn bump(&self, bump: usize) -> Option<&WireBlock> {
         Network::bumps(self).get(bump)?.part()
     }
 

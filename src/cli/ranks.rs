@@ -99,7 +99,7 @@ impl Crew {
     /// This rank cannot, or another one.
     pub fn begin<X>(&self, own: Result<X, RunError>) -> Result<X, RunError> {
         let failed = own.as_ref().map_or_else(ToString::to_string, |_| String::new());
-        let all = self.exchange.share(failed.into_bytes());
+        let all = self.exchange.all_gather(failed.into_bytes());
         let own = own?;
         // A test lets a rank panic while the others go on; what users build does not know the name.
         #[cfg(debug_assertions)]
@@ -149,12 +149,12 @@ impl<X: Exchange> Exchange for Counted<X> {
         self.inner.ranks()
     }
 
-    fn swap(&self, out: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
-        self.count(out.iter().map(Vec::len).sum(), |inner| inner.swap(out))
+    fn all_to_all(&self, out: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+        self.count(out.iter().map(Vec::len).sum(), |inner| inner.all_to_all(out))
     }
 
-    fn share(&self, mine: Vec<u8>) -> Vec<Vec<u8>> {
-        self.count(mine.len() * (self.ranks() - 1), |inner| inner.share(mine))
+    fn all_gather(&self, mine: Vec<u8>) -> Vec<Vec<u8>> {
+        self.count(mine.len() * (self.ranks() - 1), |inner| inner.all_gather(mine))
     }
 }
 
@@ -230,7 +230,7 @@ mod over_mpi {
             self.ranks
         }
 
-        fn swap(&self, out: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+        fn all_to_all(&self, out: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
             let (world, ranks, most) = (SimpleCommunicator::world(), self.ranks, self.most());
             let lengths: Vec<usize> = out.iter().map(Vec::len).collect();
             let longest = lengths.iter().max().copied().unwrap_or(0) as u64;
@@ -257,7 +257,7 @@ mod over_mpi {
             all
         }
 
-        fn share(&self, mine: Vec<u8>) -> Vec<Vec<u8>> {
+        fn all_gather(&self, mine: Vec<u8>) -> Vec<Vec<u8>> {
             let (world, ranks, most) = (SimpleCommunicator::world(), self.ranks, self.most());
             let mut lengths = vec![0_u64; ranks];
             world.all_gather_into(&(mine.len() as u64), &mut lengths[..]);

@@ -13,7 +13,7 @@ use super::{Exit, complain, print};
 use watershed_probe::ascii::{DrawError, Options, draw};
 use watershed_probe::diff::{DiffOptions, diff};
 use watershed_probe::wave_in::{self, Changes, Header, Table, Variable, WaveFile};
-use watershed_probe::{Period, Selection, near, states_named};
+use watershed_probe::{Period, Selection, similar_names, states_named};
 use watershed_scenario::expr::{Expr, Value};
 use watershed_scenario::kind::{self, Kind};
 use watershed_scenario::run::sides_of;
@@ -370,7 +370,7 @@ fn first_cycle(file: &Path, condition: &Expr, period: Option<Period>) -> Result<
     };
     let missing = |name: &str| {
         let there = || header.variables.iter().map(|variable| variable.name.clone());
-        format!("there is no signal {name}{}{}", near::instead(name, there), list_them(file))
+        format!("there is no signal {name}{}{}", similar_names::suggest(name, there), list_them(file))
     };
     let states =
         states_named(&names, &sides_of(condition), states, missing).map_err(|misnamed| misnamed.to_string())?;

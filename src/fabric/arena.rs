@@ -10,7 +10,7 @@
 //! array. Numbers keep their meaning in all of them; a number of another part is a bug and panics. A system that is not
 //! divided has one arena that begins at 0.
 
-use super::division::{Division, Place};
+use super::partition::{BumpPlace, Partition};
 use super::span::Span;
 use std::ops::{Index, IndexMut, Range};
 use watershed_state::{State, state};
@@ -103,9 +103,9 @@ state!([T: State] NodeArena<T> { each: items; built: span });
 
 impl<T: Clone> NodeArena<T> {
     /// The nodes of a part of a list of all nodes.
-    pub fn of(all: &[T], division: &Division, part: usize) -> NodeArena<T> {
-        let items = division.nodes(part).map(|node| all[node as usize].clone()).collect();
-        NodeArena { items, span: Span::new(division, part) }
+    pub fn of(all: &[T], partition: &Partition, part: usize) -> NodeArena<T> {
+        let items = partition.nodes(part).map(|node| all[node as usize].clone()).collect();
+        NodeArena { items, span: Span::new(partition, part) }
     }
 
     /// All of them.
@@ -130,7 +130,7 @@ impl<T> NodeArena<T> {
     /// Where the item of a node stands: at its number, if the system is whole.
     #[inline(always)]
     pub fn place(&self, number: usize) -> usize {
-        self.span.inside(number as u32) as usize
+        self.span.to_local(number as u32) as usize
     }
 }
 
@@ -151,20 +151,20 @@ impl<T> IndexMut<usize> for NodeArena<T> {
     }
 }
 
-/// All blocks of a kind in a system, whatever parts it has: to be asked one by one or in the order of their numbers.
+/// All blocks of a kind in a system, across its parts: by number, or in the order of their numbers.
 #[derive(Clone, Debug)]
-pub struct Across<'a, T> {
-    stretches: Vec<(usize, &'a [T])>,
+pub struct BlockSlices<'a, T> {
+    slices: Vec<(usize, &'a [T])>,
 }
 
-impl<'a, T> Across<'a, T> {
-    pub(super) fn new(arenas: impl Iterator<Item = &'a Arena<T>>) -> Across<'a, T> {
-        Across { stretches: arenas.map(|arena| (arena.from, arena.items())).collect() }
+impl<'a, T> BlockSlices<'a, T> {
+    pub(super) fn new(arenas: impl Iterator<Item = &'a Arena<T>>) -> BlockSlices<'a, T> {
+        BlockSlices { slices: arenas.map(|arena| (arena.from, arena.items())).collect() }
     }
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.stretches.iter().map(|(_, items)| items.len()).sum()
+        self.slices.iter().map(|(_, items)| items.len()).sum()
     }
 
     /// Whether there are none.
@@ -174,7 +174,7 @@ impl<'a, T> Across<'a, T> {
 
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = &'a T> + Clone + use<'a, T> {
-        self.stretches.clone().into_iter().flat_map(|(_, items)| items)
+        self.slices.clone().into_iter().flat_map(|(_, items)| items)
     }
 
     /// The first one.
@@ -184,13 +184,13 @@ impl<'a, T> Across<'a, T> {
 
     /// The one with this number.
     pub fn get(&self, number: usize) -> Option<&'a T> {
-        let after = self.stretches.partition_point(|&(from, _)| from <= number);
-        let (from, items) = self.stretches.get(after.checked_sub(1)?)?;
+        let after = self.slices.partition_point(|&(from, _)| from <= number);
+        let (from, items) = self.slices.get(after.checked_sub(1)?)?;
         items.get(number - from)
     }
 }
 
-impl<T> Index<usize> for Across<'_, T> {
+impl<T> Index<usize> for BlockSlices<'_, T> {
     type Output = T;
 
     /// # Panics
@@ -205,11 +205,11 @@ impl<T> Index<usize> for Across<'_, T> {
 pub struct Bumps<'a, T> {
     parts: Vec<&'a [T]>,
     /// Where each is, if there are several parts.
-    places: &'a [Place],
+    places: &'a [BumpPlace],
 }
 
 impl<'a, T> Bumps<'a, T> {
-    pub(super) fn new(parts: impl Iterator<Item = &'a [T]>, places: &'a [Place]) -> Bumps<'a, T> {
+    pub(super) fn new(parts: impl Iterator<Item = &'a [T]>, places: &'a [BumpPlace]) -> Bumps<'a, T> {
         Bumps { parts: parts.collect(), places }
     }
 
@@ -254,12 +254,12 @@ impl<T> Index<usize> for Bumps<'_, T> {
     }
 }
 
-impl<'a, T> IntoIterator for Across<'a, T> {
+impl<'a, T> IntoIterator for BlockSlices<'a, T> {
     type Item = &'a T;
     type IntoIter = std::iter::FlatMap<std::vec::IntoIter<(usize, &'a [T])>, &'a [T], fn((usize, &'a [T])) -> &'a [T]>;
 
     fn into_iter(self) -> Self::IntoIter {
-        self.stretches.into_iter().flat_map(|(_, items)| items)
+        self.slices.into_iter().flat_map(|(_, items)| items)
     }
 }
 

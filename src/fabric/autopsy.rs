@@ -1,9 +1,9 @@
 //! The wait-for graph of a system that does not move any more (requirement K-WD-1).
 
-use super::here::route_entry;
 use super::network::Network;
 use super::ports::{NONE, channel, stride_shift};
-use super::tables::{At, Tables};
+use super::switch_view::route_entry;
+use super::tables::{RouteView, Tables};
 use super::wires::Phase;
 use super::{Block, Join, NodeKind};
 use watershed_kernel::{Autopsy, WaitFor};
@@ -111,7 +111,8 @@ where
                     }
                     Phase::Idle => {
                         let sides = wires.ports.stretch(info.port_base, usize::from(info.ports));
-                        let at = At::new(sides, (self.plan.vcs, stride_shift(wires.flow.vc_shift)), node, port, vc);
+                        let at =
+                            RouteView::new(sides, (self.plan.vcs, stride_shift(wires.flow.vc_shift)), node, port, vc);
                         let entry = route_entry(&*self.tables, &wires.flow.pool, queue.head, at.channel);
                         (vec![self.tables.unicast(&at, &wires.flow.pool[entry].flit).port], self.plan.vcs.set)
                     }
@@ -129,7 +130,7 @@ where
                     let channel = channel(wires.ports.port(at), out_vc);
                     let me = (port << wires.flow.vc_shift | u16::from(vc)) + 1;
                     let (whom, why) = if info.flags.engine() && out + 1 == info.ports {
-                        if self.join_of(node).is_some_and(|join| join.room(port, vc)) {
+                        if self.join_of(node).is_some_and(|join| join.has_room(port, vc)) {
                             continue;
                         }
                         (engine_name.clone(), format!("the operand slot of port {port} is full"))
@@ -187,8 +188,8 @@ where
                         waits.push(WaitFor { who, whom, why: "no credit on the other side".into() });
                     } else {
                         let head = wires.head(q).and_then(|(flit, _)| match (bump, end) {
-                            (Some(bump), _) => bump.refuses(&flit),
-                            (None, end) => end.and_then(|end| self.end(end).refuses(&flit)),
+                            (Some(bump), _) => bump.stall_reason(&flit),
+                            (None, end) => end.and_then(|end| self.end(end).stall_reason(&flit)),
                         });
                         let why = head.or_else(|| open.clone()).unwrap_or_else(|| "it takes nothing more".into());
                         waits.push(WaitFor { who, whom: name.clone().into_owned(), why });

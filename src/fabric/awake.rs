@@ -21,7 +21,7 @@ impl Awake {
     /// Adds a node.
     #[inline]
     pub fn insert(&mut self, node: u32) {
-        self.set.insert(self.span.inside(node));
+        self.set.insert(self.span.to_local(node));
     }
 
     /// Adds the node that is the part's `at`-th.
@@ -41,7 +41,7 @@ impl Awake {
         let before = list.len();
         self.set.drain_into(list);
         if !self.span.is_whole() {
-            list[before..].iter_mut().for_each(|at| *at = self.span.outside(*at));
+            list[before..].iter_mut().for_each(|at| *at = self.span.to_node(*at));
         }
     }
 }
@@ -63,18 +63,18 @@ impl NodeAlarms {
     /// In cycle `now`, asks for a node to be woken in cycle `at`, which lies behind it.
     #[inline]
     pub fn set(&mut self, now: Cycle, at: Cycle, node: u32) {
-        self.alarms.set(now, at, self.span.inside(node));
+        self.alarms.set(now, at, self.span.to_local(node));
     }
 
     /// Takes back the far alarm of a node, if it has one.
     #[inline(always)]
-    pub fn forget(&mut self, node: u32) {
-        self.alarms.forget(self.span.inside(node));
+    pub fn cancel(&mut self, node: u32) {
+        self.alarms.cancel(self.span.to_local(node));
     }
 
     /// In cycle `now`, asks for a node to be woken in cycle `at`, whatever it answers until then.
-    pub fn keep(&mut self, now: Cycle, at: Cycle, node: u32) {
-        self.alarms.keep(now, at, self.span.inside(node));
+    pub fn set_persistent(&mut self, now: Cycle, at: Cycle, node: u32) {
+        self.alarms.set_persistent(now, at, self.span.to_local(node));
     }
 
     /// The next cycle, from `now` on, for which an alarm is set.
@@ -84,13 +84,13 @@ impl NodeAlarms {
     }
 
     /// Gives back memory that is not needed now.
-    pub fn shed(&mut self) {
-        self.alarms.shed();
+    pub fn free_unused(&mut self) {
+        self.alarms.free_unused();
     }
 
     /// Takes out one node whose alarm is due in cycle `now`.
     #[inline]
-    pub fn due(&mut self, now: Cycle) -> Option<u32> {
-        self.alarms.due(now).map(|at| self.span.outside(at))
+    pub fn pop_due(&mut self, now: Cycle) -> Option<u32> {
+        self.alarms.pop_due(now).map(|at| self.span.to_node(at))
     }
 }

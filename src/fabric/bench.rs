@@ -35,7 +35,7 @@
 
 use crate::arbiter::Policy;
 use crate::{
-    At, Block, Blocks, Flit, Io, Network, NoJoin, NodeKind, Pipeline, Plan, PlanLink, PlanNode, PortSet, Route,
+    Block, Blocks, Flit, Io, Network, NoJoin, NodeKind, Pipeline, Plan, PlanLink, PlanNode, PortSet, Route, RouteView,
     RouterCfg, Step, SwitchCfg, Tables, Vcs,
 };
 use std::collections::VecDeque;
@@ -57,7 +57,7 @@ impl<const W: usize> Tables<W> for NoTables {
         PortSet::EMPTY
     }
 
-    fn unicast(&self, _: &At<'_>, _: &Flit) -> Route {
+    fn unicast(&self, _: &RouteView<'_>, _: &Flit) -> Route {
         Route::over(0)
     }
 
@@ -68,7 +68,7 @@ impl<const W: usize> Tables<W> for NoTables {
 
 /// A block between pins; see the module's text.
 pub struct Bench<T, B, const W: usize> {
-    net: Network<T, NoJoin<T>, B, Seat<T, B>, W>,
+    net: Network<T, NoJoin<T>, B, BenchNode<T, B>, W>,
     sent: Vec<(Cycle, u16, Flit)>,
     ports: usize,
 }
@@ -133,15 +133,15 @@ where
             links: (0..ports).map(link).collect(),
             levels: vec!["bench".into()],
         };
-        let mut ends: Vec<Seat<T, B>> = Vec::new();
+        let mut ends: Vec<BenchNode<T, B>> = Vec::new();
         let bumps = match block {
             Ok(block) => vec![block],
             Err(block) => {
-                ends.push(Seat::Block(block));
+                ends.push(BenchNode::Block(block));
                 Vec::new()
             }
         };
-        ends.extend(pins.into_iter().map(|pin| Seat::Pin(pin, std::marker::PhantomData)));
+        ends.extend(pins.into_iter().map(|pin| BenchNode::Pin(pin, std::marker::PhantomData)));
         let blocks = Blocks { joins: Vec::new(), no_join: NoJoin::default(), bumps, ends };
         let cfg = SwitchCfg {
             pipeline: Pipeline::new(1),
@@ -165,7 +165,7 @@ where
         }
         let first_pin = usize::from(self.ports == 1);
         for port in 0..self.ports {
-            if let Seat::Pin(pin, _) = self.net.end(first_pin + port) {
+            if let BenchNode::Pin(pin, _) = self.net.end(first_pin + port) {
                 let new = pin.taken.iter().filter(|(cycle, _)| *cycle >= before);
                 self.sent.extend(new.map(|(cycle, flit)| (cycle - WAY, port as u16, *flit)));
             }
@@ -183,8 +183,8 @@ where
         match self.net.bumps().get(0) {
             Some(block) => block,
             None => match self.net.end(0) {
-                Seat::Block(block) => block,
-                Seat::Pin(..) => unreachable!("the first end point is the block where nothing is in the wire"),
+                BenchNode::Block(block) => block,
+                BenchNode::Pin(..) => unreachable!("the first end point is the block where nothing is in the wire"),
             },
         }
     }
@@ -195,8 +195,8 @@ where
     }
 }
 
-/// What sits at an end of a link of the bench.
-enum Seat<T, B> {
+/// A node of the bench: the block, or the far end of one of its links.
+enum BenchNode<T, B> {
     Block(B),
     Pin(Pin, std::marker::PhantomData<fn(T)>),
 }
@@ -230,25 +230,27 @@ impl Pin {
     }
 }
 
-impl<T: 'static, B: Block<Tables = T>> Block for Seat<T, B> {
+impl<T: 'static, B: Block<Tables = T>> Block for BenchNode<T, B> {
     type Tables = T;
 
     fn tick(&mut self, io: &mut Io<'_>, tables: &T) -> Wake {
         match self {
-            Seat::Block(block) => block.tick(io, tables),
-            Seat::Pin(pin, _) => pin.tick(io),
+            BenchNode::Block(block) => block.tick(io, tables),
+            BenchNode::Pin(pin, _) => pin.tick(io),
         }
     }
 
     fn open(&self) -> Option<String> {
         match self {
-            Seat::Block(block) => block.open(),
-            Seat::Pin(pin, _) => (!pin.arrivals.is_empty()).then(|| format!("{} flits to send", pin.arrivals.len())),
+            BenchNode::Block(block) => block.open(),
+            BenchNode::Pin(pin, _) => {
+                (!pin.arrivals.is_empty()).then(|| format!("{} flits to send", pin.arrivals.len()))
+            }
         }
     }
 
     fn probe(&self, scope: &mut Scope<'_>) {
-        if let Seat::Block(block) = self {
+        if let BenchNode::Block(block) = self {
             block.probe(scope);
         }
     }

@@ -26,13 +26,13 @@
 //! For families whose packets have no classes ([`Tables::CLASSES`]) this code is not compiled.
 
 use super::PortSet;
-use super::here::Here;
 use super::portset::{bits, each};
+use super::switch_view::SwitchView;
 use super::tables::Tables;
 
-/// Where several classes may ask for the same: an output channel, an output or a crossbar input.
+/// A resource that several classes may request: an output channel, an output or a crossbar input.
 #[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
-struct Point {
+struct ContentionPoint {
     /// Highest and lowest class of this cycle's requests; once they are served, the lowest of those that were not.
     highest: u8,
     lowest: u8,
@@ -42,18 +42,18 @@ struct Point {
     passed_q: u8,
 }
 
-impl Point {
+impl ContentionPoint {
     /// There are no requests yet.
     fn clear(&mut self) {
         (self.highest, self.lowest) = (0, u8::MAX);
     }
 
-    fn ask(&mut self, class: u8) {
+    fn request(&mut self, class: u8) {
         (self.highest, self.lowest) = (self.highest.max(class), self.lowest.min(class));
     }
 
-    /// All requests of the cycle are known.
-    fn judge(&mut self, bound: u8) {
+    /// All requests of the cycle are known: decides whether lower classes are promoted.
+    fn decide_promotion(&mut self, bound: u8) {
         self.due = bound > 0 && self.passed_q >= bound && self.lowest < self.highest;
     }
 
@@ -97,11 +97,11 @@ struct Packet {
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct ClassRegisters {
     /// Per channel of an output port.
-    channels: Vec<Point>,
+    channels: Vec<ContentionPoint>,
     /// Per output port.
-    outputs: Vec<Point>,
+    outputs: Vec<ContentionPoint>,
     /// Per crossbar input, at the number of its first queue.
-    inputs: Vec<Point>,
+    inputs: Vec<ContentionPoint>,
     /// Per queue.
     queues: Vec<Packet>,
     /// The class of all packets that have asked so far; none has, or they differ.
@@ -114,7 +114,7 @@ impl ClassRegisters {
     /// For a number of ports, each with `1 << vc_shift` queues.
     pub fn new(classes: bool, ports: usize, vc_shift: u32) -> ClassRegisters {
         let (ports, queues) = if classes { (ports, ports << vc_shift) } else { (0, 0) };
-        let points = |count| vec![Point::default(); count];
+        let points = |count| vec![ContentionPoint::default(); count];
         ClassRegisters {
             channels: points(queues),
             outputs: points(ports),
@@ -137,21 +137,25 @@ fn all(words: &[u64]) -> impl Iterator<Item = usize> + '_ {
 }
 
 /// The class of the packet at the head of a queue.
-fn class<T: Tables<W>, const W: usize>(here: &Here<'_, W>, tables: &T, local: usize) -> u8 {
-    let channel = here.vc(local) as u8 - here.flow.vcs.set;
-    tables.class(channel, &here.flow.pool[here.inputs[local].head as usize].flit)
+fn class<T: Tables<W>, const W: usize>(view: &SwitchView<'_, W>, tables: &T, local: usize) -> u8 {
+    let channel = view.vc(local) as u8 - view.flow.vcs.set;
+    tables.class(channel, &view.flow.pool[view.inputs[local].head as usize].flit)
 }
 
-fn packet<'a, const W: usize>(here: &'a mut Here<'_, W>, local: usize) -> &'a mut Packet {
-    &mut here.arbiters.classes.queues[here.first_queue + local]
+fn packet<'a, const W: usize>(view: &'a mut SwitchView<'_, W>, local: usize) -> &'a mut Packet {
+    &mut view.arbiters.classes.queues[view.first_queue + local]
 }
 
 /// The channels that a queue asks for.
-fn each_channel<const W: usize>(here: &mut Here<'_, W>, local: usize, mut of: impl FnMut(&mut Point, &mut Packet)) {
-    let first = here.first_queue + here.number(here.inputs[local].out_port, 0);
-    let channels = here.allowed(local) & !(u32::MAX << here.flow.vcs.unicast);
-    let packet = here.first_queue + local;
-    let classes = &mut here.arbiters.classes;
+fn each_channel<const W: usize>(
+    view: &mut SwitchView<'_, W>,
+    local: usize,
+    mut of: impl FnMut(&mut ContentionPoint, &mut Packet),
+) {
+    let first = view.first_queue + view.number(view.inputs[local].out_port, 0);
+    let channels = view.allowed(local) & !(u32::MAX << view.flow.vcs.unicast);
+    let packet = view.first_queue + local;
+    let classes = &mut view.arbiters.classes;
     for channel in each(u64::from(channels)) {
         of(&mut classes.channels[first + channel], &mut classes.queues[packet]);
     }
@@ -159,99 +163,99 @@ fn each_channel<const W: usize>(here: &mut Here<'_, W>, local: usize, mut of: im
 
 /// Channel allocation among `asking`, words of bits of queues: `serve` sees one level of them after the other, in `seen`.
 pub(super) fn allocate_channels<T: Tables<W>, const W: usize>(
-    here: &mut Here<'_, W>,
+    view: &mut SwitchView<'_, W>,
     tables: &T,
     asking: &[u64],
     seen: &mut [u64],
-    mut serve: impl FnMut(&mut Here<'_, W>, &[u64]),
+    mut serve: impl FnMut(&mut SwitchView<'_, W>, &[u64]),
 ) {
-    let bound = here.router.class_bound;
+    let bound = view.router.class_bound;
     for local in all(asking) {
-        let class = class(here, tables, local);
-        packet(here, local).class = class;
-        here.arbiters.classes.note(class);
+        let class = class(view, tables, local);
+        packet(view, local).class = class;
+        view.arbiters.classes.note(class);
     }
-    if !here.arbiters.classes.differ {
-        serve(here, asking);
+    if !view.arbiters.classes.differ {
+        serve(view, asking);
         return;
     }
-    all(asking).for_each(|local| each_channel(here, local, |point, _| point.clear()));
-    all(asking).for_each(|local| each_channel(here, local, |point, packet| point.ask(packet.class)));
+    all(asking).for_each(|local| each_channel(view, local, |point, _| point.clear()));
+    all(asking).for_each(|local| each_channel(view, local, |point, packet| point.request(packet.class)));
     let mut levels = 0u32;
     for local in all(asking) {
         let mut promoted = false;
-        each_channel(here, local, |point, packet| {
-            point.judge(bound);
+        each_channel(view, local, |point, packet| {
+            point.decide_promotion(bound);
             promoted |= point.promotes(packet.class);
         });
-        let packet = packet(here, local);
+        let packet = packet(view, local);
         packet.level = level_of(packet.class, promoted);
         levels |= 1 << packet.level;
     }
     for level in descending(levels) {
-        pick(here, asking, seen, |here, local| packet(here, local).level == level);
-        serve(here, seen);
+        pick(view, asking, seen, |view, local| packet(view, local).level == level);
+        serve(view, seen);
     }
     // What is left asks again: it is those that the others went past.
-    all(asking).for_each(|local| each_channel(here, local, |point, _| point.clear()));
+    all(asking).for_each(|local| each_channel(view, local, |point, _| point.clear()));
     for local in all(asking) {
-        if !has_channel(here, local) {
-            each_channel(here, local, |point, packet| point.ask(packet.class));
+        if !has_channel(view, local) {
+            each_channel(view, local, |point, packet| point.request(packet.class));
         }
     }
     for local in all(asking) {
-        if !has_channel(here, local) {
+        if !has_channel(view, local) {
             continue;
         }
-        let (out, vc) = (here.inputs[local].out_port, here.inputs[local].state.out_vc());
-        let at = here.first_queue + here.number(out, 0) - usize::from(here.flow.vcs.set) + usize::from(vc);
-        let ClassRegisters { channels, queues, .. } = &mut here.arbiters.classes;
-        let packet = queues[here.first_queue + local];
+        let (out, vc) = (view.inputs[local].out_port, view.inputs[local].state.out_vc());
+        let at = view.first_queue + view.number(out, 0) - usize::from(view.flow.vcs.set) + usize::from(vc);
+        let ClassRegisters { channels, queues, .. } = &mut view.arbiters.classes;
+        let packet = queues[view.first_queue + local];
         channels[at].served(packet.class, packet.level);
     }
 }
 
-fn has_channel<const W: usize>(here: &Here<'_, W>, local: usize) -> bool {
-    here.masks[local >> 6].active >> (local & 63) & 1 == 1
+fn has_channel<const W: usize>(view: &SwitchView<'_, W>, local: usize) -> bool {
+    view.masks[local >> 6].active >> (local & 63) & 1 == 1
 }
 
 /// Those of `asking` that are wanted.
 fn pick<const W: usize>(
-    here: &mut Here<'_, W>,
+    view: &mut SwitchView<'_, W>,
     asking: &[u64],
     seen: &mut [u64],
-    mut is_wanted: impl FnMut(&mut Here<'_, W>, usize) -> bool,
+    mut is_wanted: impl FnMut(&mut SwitchView<'_, W>, usize) -> bool,
 ) {
     seen.fill(0);
     for local in all(asking) {
-        if is_wanted(here, local) {
+        if is_wanted(view, local) {
             seen[local >> 6] |= 1 << (local & 63);
         }
     }
 }
 
 /// Whether the flit at the head of a queue that holds a channel could leave if nobody competed.
-fn could_leave<const W: usize>(here: &Here<'_, W>, local: usize) -> bool {
-    let queue = &here.inputs[local];
+fn could_leave<const W: usize>(view: &SwitchView<'_, W>, local: usize) -> bool {
+    let queue = &view.inputs[local];
     let out = queue.out_port;
-    here.gate(usize::from(out)).credit >> queue.state.out_vc() & 1 == 1
-        && !here.taken_in.contains((local >> here.shift()) as u16)
-        && !here.taken_out.contains(out)
-        && here.flow.is_free(here.base + u32::from(out)).is_ok()
+    view.vc_masks(usize::from(out)).credit >> queue.state.out_vc() & 1 == 1
+        && !view.taken_in.contains((local >> view.shift()) as u16)
+        && !view.taken_out.contains(out)
+        && view.flow.is_free(view.base + u32::from(out)).is_ok()
 }
 
 /// Whether a flit of a queue has left in this cycle.
-fn has_left<const W: usize>(here: &Here<'_, W>, local: usize) -> bool {
-    here.inputs[local].len < here.arbiters.classes.queues[here.first_queue + local].flits
+fn has_left<const W: usize>(view: &SwitchView<'_, W>, local: usize) -> bool {
+    view.inputs[local].len < view.arbiters.classes.queues[view.first_queue + local].flits
 }
 
 /// The output and the crossbar input that the flit of a queue needs.
-fn both<const W: usize>(here: &mut Here<'_, W>, local: usize, mut of: impl FnMut(&mut Point, Packet)) {
-    let output = here.base as usize + usize::from(here.inputs[local].out_port);
-    let port = local >> here.shift() << here.shift();
-    let input = here.first_queue + port + usize::from(here.vc(local)) % usize::from(here.router.input_speedup);
-    let ClassRegisters { outputs, inputs, queues, .. } = &mut here.arbiters.classes;
-    let packet = queues[here.first_queue + local];
+fn both<const W: usize>(view: &mut SwitchView<'_, W>, local: usize, mut of: impl FnMut(&mut ContentionPoint, Packet)) {
+    let output = view.base as usize + usize::from(view.inputs[local].out_port);
+    let port = local >> view.shift() << view.shift();
+    let input = view.first_queue + port + usize::from(view.vc(local)) % usize::from(view.router.input_speedup);
+    let ClassRegisters { outputs, inputs, queues, .. } = &mut view.arbiters.classes;
+    let packet = queues[view.first_queue + local];
     of(&mut outputs[output], packet);
     of(&mut inputs[input], packet);
 }
@@ -259,35 +263,35 @@ fn both<const W: usize>(here: &mut Here<'_, W>, local: usize, mut of: impl FnMut
 /// Switch allocation among `asking`, queues that hold a channel: `serve` sees one level of them after the other, in `seen`,
 /// without those whose output or crossbar input is taken by then.
 pub(super) fn allocate_crossings<const W: usize>(
-    here: &mut Here<'_, W>,
+    view: &mut SwitchView<'_, W>,
     asking: &[u64],
     seen: &mut [u64],
-    mut serve: impl FnMut(&mut Here<'_, W>, &[u64]),
+    mut serve: impl FnMut(&mut SwitchView<'_, W>, &[u64]),
 ) {
-    if !here.arbiters.classes.differ {
-        serve(here, asking);
+    if !view.arbiters.classes.differ {
+        serve(view, asking);
         return;
     }
-    let bound = here.router.class_bound;
+    let bound = view.router.class_bound;
     for local in all(asking) {
-        packet(here, local).flits = here.inputs[local].len;
-        packet(here, local).level = if could_leave(here, local) { level_of(0, false) } else { CANNOT };
-        both(here, local, |point, _| point.clear());
+        packet(view, local).flits = view.inputs[local].len;
+        packet(view, local).level = if could_leave(view, local) { level_of(0, false) } else { CANNOT };
+        both(view, local, |point, _| point.clear());
     }
-    let asks = |point: &mut Point, packet: Packet| {
+    let asks = |point: &mut ContentionPoint, packet: Packet| {
         if packet.level != CANNOT {
-            point.ask(packet.class);
+            point.request(packet.class);
         }
     };
-    all(asking).for_each(|local| both(here, local, asks));
+    all(asking).for_each(|local| both(view, local, asks));
     let mut levels = 0u32;
     for local in all(asking) {
         let mut promoted = false;
-        both(here, local, |point, packet| {
-            point.judge(bound);
+        both(view, local, |point, packet| {
+            point.decide_promotion(bound);
             promoted |= point.promotes(packet.class);
         });
-        let packet = packet(here, local);
+        let packet = packet(view, local);
         if packet.level != CANNOT {
             packet.level = level_of(packet.class, promoted);
         }
@@ -295,47 +299,47 @@ pub(super) fn allocate_crossings<const W: usize>(
     }
     let (mut inputs, mut outputs): (PortSet<W>, PortSet<W>) = (PortSet::EMPTY, PortSet::EMPTY);
     for level in descending(levels) {
-        pick(here, asking, seen, |here, local| {
-            packet(here, local).level == level
-                && !inputs.contains(here.scratch.passages[local])
-                && !outputs.contains(here.inputs[local].out_port)
+        pick(view, asking, seen, |view, local| {
+            packet(view, local).level == level
+                && !inputs.contains(view.scratch.xbar_inputs[local])
+                && !outputs.contains(view.inputs[local].out_port)
         });
-        serve(here, seen);
+        serve(view, seen);
         for local in all(seen) {
-            if has_left(here, local) {
-                inputs.insert(here.scratch.passages[local]);
-                outputs.insert(here.inputs[local].out_port);
+            if has_left(view, local) {
+                inputs.insert(view.scratch.xbar_inputs[local]);
+                outputs.insert(view.inputs[local].out_port);
             }
         }
     }
-    all(asking).for_each(|local| both(here, local, |point, _| point.clear()));
+    all(asking).for_each(|local| both(view, local, |point, _| point.clear()));
     for local in all(asking) {
-        if !has_left(here, local) {
-            both(here, local, asks);
+        if !has_left(view, local) {
+            both(view, local, asks);
         }
     }
     for local in all(asking) {
-        if has_left(here, local) {
-            both(here, local, |point, packet| point.served(packet.class, packet.level));
+        if has_left(view, local) {
+            both(view, local, |point, packet| point.served(packet.class, packet.level));
         }
     }
 }
 
 /// The speculative requests of a cycle, the highest class first.
 pub(super) fn speculate<const W: usize>(
-    here: &mut Here<'_, W>,
+    view: &mut SwitchView<'_, W>,
     asking: &[u64],
     seen: &mut [u64],
-    mut serve: impl FnMut(&mut Here<'_, W>, &[u64]),
+    mut serve: impl FnMut(&mut SwitchView<'_, W>, &[u64]),
 ) {
-    if !here.arbiters.classes.differ {
-        serve(here, asking);
+    if !view.arbiters.classes.differ {
+        serve(view, asking);
         return;
     }
-    let levels = all(asking).fold(0u32, |levels, local| levels | 1 << packet(here, local).class);
+    let levels = all(asking).fold(0u32, |levels, local| levels | 1 << packet(view, local).class);
     for class in descending(levels) {
-        pick(here, asking, seen, |here, local| packet(here, local).class == class);
-        serve(here, seen);
+        pick(view, asking, seen, |view, local| packet(view, local).class == class);
+        serve(view, seen);
     }
 }
 
@@ -344,24 +348,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_highest_class_goes_first_and_the_others_wait_no_longer_than_the_bound() {
+    fn the_highest_class_goes_first_and_others_wait_up_to_the_bound() {
         for bound in [0u8, 1, 3, 254] {
-            let mut output = Point::default();
+            let mut output = ContentionPoint::default();
             let mut order = Vec::new();
             for _ in 0..600 {
                 // Classes 2, 5 and 7 ask all the time, and the first of those of the highest level is served.
                 let all = [5, 2, 7];
                 output.clear();
                 for class in all {
-                    output.ask(class);
+                    output.request(class);
                 }
-                output.judge(bound);
+                output.decide_promotion(bound);
                 let levels = all.map(|class| level_of(class, output.promotes(class)));
                 let first = *levels.iter().max().unwrap();
                 let served = all[levels.iter().position(|&level| level == first).unwrap()];
                 output.clear();
                 for class in all.into_iter().filter(|&class| class != served) {
-                    output.ask(class);
+                    output.request(class);
                 }
                 output.served(served, first);
                 order.push(served);
@@ -375,10 +379,10 @@ mod tests {
 
     #[test]
     fn one_class_is_never_promoted() {
-        let mut output = Point { passed_q: 9, ..Point::default() };
+        let mut output = ContentionPoint { passed_q: 9, ..ContentionPoint::default() };
         output.clear();
-        output.ask(3);
-        output.judge(2);
+        output.request(3);
+        output.decide_promotion(2);
         assert!(!output.promotes(3));
         output.clear();
         output.served(3, level_of(3, false));

@@ -1,7 +1,7 @@
 //! What passes between processes that evaluate a system together, each a share of its [parts](super::Parts).
 //!
 //! ```text
-//!            step                 step                        what crosses to parts of another rank, and a tally of
+//!            step                 step                        what crosses to parts of another rank, and the status of
 //!   rank 0 ├────────┼─ exchange ─┼────────┼─ exchange ─┼─ …   each rank: what is under way, and the next cycle in
 //!   rank 1 ├────────┼────────────┼────────┼────────────┼─ …   which something happens there
 //! ```
@@ -29,17 +29,17 @@ pub trait Exchange: Send + Sync {
     ///
     /// # Panics
     /// A rank has died.
-    fn swap(&self, out: Vec<Vec<u8>>) -> Vec<Vec<u8>>;
+    fn all_to_all(&self, out: Vec<Vec<u8>>) -> Vec<Vec<u8>>;
     /// Gives all ranks the same, and takes what each gives.
     ///
     /// # Panics
     /// A rank has died.
-    fn share(&self, mine: Vec<u8>) -> Vec<Vec<u8>>;
+    fn all_gather(&self, mine: Vec<u8>) -> Vec<Vec<u8>>;
 }
 
-/// What all know of a rank after a step: sums are over its parts and what it sent to others in the step.
+/// The status of a rank after a step, which all ranks know: sums are over its parts and what it sent to others in the step.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub(super) struct Tally {
+pub(super) struct RankStatus {
     /// The cycle simulated last, which is the same on all.
     pub now: Cycle,
     /// The next cycle in which something happens.
@@ -53,11 +53,11 @@ pub(super) struct Tally {
     pub completions: u64,
     pub completed: Cycle,
     pub fault: Option<String>,
-    /// Whether the rank wants to look how far the run is.
-    pub look: bool,
+    /// Whether the rank wants to see how far the run is, for which all synchronise.
+    pub wants_sync: bool,
 }
 
-impl Tally {
+impl RankStatus {
     /// Something crosses to another rank, which has not counted it yet.
     pub fn sends(&mut self, crossing: &Crossing) {
         let at = crossing.at();
@@ -68,8 +68,8 @@ impl Tally {
     }
 
     /// Two shares of a system together.
-    pub fn and(self, other: Tally) -> Tally {
-        Tally {
+    pub fn merged_with(self, other: RankStatus) -> RankStatus {
+        RankStatus {
             now: self.now,
             next: self.next.into_iter().chain(other.next).min(),
             alive_until: self.alive_until.max(other.alive_until),
@@ -80,16 +80,16 @@ impl Tally {
             completions: self.completions + other.completions,
             completed: self.completed.max(other.completed),
             fault: self.fault.or(other.fault),
-            look: self.look || other.look,
+            wants_sync: self.wants_sync || other.wants_sync,
         }
     }
 }
 
-/// How much of what others evaluate is as it is there.
+/// How much of what other ranks evaluate is up to date here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Fresh {
-    /// Only the tally.
-    Tally,
+pub(super) enum SyncLevel {
+    /// Only the status of the ranks.
+    RankStatus,
     /// Engines and end points.
     Blocks,
     /// All.
@@ -102,20 +102,21 @@ pub(super) struct Peers {
     /// The first part of each rank, and the number of parts.
     pub firsts: Vec<usize>,
     /// Of all ranks, after the last step.
-    pub total: Tally,
+    pub total: RankStatus,
     /// The first cycle in which the driver has given a node something to do since then.
     pub driver: Cycle,
-    pub fresh: Fresh,
-    /// Whether this rank wants to look how far the run is.
-    pub look: bool,
+    /// How much of the others' state is up to date here.
+    pub synced: SyncLevel,
+    /// Whether this rank wants to see how far the run is, for which all synchronise.
+    pub wants_sync: bool,
 }
 
 impl Peers {
     /// Divides this number of parts among the ranks.
-    pub fn new(exchange: Arc<dyn Exchange>, parts: usize, total: Tally) -> Peers {
+    pub fn new(exchange: Arc<dyn Exchange>, parts: usize, total: RankStatus) -> Peers {
         let ranks = exchange.ranks();
         let firsts = (0..=ranks).map(|rank| rank * parts / ranks).collect();
-        Peers { exchange, firsts, total, driver: Cycle::MAX, fresh: Fresh::Whole, look: false }
+        Peers { exchange, firsts, total, driver: Cycle::MAX, synced: SyncLevel::Whole, wants_sync: false }
     }
 
     /// The parts of a rank.
@@ -140,8 +141,8 @@ impl Peers {
     }
 }
 
-/// Where threads of one process meet as ranks.
-struct Meeting {
+/// The meeting point of ranks that are threads of one process.
+struct Rendezvous {
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -155,11 +156,11 @@ struct State {
     gone: Option<usize>,
 }
 
-/// One rank of a [`Meeting`].
-struct Seat {
+/// One rank of a [`Rendezvous`].
+struct ThreadRank {
     rank: usize,
     ranks: usize,
-    meeting: Arc<Meeting>,
+    meeting: Arc<Rendezvous>,
 }
 
 /// Ranks that are threads of this process: the exchange for each of them.
@@ -167,18 +168,18 @@ struct Seat {
 /// ```
 /// let ranks = watershed_fabric::exchange::together(2);
 /// let other = ranks[1].clone();
-/// let thread = std::thread::spawn(move || other.swap(vec![b"to 0".to_vec(), b"to 1".to_vec()]));
-/// assert_eq!(ranks[0].swap(vec![b"own".to_vec(), b"hello".to_vec()]), [b"own".to_vec(), b"to 0".to_vec()]);
+/// let thread = std::thread::spawn(move || other.all_to_all(vec![b"to 0".to_vec(), b"to 1".to_vec()]));
+/// assert_eq!(ranks[0].all_to_all(vec![b"own".to_vec(), b"hello".to_vec()]), [b"own".to_vec(), b"to 0".to_vec()]);
 /// assert_eq!(thread.join().unwrap(), [b"hello".to_vec(), b"to 1".to_vec()]);
 /// ```
 pub fn together(ranks: usize) -> Vec<Arc<dyn Exchange>> {
     let state = State { given: vec![None; ranks], taken: 0, gone: None };
-    let meeting = Arc::new(Meeting { state: Mutex::new(state), changed: Condvar::new() });
-    let seat = |rank| Arc::new(Seat { rank, ranks, meeting: Arc::clone(&meeting) }) as Arc<dyn Exchange>;
-    (0..ranks).map(seat).collect()
+    let meeting = Arc::new(Rendezvous { state: Mutex::new(state), changed: Condvar::new() });
+    let rank_handle = |rank| Arc::new(ThreadRank { rank, ranks, meeting: Arc::clone(&meeting) }) as Arc<dyn Exchange>;
+    (0..ranks).map(rank_handle).collect()
 }
 
-impl Exchange for Seat {
+impl Exchange for ThreadRank {
     fn rank(&self) -> usize {
         self.rank
     }
@@ -187,8 +188,8 @@ impl Exchange for Seat {
         self.ranks
     }
 
-    fn swap(&self, out: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
-        let Meeting { state, changed } = &*self.meeting;
+    fn all_to_all(&self, out: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+        let Rendezvous { state, changed } = &*self.meeting;
         let lock = || state.lock().unwrap_or_else(PoisonError::into_inner);
         let all_here = |state: &State| state.given.iter().all(Option::is_some);
         let wait = |mut state: std::sync::MutexGuard<'_, State>, until: &dyn Fn(&State) -> bool| {
@@ -220,13 +221,13 @@ impl Exchange for Seat {
         taken
     }
 
-    fn share(&self, mine: Vec<u8>) -> Vec<Vec<u8>> {
-        self.swap(vec![mine; self.ranks])
+    fn all_gather(&self, mine: Vec<u8>) -> Vec<Vec<u8>> {
+        self.all_to_all(vec![mine; self.ranks])
     }
 }
 
 /// A rank that ends while others go on is missed by them.
-impl Drop for Seat {
+impl Drop for ThreadRank {
     fn drop(&mut self) {
         self.meeting.state.lock().unwrap_or_else(PoisonError::into_inner).gone.get_or_insert(self.rank);
         self.meeting.changed.notify_all();
@@ -245,9 +246,9 @@ mod tests {
                 scope.spawn(move || {
                     for round in 0..200_u8 {
                         let own = exchange.rank() as u8;
-                        let taken = exchange.swap((0..3).map(|to| vec![round, own, to]).collect());
+                        let taken = exchange.all_to_all((0..3).map(|to| vec![round, own, to]).collect());
                         assert_eq!(taken, [0, 1, 2].map(|from| vec![round, from, own]));
-                        assert_eq!(exchange.share(vec![own]), [[0], [1], [2]]);
+                        assert_eq!(exchange.all_gather(vec![own]), [[0], [1], [2]]);
                     }
                 });
             }
@@ -255,36 +256,38 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_a_rank_that_has_ended_is_told() {
+    fn waiting_for_a_rank_that_has_ended_panics() {
         let mut ranks = together(2);
         drop(ranks.pop());
         let first = ranks.remove(0);
-        let told = std::thread::spawn(move || first.share(Vec::new())).join().unwrap_err();
+        let told = std::thread::spawn(move || first.all_gather(Vec::new())).join().unwrap_err();
         assert_eq!(told.downcast_ref::<String>().map(String::as_str), Some("rank 1 of 2 has ended"));
     }
 
     #[test]
     fn what_crosses_counts_until_its_rank_has_it() {
-        use crate::wires::{Return, Whither};
-        let credit = |at| Crossing::Credit(at, Return { queue: 0, to: Whither::new(1, 0) });
-        let mut tally = Tally::default();
+        use crate::wires::{CreditReturn, Destination};
+        let credit = |at| Crossing::Credit(at, CreditReturn { queue: 0, to: Destination::new(1, 0) });
+        let mut status = RankStatus::default();
         // A credit wakes its rank, too, but is no flit on a link.
-        tally.sends(&credit(7));
-        assert_eq!((tally.next, tally.arrivals, tally.live), (Some(7), 0, 0));
-        tally.sends(&credit(9));
-        assert_eq!(tally.next, Some(7));
-        tally.sends(&credit(5));
-        assert_eq!((tally.next, tally.arrivals, tally.live), (Some(5), 0, 0));
+        status.sends(&credit(7));
+        assert_eq!((status.next, status.arrivals, status.live), (Some(7), 0, 0));
+        status.sends(&credit(9));
+        assert_eq!(status.next, Some(7));
+        status.sends(&credit(5));
+        assert_eq!((status.next, status.arrivals, status.live), (Some(5), 0, 0));
     }
 
     #[test]
     fn shares_of_a_system_add_up() {
-        let one = Tally { next: Some(9), arrivals: 2, moves: 5, completed: 7, alive_until: 8, ..Tally::default() };
-        let other = Tally { next: Some(4), live: 3, moves: 1, completed: 3, look: true, ..Tally::default() };
-        let sum = one.and(other);
+        let one =
+            RankStatus { next: Some(9), arrivals: 2, moves: 5, completed: 7, alive_until: 8, ..RankStatus::default() };
+        let other =
+            RankStatus { next: Some(4), live: 3, moves: 1, completed: 3, wants_sync: true, ..RankStatus::default() };
+        let sum = one.merged_with(other);
         assert_eq!((sum.next, sum.arrivals, sum.live, sum.moves), (Some(4), 2, 3, 6));
-        assert_eq!((sum.completed, sum.alive_until, sum.look), (7, 8, true));
-        let of = Peers::new(together(3).remove(1), 7, Tally::default());
+        assert_eq!((sum.completed, sum.alive_until, sum.wants_sync), (7, 8, true));
+        let of = Peers::new(together(3).remove(1), 7, RankStatus::default());
         assert_eq!((of.parts_of(0), of.home(), of.parts_of(2)), (0..2, 2..4, 4..7));
         assert_eq!([0, 1, 2, 3, 4, 6].map(|part| of.rank_of(part)), [0, 0, 1, 1, 2, 2]);
     }

@@ -15,7 +15,7 @@
 //! | [`LinkLayer::reliability`] | none | | frames are kept and sent again until they are there: see [`replay`](super::replay), which takes the place of the check; none: a damaged frame is delivered damaged, and the receiver that checks its CRC drops it |
 //! | [`Fault`]s | | | which frames are lost, damaged, repeated or delayed |
 //!
-//! The fate of a frame is decided at its head; a frame under way is never cut off. Frames on a link stay in order: a
+//! What happens to a frame is decided at its head; a frame under way is never cut off. Frames on a link stay in order: a
 //! delayed one holds those behind it. A family's [`View`] says which frames can be damaged, delayed or repeated; a dead
 //! link drops all. Random choices come from a stream of the block's own, one draw a frame and fault.
 //!
@@ -29,9 +29,9 @@ use watershed_probe::Scope;
 
 /// How a family's frames look to a link.
 pub trait View {
-    /// The way of a frame whose head comes in at port `from`: [`Way::Up`], [`Way::Down`] or [`Way::Agent`]; `None` for one that only a dead
+    /// The way of a frame whose head comes in at port `from`: [`Direction::Up`], [`Direction::Down`] or [`Direction::Agent`]; `None` for one that only a dead
     /// link stops.
-    fn way(&self, from: u16, head: &Flit) -> Option<Way>;
+    fn direction(&self, from: u16, head: &Flit) -> Option<Direction>;
 
     /// How a frame is damaged: the flit and the bit of it that flip; bit 64 k + b is bit b of its k-th word.
     fn damage(&self, head: &Flit, rng: &mut Rng) -> (u16, u16);
@@ -54,7 +54,7 @@ pub enum Effect {
 
 /// Which way a frame goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub enum Way {
+pub enum Direction {
     /// Frames that climb, whichever end of the link is nearer to a root.
     Up,
     /// Frames that descend.
@@ -65,15 +65,15 @@ pub enum Way {
     Agent,
 }
 
-impl Way {
+impl Direction {
     /// The way back.
     #[must_use]
-    pub fn reversed(self) -> Way {
+    pub fn reversed(self) -> Direction {
         match self {
-            Way::Up => Way::Down,
-            Way::Down => Way::Up,
-            Way::Both => Way::Both,
-            Way::Agent => Way::Agent,
+            Direction::Up => Direction::Down,
+            Direction::Down => Direction::Up,
+            Direction::Both => Direction::Both,
+            Direction::Agent => Direction::Agent,
         }
     }
 }
@@ -84,7 +84,7 @@ pub struct Fault {
     /// What happens.
     pub effect: Effect,
     /// To frames of this way.
-    pub way: Way,
+    pub direction: Direction,
     /// With this probability, as [`Rng::threshold`]; `u64::MAX` is always.
     pub threshold: u64,
     /// To the n-th frame of its way on this link only, counted from 0.
@@ -135,9 +135,9 @@ pub struct FaultCounts {
     pub acknowledgements: u64,
 }
 
-/// What was decided about the frame at the head of a channel.
+/// The decision about the frame at the head of a channel.
 #[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
-pub(super) enum Fate {
+pub(super) enum FrameAction {
     #[default]
     Undecided,
     Pass,
@@ -153,7 +153,7 @@ pub(super) enum Fate {
 /// One channel of one direction.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct Lane {
-    fate: Fate,
+    action: FrameAction,
     flits: u16,
     /// Number of the frame under way, and that of the next one.
     number: u64,
@@ -189,13 +189,13 @@ pub(super) struct Faults {
 /// ```
 /// use watershed_fabric::fault::{Effect, Fault, FaultyLink, LinkLayer};
 /// # use watershed_fabric::bench::NoTables;
-/// # use watershed_fabric::fault::{View, Way};
+/// # use watershed_fabric::fault::{View, Direction};
 /// # use watershed_fabric::{Bench, Block, Flit, Io, Vcs};
 /// # use watershed_kernel::{Rng, Wake};
 /// # struct Link(FaultyLink);
 /// # struct Frames;
 /// # impl View for Frames {
-/// #     fn way(&self, _: u16, _: &Flit) -> Option<Way> { Some(Way::Up) }
+/// #     fn direction(&self, _: u16, _: &Flit) -> Option<Direction> { Some(Direction::Up) }
 /// #     fn damage(&self, _: &Flit, _: &mut Rng) -> (u16, u16) { (0, 0) }
 /// # }
 /// # impl Block for Link {
@@ -206,8 +206,8 @@ pub(super) struct Faults {
 /// # }
 ///
 /// // The second of three frames of one flit is lost; the others go on in the cycle in which they come.
-/// let way = Way::Both;
-/// let fault = Fault { effect: Effect::Drop, way, threshold: u64::MAX, nth: Some(1), id: None, from: 0, until: u64::MAX };
+/// let direction = Direction::Both;
+/// let fault = Fault { effect: Effect::Drop, direction, threshold: u64::MAX, nth: Some(1), id: None, from: 0, until: u64::MAX };
 /// let link = FaultyLink::new(vec![fault], LinkLayer::default(), 1, 0);
 /// let frames = (0..3).map(|number| (10 + number, 0, Flit::collective(0, 0, number, 7 + number)));
 /// let mut bench = Bench::<_, _, 1>::in_the_wire(Link(link), NoTables, Vcs { set: 1, unicast: 0 }, frames);
@@ -231,22 +231,23 @@ impl Faults {
     }
 
     /// Decides about a frame whose head has come.
-    pub(super) fn decide(&mut self, now: Cycle, from: u16, flit: &Flit, view: &impl View) -> Fate {
+    pub(super) fn decide(&mut self, now: Cycle, from: u16, flit: &Flit, view: &impl View) -> FrameAction {
         if self.is_dead(now) {
             self.counts.dead += 1;
-            return Fate::Swallow;
+            return FrameAction::Swallow;
         }
-        let Some(way) = view.way(from, flit) else { return Fate::Pass };
-        let seen = &mut self.seen[match way {
-            Way::Agent => 2,
-            Way::Down => 1,
-            Way::Up | Way::Both => 0,
+        let Some(direction) = view.direction(from, flit) else { return FrameAction::Pass };
+        let seen = &mut self.seen[match direction {
+            Direction::Agent => 2,
+            Direction::Down => 1,
+            Direction::Up | Direction::Both => 0,
         }];
         let number = *seen;
         *seen += 1;
-        let mut fate = Fate::Pass;
+        let mut action = FrameAction::Pass;
         for fault in &self.list {
-            let of_way = fault.way == way || fault.way == Way::Both && way != Way::Agent;
+            let of_way =
+                fault.direction == direction || fault.direction == Direction::Both && direction != Direction::Agent;
             let fits = of_way && fault.id.is_none_or(|id| id == flit.tag.id());
             if !fits || !(fault.from..fault.until).contains(&now) || fault.nth.is_some_and(|nth| nth != number) {
                 continue;
@@ -255,27 +256,27 @@ impl Faults {
                 continue;
             }
             // The first fault that strikes decides; later ones still draw, so that one does not shift another's luck.
-            if !matches!(fate, Fate::Pass) {
+            if !matches!(action, FrameAction::Pass) {
                 continue;
             }
-            fate = match fault.effect {
+            action = match fault.effect {
                 Effect::Drop | Effect::Dead => {
                     self.counts.dropped += 1;
-                    Fate::Swallow
+                    FrameAction::Swallow
                 }
                 Effect::Corrupt => {
                     let (flit, bit) = view.damage(flit, &mut self.rng);
                     self.counts.corrupted += 1;
-                    Fate::Corrupt { flit, bit }
+                    FrameAction::Corrupt { flit, bit }
                 }
-                Effect::Duplicate => Fate::Duplicate,
+                Effect::Duplicate => FrameAction::Duplicate,
                 Effect::Delay(cycles) => {
                     self.counts.delayed += 1;
-                    Fate::Wait(now + cycles)
+                    FrameAction::Wait(now + cycles)
                 }
             };
         }
-        fate
+        action
     }
 }
 
@@ -283,7 +284,7 @@ impl FaultyLink {
     /// Whether a frame stands here that will move by itself: it is delayed until a later cycle, or link-layer replay still
     /// [expects](Replay::expects) to bring it to the far side.
     pub fn holds(&self, now: Cycle) -> bool {
-        let delayed = self.lanes.iter().any(|lane| matches!(lane.fate, Fate::Wait(until) if until > now));
+        let delayed = self.lanes.iter().any(|lane| matches!(lane.action, FrameAction::Wait(until) if until > now));
         delayed || self.replay.as_ref().is_some_and(|replay| replay.expects(now))
     }
 
@@ -347,27 +348,27 @@ impl FaultyLink {
                     continue;
                 }
                 let Some(flit) = io.head(from, vc) else { continue };
-                if flit.tag.head() && matches!(self.lanes[at].fate, Fate::Undecided) {
+                if flit.tag.head() && matches!(self.lanes[at].action, FrameAction::Undecided) {
                     let lane = &mut self.lanes[at];
-                    lane.fate = self.faults.decide(now, from, &flit, view);
+                    lane.action = self.faults.decide(now, from, &flit, view);
                     (lane.number, lane.next_number) = (lane.next_number, lane.next_number + 1);
                     lane.flits = 0;
                     lane.copy.clear();
                     // What is swallowed never comes to the far side, and what comes for the first time is new there.
-                    if !matches!(lane.fate, Fate::Swallow) {
+                    if !matches!(lane.action, FrameAction::Swallow) {
                         lane.arrives(self.layer.sequence_check);
                     }
                     moved = true;
                 }
                 let lane = &mut self.lanes[at];
-                if let Fate::Wait(until) = lane.fate {
+                if let FrameAction::Wait(until) = lane.action {
                     if until > now {
                         wake = wake.or(Wake::At(until));
                         continue;
                     }
-                    lane.fate = Fate::Pass;
+                    lane.action = FrameAction::Pass;
                 }
-                if matches!(lane.fate, Fate::Swallow) {
+                if matches!(lane.action, FrameAction::Swallow) {
                     io.take(from, vc);
                     moved = true;
                 } else {
@@ -375,27 +376,27 @@ impl FaultyLink {
                         continue;
                     }
                     let mut wide = io.take_wide(from, vc);
-                    if let Fate::Corrupt { flit: nth, bit } = lane.fate
+                    if let FrameAction::Corrupt { flit: nth, bit } = lane.action
                         && nth == lane.flits
                     {
                         wide.flip(bit);
                     }
                     io.send_wide(to, vc, &wide);
-                    if matches!(lane.fate, Fate::Duplicate) {
+                    if matches!(lane.action, FrameAction::Duplicate) {
                         lane.copy.push(wide);
                     }
                     moved = true;
                 }
                 lane.flits += 1;
                 if flit.tag.tail() {
-                    if matches!(lane.fate, Fate::Duplicate) {
+                    if matches!(lane.action, FrameAction::Duplicate) {
                         lane.replay = Some(0);
                         // The same number comes to the far side again.
                         lane.arrives(self.layer.sequence_check);
                         let counts = &mut self.faults.counts;
                         *(if lane.removes { &mut counts.duplicates_removed } else { &mut counts.duplicated }) += 1;
                     }
-                    lane.fate = Fate::Undecided;
+                    lane.action = FrameAction::Undecided;
                 }
             }
         }
@@ -407,7 +408,7 @@ impl FaultyLink {
 
     /// Work that is left, in words.
     pub fn open(&self) -> Option<String> {
-        let waits = self.lanes.iter().any(|lane| matches!(lane.fate, Fate::Wait(_)) || lane.replay.is_some());
+        let waits = self.lanes.iter().any(|lane| matches!(lane.action, FrameAction::Wait(_)) || lane.replay.is_some());
         if self.replay.as_ref().is_some_and(|replay| replay.is_busy()) {
             return Some("frames on it wait to be acknowledged or to leave it".into());
         }

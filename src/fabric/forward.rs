@@ -22,12 +22,12 @@
 use super::ports::{NONE, channel};
 use super::switch_parts::{Branch, Cx, Fork};
 use super::tables::Tables;
-use super::waits::{Cause, Towards};
+use super::waits::{Cause, HopTarget};
 use super::wires::{Phase, State};
 use super::{Flit, Join, PortSet};
 use watershed_kernel::Wake;
 
-/// Why a packet did not move; tells the switch when to look again.
+/// Why a packet did not move, which tells the switch when to try again.
 enum Blocked {
     /// Only an arriving credit or flit can change it, or another move in this switch.
     Waits,
@@ -69,7 +69,7 @@ pub(super) fn serve<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut 
                     if let Blocked::Until(cycle) = blocked {
                         cx.wake = cx.wake.or(Wake::At(cycle));
                     }
-                    if cx.wires.ports.carries.waits.is_some() {
+                    if cx.wires.ports.stats.waits.is_some() {
                         note_wait(cx, port, vc);
                     }
                 }
@@ -133,7 +133,7 @@ fn available<T, J: Join<Tables = T>, const W: usize>(
 ) -> Result<(), Blocked> {
     // An engine has a slot for every input port: nothing of it is shared, so nothing of it is held.
     if cx.is_engine(out) {
-        return if cx.join.room(port, vc) { Ok(()) } else { Err(Blocked::Waits) };
+        return if cx.join.has_room(port, vc) { Ok(()) } else { Err(Blocked::Waits) };
     }
     if cx.taken_out.contains(out) {
         return Err(Blocked::Waits);
@@ -167,13 +167,13 @@ fn note_wait<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut Cx<'_, 
     };
     let now = cx.wires.flow.now;
     let way = (port, vc);
-    if let Some(waits) = &mut cx.wires.ports.carries.waits {
-        waits.aim(entry, &targets);
+    if let Some(waits) = &mut cx.wires.ports.stats.waits {
+        waits.set_outputs(entry, &targets);
     }
     if targets.len() < 2 {
         let Some(out) = targets.first() else { return };
         let cause = stands_in_the_way(cx, out, way, owner).unwrap_or(Cause::Arbitration);
-        if let Some(waits) = &mut cx.wires.ports.carries.waits {
+        if let Some(waits) = &mut cx.wires.ports.stats.waits {
             waits.note(entry, now, cause);
         }
         return;
@@ -189,7 +189,7 @@ fn note_wait<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut Cx<'_, 
         {
             cx.wake = cx.wake.or(Wake::At(until));
         }
-        if let Some(waits) = &mut cx.wires.ports.carries.waits {
+        if let Some(waits) = &mut cx.wires.ports.stats.waits {
             waits.note_copy((entry, out), now, cause);
         }
     }
@@ -211,7 +211,7 @@ fn note_copies<T: Tables<W>, J: Join<Tables = T>, const W: usize>(
         }
         let owner = if branch.sent == 0 { 0 } else { cx.owner_number(port, vc) };
         let cause = stands_in_the_way(cx, branch.port, (port, vc), owner).unwrap_or(Cause::Arbitration);
-        if let Some(waits) = &mut cx.wires.ports.carries.waits {
+        if let Some(waits) = &mut cx.wires.ports.stats.waits {
             waits.note_copy((next, branch.port), now, cause);
         }
     }
@@ -245,7 +245,7 @@ fn stands_in_the_way<T, J: Join<Tables = T>, const W: usize>(
 ) -> Option<Cause> {
     if cx.is_engine(out) {
         let visible = cx.wires.flow.now + u64::from(cx.wires.flow.delays.post);
-        return match (cx.join.room(port, vc), cx.join.lacks(cx.tables, cx.node, (port, vc), visible)) {
+        return match (cx.join.has_room(port, vc), cx.join.operands_missing(cx.tables, cx.node, (port, vc), visible)) {
             (true, _) => None,
             (false, true) => Some(Cause::Operands),
             (false, false) => Some(Cause::Engine),
@@ -254,7 +254,7 @@ fn stands_in_the_way<T, J: Join<Tables = T>, const W: usize>(
     let (at, now) = (cx.base + u32::from(out), cx.wires.flow.now);
     let channel = channel(cx.wires.ports.port(at), vc);
     let registers = (channel.owner, channel.credits);
-    let waits = cx.wires.ports.carries.waits.as_ref()?;
+    let waits = cx.wires.ports.stats.waits.as_ref()?;
     let (held, credits, was_free) = waits.at_start(out, at, vc, registers, now);
     if held != owner {
         Some(Cause::Channel)
@@ -268,14 +268,14 @@ fn stands_in_the_way<T, J: Join<Tables = T>, const W: usize>(
 }
 
 /// Keeps what the registers of an output were before a flit leaves by it.
-fn remember<T, J: Join<Tables = T>, const W: usize>(cx: &mut Cx<'_, T, J, W>, out: u16, vc: u8) {
+fn snapshot_output<T, J: Join<Tables = T>, const W: usize>(cx: &mut Cx<'_, T, J, W>, out: u16, vc: u8) {
     if cx.is_engine(out) {
         return;
     }
     let (at, now) = (cx.base + u32::from(out), cx.wires.flow.now);
     let channel = *channel(cx.wires.ports.port(at), vc);
-    if let Some(waits) = &mut cx.wires.ports.carries.waits {
-        waits.remember(out, at, vc, (channel.owner, channel.credits), now);
+    if let Some(waits) = &mut cx.wires.ports.stats.waits {
+        waits.snapshot_output(out, at, vc, (channel.owner, channel.credits), now);
     }
 }
 
@@ -345,7 +345,7 @@ fn leave<T, J: Join<Tables = T>, const W: usize>(
     let flit = cx.wires.flow.pool[entry as usize].flit;
     cx.wires.flow.more.take(entry);
     cx.taken_in.insert(port);
-    if cx.wires.ports.carries.waits.is_some() {
+    if cx.wires.ports.stats.waits.is_some() {
         count_wait(cx, vc, outs, entry, waited);
     }
     for out in outs {
@@ -365,8 +365,8 @@ fn count_wait<T, J: Join<Tables = T>, const W: usize>(
     entry: u32,
     waited: u64,
 ) {
-    if let Some(waits) = cx.wires.ports.carries.waits.as_mut().filter(|_| waited > 0) {
-        waits.aim(entry, outs);
+    if let Some(waits) = cx.wires.ports.stats.waits.as_mut().filter(|_| waited > 0) {
+        waits.set_outputs(entry, outs);
     }
     for out in outs {
         count_output(cx, vc, (entry, out), outs.len() > 1, waited);
@@ -381,11 +381,11 @@ fn count_output<T, J: Join<Tables = T>, const W: usize>(
     is_copy: bool,
     waited: u64,
 ) {
-    remember(cx, out, vc);
-    let towards = if cx.is_engine(out) { Towards::Engine } else { Towards::Link };
+    snapshot_output(cx, out, vc);
+    let towards = if cx.is_engine(out) { HopTarget::Engine } else { HopTarget::Link };
     let (port, now) = (cx.base + u32::from(out), cx.wires.flow.now);
-    let Some(waits) = cx.wires.ports.carries.waits.as_mut().filter(|_| waited > 0) else { return };
-    if towards == Towards::Engine {
+    let Some(waits) = cx.wires.ports.stats.waits.as_mut().filter(|_| waited > 0) else { return };
+    if towards == HopTarget::Engine {
         waits.engine_waited += waited;
     }
     if is_copy {
@@ -422,8 +422,8 @@ fn worm<T, J: Join<Tables = T>, const W: usize>(
 fn fork<T, J: Join<Tables = T>, const W: usize>(cx: &mut Cx<'_, T, J, W>, q: usize, targets: PortSet<W>) {
     let record = cx.forks.open(targets.iter());
     let queue = &mut cx.wires.inputs[q];
-    if let Some(waits) = &mut cx.wires.ports.carries.waits {
-        waits.aim(queue.head, &targets);
+    if let Some(waits) = &mut cx.wires.ports.stats.waits {
+        waits.set_outputs(queue.head, &targets);
     }
     queue.state = State::FORK;
     queue.out_port = record;
@@ -461,7 +461,7 @@ fn advance<T: Tables<W>, J: Join<Tables = T>, const W: usize>(
             }
         }
         let waited = now - branch.could_send(&fork, slot.ready);
-        if cx.wires.ports.carries.waits.is_some() {
+        if cx.wires.ports.stats.waits.is_some() {
             count_output(cx, vc, (next, branch.port), true, waited);
         }
         hold(cx, branch.port, vc, if slot.flit.tag.tail() { 0 } else { me });
@@ -480,7 +480,7 @@ fn advance<T: Tables<W>, J: Join<Tables = T>, const W: usize>(
         cx.forks.close(record);
     } else {
         cx.forks.put(record, fork);
-        if moved && cx.wires.ports.carries.waits.is_some() {
+        if moved && cx.wires.ports.stats.waits.is_some() {
             note_copies(cx, port, vc, q);
         }
     }

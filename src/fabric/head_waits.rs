@@ -21,16 +21,11 @@ where
 
     fn port_waits(&self, node: u32, port: u16) -> WaitCycles {
         let wires = self.wires_of(node);
-        wires
-            .ports
-            .carries
-            .waits
-            .as_ref()
-            .map_or_else(WaitCycles::default, |waits| waits.of_port(wires.port(node, port)))
+        wires.ports.stats.waits.as_ref().map_or_else(WaitCycles::default, |waits| waits.of_port(wires.port(node, port)))
     }
 
     fn waits(&self) -> impl Iterator<Item = &Waits> {
-        self.each_part().filter_map(|part| part.wires.ports.carries.waits.as_deref())
+        self.each_part().filter_map(|part| part.wires.ports.stats.waits.as_deref())
     }
 
     /// All of them; none if no link monitor looks.
@@ -47,7 +42,7 @@ where
     /// queue is looked at.
     pub fn longest_head(&self) -> Option<(String, u64)> {
         let here = self.home().filter_map(|part| self.longest_of(part));
-        let all = self.ask_all(here.collect::<Vec<_>>()).concat();
+        let all = self.gather_from_ranks(here.collect::<Vec<_>>()).concat();
         // Of several the first one, whatever the parts of the system are.
         let (waited, (node, port, vc)) = all.into_iter().max_by_key(|&(waited, at)| (waited, std::cmp::Reverse(at)))?;
         Some((self.queue_name(node, port, vc), waited))
@@ -57,7 +52,7 @@ where
     fn longest_of(&self, part: usize) -> Option<(u64, (u32, u16, u8))> {
         let wires = &self.part(part).wires;
         let mut longest = None;
-        for node in self.division.nodes(part) {
+        for node in self.partition.nodes(part) {
             let info = wires.nodes[node as usize];
             for port in 0..info.ports {
                 for vc in 0..self.plan.vcs.total() {

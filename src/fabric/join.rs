@@ -41,12 +41,12 @@ pub struct JoinCx<'a, T> {
     /// The present cycle.
     pub now: Cycle,
     /// Results that stand in the queues of the engine's crossbar input.
-    pub queued: Queued<'a>,
+    pub queued: QueueLengths<'a>,
 }
 
-/// How many results stand in each channel's queue of an engine's crossbar input.
+/// The length of each channel's queue of results at an engine's crossbar input.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Queued<'a>(Lengths<'a>);
+pub struct QueueLengths<'a>(Lengths<'a>);
 
 /// The queues themselves, or their lengths where there are no queues.
 #[derive(Clone, Copy, Debug)]
@@ -61,23 +61,23 @@ impl Default for Lengths<'_> {
     }
 }
 
-impl<'a> Queued<'a> {
+impl<'a> QueueLengths<'a> {
     /// The queues of the engine's port.
     #[inline]
     pub(super) fn of(queues: &'a [Input]) -> Self {
-        Queued(Lengths::Queues(queues))
+        QueueLengths(Lengths::Queues(queues))
     }
 
     /// Counts of the channels from 0 on, for an engine that is driven without a switch.
     pub fn counts(counts: &'a [u16]) -> Self {
-        Queued(Lengths::Counts(counts))
+        QueueLengths(Lengths::Counts(counts))
     }
 
     /// Those of the channels from one of them on, which is counted as 0.
     #[must_use]
     pub fn behind(self, first: u8) -> Self {
         let first = usize::from(first);
-        Queued(match self.0 {
+        QueueLengths(match self.0 {
             Lengths::Queues(queues) => Lengths::Queues(queues.get(first..).unwrap_or_default()),
             Lengths::Counts(counts) => Lengths::Counts(counts.get(first..).unwrap_or_default()),
         })
@@ -121,23 +121,23 @@ pub trait Join: 'static {
     type Tables;
 
     /// Whether the operand slot of input port `port` can take a flit that is granted in this cycle.
-    fn room(&self, port: u16, vc: u8) -> bool;
+    fn has_room(&self, port: u16, vc: u8) -> bool;
 
     /// Whether the slot of input port `port` is full because operands are missing that belong to the one in front. Those that are
     /// visible later than in cycle `visible` do not count as there. Asked only where there is no room.
-    fn lacks(&self, tables: &Self::Tables, switch: u32, slot: (u16, u8), visible: Cycle) -> bool {
+    fn operands_missing(&self, tables: &Self::Tables, switch: u32, slot: (u16, u8), visible: Cycle) -> bool {
         let _ = (tables, switch, slot, visible);
         false
     }
 
     /// Puts a granted flit into the slot of its input port; it is visible from cycle `visible` on.
-    fn put(&mut self, port: u16, vc: u8, flit: Flit, visible: Cycle);
+    fn put_flit(&mut self, port: u16, vc: u8, flit: Flit, visible: Cycle);
 
-    /// As [`Join::put`], with the words of the flit behind its first.
+    /// As [`Join::put_flit`], with the words of the flit behind its first.
     #[inline]
     fn put_wide(&mut self, port: u16, vc: u8, (flit, more): (Flit, &[u64]), visible: Cycle) {
         let _ = more;
-        self.put(port, vc, flit, visible);
+        self.put_flit(port, vc, flit, visible);
     }
 
     /// One clock.
@@ -153,13 +153,13 @@ pub trait Join: 'static {
     fn is_idle(&self) -> bool;
 
     /// Whether tick has nothing to do and may be left out: no register would change.
-    fn asleep(&self) -> bool {
+    fn can_skip_tick(&self) -> bool {
         self.is_idle()
     }
 
     /// Whether a change elsewhere in its switch, or its own last tick, may let the engine do something before it asked to be
     /// woken: it waits for a place behind it, or has more to choose from.
-    fn reacts(&self) -> bool {
+    fn acts_on_change(&self) -> bool {
         !self.is_idle()
     }
 
@@ -199,7 +199,7 @@ pub trait Block: 'static {
     fn open(&self) -> Option<String>;
 
     /// For the watchdog: why the head of a channel stays there, in words, if the block knows better than by what is open.
-    fn refuses(&self, _head: &Flit) -> Option<String> {
+    fn stall_reason(&self, _head: &Flit) -> Option<String> {
         None
     }
 
@@ -234,10 +234,10 @@ impl<T> Default for NoJoin<T> {
 
 impl<T: 'static> Join for NoJoin<T> {
     type Tables = T;
-    fn room(&self, _: u16, _: u8) -> bool {
+    fn has_room(&self, _: u16, _: u8) -> bool {
         false
     }
-    fn put(&mut self, _: u16, _: u8, _: Flit, _: Cycle) {}
+    fn put_flit(&mut self, _: u16, _: u8, _: Flit, _: Cycle) {}
     fn tick(&mut self, _: &JoinCx<'_, T>) -> JoinOut {
         JoinOut { result: None, changed: false, wake: Wake::OnInput, fault: None }
     }

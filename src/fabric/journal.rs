@@ -6,18 +6,18 @@
 use super::{Flit, Tag};
 use watershed_kernel::Cycle;
 
-/// What happened to a flit.
+/// An event in the life of a flit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub enum Moved {
-    /// It came into the queue of a port, and may be served from cycle `ready` on.
+pub enum FlitEvent {
+    /// It entered the queue of a port, and may be served from cycle `ready` on.
     Entered {
         /// The first cycle in which it may leave.
         ready: Cycle,
     },
     /// It left the queue of a port.
     Left,
-    /// It went into the slot of the engine of its switch, while it left the queue of a port.
-    Put {
+    /// It entered the slot of the engine of its switch, and left the queue of a port.
+    EnteredEngine {
         /// The cycle from which on the engine sees it.
         visible: Cycle,
     },
@@ -40,7 +40,7 @@ pub struct Entry {
     /// Its payload.
     pub word: u64,
     /// What.
-    pub what: Moved,
+    pub what: FlitEvent,
 }
 
 /// The journal of a system.
@@ -75,8 +75,8 @@ impl Journal {
         self.credits[port as usize * usize::from(self.of_port) + usize::from(vc)]
     }
 
-    pub(super) fn note(&mut self, cycle: Cycle, port: u32, flit: &Flit, what: Moved) {
-        let what = if let Moved::Sent { .. } = what { Moved::Sent { from: self.comes_from } } else { what };
+    pub(super) fn note(&mut self, cycle: Cycle, port: u32, flit: &Flit, what: FlitEvent) {
+        let what = if let FlitEvent::Sent { .. } = what { FlitEvent::Sent { from: self.comes_from } } else { what };
         self.entries.push(Entry { cycle, port, tag: flit.tag, word: flit.word, what });
     }
 }

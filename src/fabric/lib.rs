@@ -26,8 +26,8 @@
 //! | [`stage_waves`] | the stage registers of engines in waves |
 //! | [`network`](Network) | the loop that clocks it all, waves, the watchdog's view |
 //! | [`simulation`](Simulation) | the interface of a run to a system of any family |
-//! | `situation` | [what decides how a system goes on](Situation), for searches |
-//! | [`division`](Parts) | a system in parts: for threads, and for the cache |
+//! | `canonical_state` | [what decides how a system goes on](CanonicalState), for searches |
+//! | [`partition`](Parts) | a system in parts: for threads, and for the cache |
 //! | [`exchange`] | what passes between processes that evaluate a system together |
 //! | [`shared`](Shared) | tables that threads read while a cycle runs |
 //! | `ranks` | steps of a system in parts, within a process and among several |
@@ -40,24 +40,23 @@ mod arena;
 mod autopsy;
 mod awake;
 pub mod bench;
-mod between_steps;
+mod canonical_state;
 mod class;
 mod crc;
-mod cut;
-mod division;
+mod driver;
 pub mod exchange;
 pub mod fault;
 mod flit;
 mod forward;
 mod frames;
 mod head_waits;
-mod here;
 mod join;
 mod journal;
 mod monitor;
 mod network;
 mod node;
 mod part;
+mod partition;
 mod pipeline;
 mod plan;
 mod ports;
@@ -66,14 +65,15 @@ mod ranks;
 pub mod replay;
 mod router;
 pub mod routing;
+mod segmentation;
 mod shared;
 mod simulation;
-mod situation;
 mod span;
 pub mod stage_waves;
 mod switch;
 mod switch_alloc;
 mod switch_parts;
+mod switch_view;
 mod tables;
 pub mod topology;
 pub mod traffic;
@@ -84,26 +84,26 @@ mod waves;
 mod windows;
 mod wires;
 
-pub use arena::{Across, Bumps};
+pub use arena::{BlockSlices, Bumps};
 pub use bench::Bench;
+pub use canonical_state::{BufferCredits, CanonicalState};
 pub use crc::crc32;
-pub use cut::{Cut, Pieces, WideFlit};
-pub use division::Parts;
 pub use exchange::Exchange;
 pub use flit::{Flit, MAX_ENDS, MAX_IDS, Tag};
 pub use frames::{ShortBuffer, check_buffers};
-pub use join::{Block, Join, JoinCx, JoinOut, NoBump, NoJoin, Queued, pass_through};
-pub use journal::{Entry, Journal, Moved};
+pub use join::{Block, Join, JoinCx, JoinOut, NoBump, NoJoin, QueueLengths, pass_through};
+pub use journal::{Entry, FlitEvent, Journal};
 pub use network::{Blocks, Evaluation, LinkLoad, Network, Step};
 pub use part::Holds;
+pub use partition::Parts;
 pub use pipeline::{Pipeline, SwitchCfg};
 pub use plan::{MAX_NODES, NodeKind, Plan, PlanLink, PlanNode, Vcs};
 pub use ports::LinkCount;
 pub use portset::PortSet;
 pub use router::{RouterCfg, SwitchAllocator, VcAllocator};
+pub use segmentation::{FlitSize, Reassembly, WideFlit};
 pub use shared::Shared;
 pub use simulation::Simulation;
-pub use situation::{Places, Situation};
-pub use tables::{At, Route, Shares, Tables};
+pub use tables::{Route, RouteView, Shares, Tables};
 pub use waits::{Cause, HeadWaits, WaitCycles};
 pub use wires::{Channels, Depths, FramePart, Io, Phase, Wires, credit_round_trip};

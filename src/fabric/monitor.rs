@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "channel 5: with credit 1 it holds 3 of 4, and flit 2 is the next to be sent")]
-    fn a_flit_that_vanished_from_its_queue_is_caught_when_another_one_has_left() {
+    fn a_flit_lost_from_its_queue_is_caught_at_the_next_departure() {
         let mut pair = pair(4).with(2, 2);
         pair.queue.len -= 1;
         pair.leave();
@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "channel 5: with credit 255 it holds 5 of 4, and flit 0 is the next to be sent")]
-    fn a_credit_of_another_queue_is_caught_by_a_channel_that_never_sent() {
+    fn a_credit_of_another_queue_is_caught_by_an_unused_channel() {
         let mut pair = pair(4);
         // The number that would fit if more credits than there are could be held.
         pair.credits.push_front(255);

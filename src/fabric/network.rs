@@ -10,13 +10,13 @@
 //! evaluated in every cycle. The results and the waveform are the same byte for byte, in any order of evaluation
 //! (K-CLK-1, K-CLK-2; [`Evaluation`]).
 
-use super::arena::{Across, Arena, Bumps};
+use super::arena::{Arena, BlockSlices, Bumps};
 use super::class::ClassRegisters;
-use super::division::{Division, Parts};
-use super::exchange::{Fresh, Peers};
+use super::exchange::{Peers, SyncLevel};
 use super::frames::check_buffers;
 use super::journal::Journal;
 use super::node::{Masks, NodeInfo};
+use super::partition::{Partition, Parts};
 use super::pipeline::SwitchCfg;
 use super::ports::{LinkCount, Port, channel, stride_shift};
 use super::shared::Shared;
@@ -28,7 +28,7 @@ use super::{Block, Flit, Join, NodeKind, Plan, PortSet};
 use crate::topology::Shape;
 use std::borrow::Cow;
 use std::sync::Arc;
-use watershed_kernel::{Crew, Cycle, Pace, Rng, Wake};
+use watershed_kernel::{Cycle, OffloadControl, Rng, Wake, WorkerPool};
 use watershed_state::{State, state};
 
 /// How a run evaluates its blocks; none of it may change a result.
@@ -72,13 +72,13 @@ pub struct LinkLoad {
 /// ```
 /// use watershed_fabric::arbiter::Policy;
 /// use watershed_fabric::routing::Routes;
-/// use watershed_fabric::topology::{Common, LinkParams, Mesh};
+/// use watershed_fabric::topology::{CycleContext, LinkParams, Mesh};
 /// use watershed_fabric::traffic::{SourceCfg, Target, Traffic, TrafficEnd};
 /// use watershed_fabric::{Blocks, Network, NoBump, NoJoin, Pipeline, RouterCfg, Step, SwitchCfg, Vcs};
 ///
 /// // One switch of two stages between two end points; the links take one cycle.
 /// let link = LinkParams { latency: 1, cycles_per_flit: 1 };
-/// let common = Common { vcs: Vcs { set: 0, unicast: 1 }, engine: false, link, local: link };
+/// let common = CycleContext { vcs: Vcs { set: 0, unicast: 1 }, engine: false, link, local: link };
 /// let layout = Mesh { size: vec![1], concentration: 2 }.layout(&common);
 /// let routes = Routes { routing: layout.routing.clone(), ends: layout.ends.clone() };
 /// // End point 0 creates a packet of one flit for end point 1, in cycle 0.
@@ -97,7 +97,7 @@ pub struct LinkLoad {
 ///         landed = Some(net.now() - 1);
 ///     }
 /// }
-/// // Link 1 + 1, switch 2 + link 1, the edge at the end point.
+/// // Link 1 + 1, switch 2 + link 1, the boundary at the end point.
 /// assert_eq!(landed, Some(5));
 /// assert!(net.at_rest()); // every credit is back
 /// ```
@@ -117,7 +117,7 @@ pub struct Network<T, J, B, E, const W: usize> {
     pub(super) waves: Option<Box<Waves>>,
     pub(super) vc_names: Vec<String>,
     pub(super) alive_until: Cycle,
-    pub(super) division: Division,
+    pub(super) partition: Partition,
     /// Cycles that a part may be ahead of the others, if it may.
     pub(super) window: Option<Cycle>,
     /// Threads that evaluate parts in windows.
@@ -126,18 +126,18 @@ pub struct Network<T, J, B, E, const W: usize> {
     shape: Option<Shape>,
     /// Other processes that evaluate parts of it.
     pub(super) peers: Option<Box<Peers>>,
-    /// How what these evaluate is brought here.
-    pub(super) bring: Option<fn(&mut Self, Fresh)>,
+    /// Copies the state that other ranks evaluate into this rank.
+    pub(super) sync_others: Option<fn(&mut Self, SyncLevel)>,
     /// Threads that evaluate parts of systems that go in step, once there was enough to do for them.
-    pub(super) crew: Option<PartCrew<T, J, B, E, W>>,
-    pub(super) pace: Pace,
+    pub(super) workers: Option<PartWorkers<T, J, B, E, W>>,
+    pub(super) offload: OffloadControl,
 }
 
 state!([T: State, J: State, B: State, E: State, const W: usize] Network<T, J, B, E, W> {
     saved: first, order, tables, alive_until;
     boxed: others;
-    built: waves, plan, cfg, evaluation, switches, all_bumps, vc_names, division, window, threads, shape,
-        peers, bring, crew, pace
+    built: waves, plan, cfg, evaluation, switches, all_bumps, vc_names, partition, window, threads, shape,
+        peers, sync_others, workers, offload
 });
 
 /// What one thread evaluates: wires, switches with their engines, end points.
@@ -167,8 +167,8 @@ state!([J: State, B: State, E: State, const W: usize] Part<J, B, E, W> {
     built: scratch, idle_join, first_bump, changed
 });
 
-/// What all parts look at while a cycle runs.
-pub(super) struct Common<'a, T> {
+/// Shared inputs of all parts in one cycle.
+pub(super) struct CycleContext<'a, T> {
     pub tables: &'a T,
     pub cfg: SwitchCfg,
     pub switches: u32,
@@ -176,8 +176,8 @@ pub(super) struct Common<'a, T> {
     pub first_end: u32,
 }
 
-/// A part, and what a thread needs to evaluate a cycle of it.
-pub(super) struct Lent<T, J, B, E, const W: usize> {
+/// One cycle of one part, as work for a thread.
+pub(super) struct PartTask<T, J, B, E, const W: usize> {
     pub part: Box<Part<J, B, E, W>>,
     pub tables: Arc<T>,
     pub cfg: SwitchCfg,
@@ -186,7 +186,7 @@ pub(super) struct Lent<T, J, B, E, const W: usize> {
 }
 
 /// The threads that do.
-pub(super) type PartCrew<T, J, B, E, const W: usize> = Crew<Lent<T, J, B, E, W>, Box<Part<J, B, E, W>>>;
+pub(super) type PartWorkers<T, J, B, E, const W: usize> = WorkerPool<PartTask<T, J, B, E, W>, Box<Part<J, B, E, W>>>;
 
 /// As many items as are left behind the first `at`.
 fn tail<X>(items: &mut Vec<X>, at: usize) -> Vec<X> {
@@ -248,9 +248,9 @@ where
         if let Err(short) = check_buffers::<T, W>(&plan, &tables, depths) {
             panic!("{short}");
         }
-        let division = Division::new(&plan, parts);
-        let window = parts.windows.then(|| super::windows::length(&plan, &division));
-        let wires = Wires::new(&plan, depths, &cfg, &division, (parts.threads, tables.cut()));
+        let partition = Partition::new(&plan, parts);
+        let window = parts.windows.then(|| super::windows::length(&plan, &partition));
+        let wires = Wires::new(&plan, depths, &cfg, &partition, (parts.threads, tables.cut()));
         let switches = plan.count(NodeKind::Switch);
         let widest = plan.nodes.iter().map(|node| usize::from(node.ports)).max().unwrap_or(1);
         assert_eq!(vc_names.len(), usize::from(plan.vcs.total()), "one name for every channel");
@@ -262,17 +262,17 @@ where
         let ports = if plan.vcs.unicast == 0 { 0 } else { all };
         let (mut joins, mut ends) = (blocks.joins, blocks.ends);
         let all_bumps = blocks.bumps.len() as u32;
-        let (mut bumps, threads) = (division.by_part(blocks.bumps), parts.threads);
-        let mut parts = Vec::with_capacity(division.len());
+        let (mut bumps, threads) = (partition.by_part(blocks.bumps), parts.threads);
+        let mut parts = Vec::with_capacity(partition.len());
         // From the last part on, so that each takes the end of what is left.
         for (part, wires) in wires.into_iter().enumerate().rev() {
             let (first_switch, first_end) =
-                (division.switches(part).start as usize, division.ends(part).start as usize);
+                (partition.switches(part).start as usize, partition.ends(part).start as usize);
             let from = if joins.is_empty() { 0 } else { first_switch };
             parts.push(Part {
                 arbiters: Arbiters {
                     classes: ClassRegisters::new(T::CLASSES, ports, wires.flow.vc_shift),
-                    ..Arbiters::new(&cfg, division.switches(part), widest, plan.vcs, ports, wires.flow.vc_shift)
+                    ..Arbiters::new(&cfg, partition.switches(part), widest, plan.vcs, ports, wires.flow.vc_shift)
                 },
                 forks: Forks::default(),
                 scratch: Scratch::new(
@@ -283,7 +283,7 @@ where
                 joins: Arena::new(from, tail(&mut joins, from)),
                 idle_join: blocks.no_join.clone(),
                 bumps: std::mem::take(&mut bumps[part]),
-                first_bump: division.switches(part).len(),
+                first_bump: partition.switches(part).len(),
                 ends: Arena::new(first_end, tail(&mut ends, first_end)),
                 awake: Vec::new(),
                 due: 0,
@@ -306,17 +306,17 @@ where
             alive_until: 0,
             window,
             threads,
-            division,
+            partition,
             shape: None,
             peers: None,
-            bring: None,
-            crew: None,
-            pace: Pace::default(),
+            sync_others: None,
+            workers: None,
+            offload: OffloadControl::default(),
             plan,
         };
         // Every block but the switches is asked once at the start; switches wait for their first flit.
-        for part in 0..network.division.len() {
-            let blocks = network.division.nodes(part).filter(|node| *node >= switches as u32);
+        for part in 0..network.partition.len() {
+            let blocks = network.partition.nodes(part).filter(|node| *node >= switches as u32);
             for node in blocks.collect::<Vec<u32>>() {
                 network.part_mut(part).wires.wake.insert(node);
             }
@@ -351,12 +351,12 @@ where
     }
 
     pub(super) fn part_with_port(&self, port: u32) -> usize {
-        self.others.partition_point(|part| part.wires.flow.edge.home.start <= port)
+        self.others.partition_point(|part| part.wires.flow.boundary.home.start <= port)
     }
 
     /// The engine of a switch.
     pub(super) fn join_of(&self, switch: u32) -> Option<&J> {
-        self.part(self.division.part_of(switch)).joins.get(switch as usize)
+        self.part(self.partition.part_of(switch)).joins.get(switch as usize)
     }
 
     /// Chooses how blocks are evaluated; before the first cycle.
@@ -407,9 +407,9 @@ where
     }
 
     /// The end points.
-    pub fn ends(&self) -> Across<'_, E> {
-        self.must_be(Fresh::Blocks);
-        Across::new(self.each_part().map(|part| &part.ends))
+    pub fn ends(&self) -> BlockSlices<'_, E> {
+        self.assert_synced(SyncLevel::Blocks);
+        BlockSlices::new(self.each_part().map(|part| &part.ends))
     }
 
     pub(super) fn end_total(&self) -> usize {
@@ -425,21 +425,21 @@ where
     /// # Panics
     /// If there is none with this number.
     pub fn end(&self, end: usize) -> &E {
-        self.must_be(Fresh::Blocks);
-        let part = self.division.part_of(self.end_node(end));
+        self.assert_synced(SyncLevel::Blocks);
+        let part = self.partition.part_of(self.end_node(end));
         self.part(part).ends.get(end).expect("the system has that many end points")
     }
 
     /// The engines in the wire.
     pub fn bumps(&self) -> Bumps<'_, B> {
-        self.must_be(Fresh::Blocks);
-        Bumps::new(self.each_part().map(|part| &part.bumps[..]), self.division.places())
+        self.assert_synced(SyncLevel::Blocks);
+        Bumps::new(self.each_part().map(|part| &part.bumps[..]), self.partition.places())
     }
 
     /// The engines behind internal ports.
-    pub fn joins(&self) -> Across<'_, J> {
-        self.must_be(Fresh::Blocks);
-        Across::new(self.each_part().map(|part| &part.joins))
+    pub fn joins(&self) -> BlockSlices<'_, J> {
+        self.assert_synced(SyncLevel::Blocks);
+        BlockSlices::new(self.each_part().map(|part| &part.joins))
     }
 
     /// Whether any flit is queued, under way, or in an engine behind an internal port; with `set_only`, only set-routed
@@ -458,7 +458,7 @@ where
                     .chunks(1 << flow.vc_shift)
                     .any(|port| port[..usize::from(last)].iter().any(|q| q.len > 0))
         });
-        self.ask_all(here).contains(&true)
+        self.gather_from_ranks(here).contains(&true)
     }
 
     /// Shows every set-routed flit that is on its way to a node or stands in a queue there: the node and the flit.
@@ -480,7 +480,7 @@ where
                 see(arrival.to.node(), flit);
             }
         }
-        for node in self.division.nodes(number) {
+        for node in self.partition.nodes(number) {
             let info = &part.wires.nodes[node as usize];
             let ports = info.port_base..info.port_base + u32::from(info.ports);
             for queue in ports.flat_map(|port| (0..set).map(move |vc| part.wires.queue(port, vc))) {
@@ -502,7 +502,7 @@ where
             let nothing_moves = flow.arrivals.under_way() + flow.returns.under_way() == 0;
             !flow.monitored || nothing_moves && super::monitor::at_rest(&part.wires.ports)
         });
-        !self.ask_all(here).contains(&false)
+        !self.gather_from_ranks(here).contains(&false)
     }
 
     /// Simulates one cycle, or jumps to the next one in which something happens and simulates that.
@@ -548,7 +548,7 @@ where
         }
         self.sample();
         let first_end = self.switches + self.all_bumps;
-        let common = Common { tables: &*self.tables, cfg: self.cfg, switches: self.switches, first_end };
+        let common = CycleContext { tables: &*self.tables, cfg: self.cfg, switches: self.switches, first_end };
         let awake = std::mem::take(&mut self.first.awake);
         self.first.clock(&common, &awake);
         self.first.awake = awake;
@@ -673,7 +673,7 @@ impl<T, J, B, E, const W: usize> Network<T, J, B, E, W> {
 
 impl<J, B, E, const W: usize> Part<J, B, E, W> {
     /// A cycle of a part of a divided system.
-    pub(super) fn cycle<T>(&mut self, common: &Common<'_, T>)
+    pub(super) fn cycle<T>(&mut self, common: &CycleContext<'_, T>)
     where
         T: Tables<W>,
         J: Join<Tables = T>,
@@ -692,7 +692,7 @@ impl<J, B, E, const W: usize> Part<J, B, E, W> {
 
     /// One clock of each of these nodes.
     #[inline(always)]
-    fn clock<T>(&mut self, common: &Common<'_, T>, awake: &[u32])
+    fn clock<T>(&mut self, common: &CycleContext<'_, T>, awake: &[u32])
     where
         T: Tables<W>,
         J: Join<Tables = T>,
@@ -707,14 +707,14 @@ impl<J, B, E, const W: usize> Part<J, B, E, W> {
         }
         // Each step needs what the one before it brought, so there are some turns between them; nobody has tuned how many.
         for (k, &node) in awake.iter().enumerate() {
-            self.wires.ask_ahead([9, 6, 3].map(|ahead| awake.get(k + ahead).copied()));
+            self.wires.prefetch_nodes([9, 6, 3].map(|ahead| awake.get(k + ahead).copied()));
             self.tick(common, node);
         }
     }
 
     /// One clock of one node.
     #[inline(always)]
-    fn tick<T>(&mut self, common: &Common<'_, T>, node: u32)
+    fn tick<T>(&mut self, common: &CycleContext<'_, T>, node: u32)
     where
         T: Tables<W>,
         J: Join<Tables = T>,
@@ -727,11 +727,11 @@ impl<J, B, E, const W: usize> Part<J, B, E, W> {
         } else {
             self.tick_other(common, node)
         };
-        self.wires.book(node, wake);
+        self.wires.schedule(node, wake);
     }
 
     /// The same of a node that is not a plain switch.
-    fn tick_other<T>(&mut self, common: &Common<'_, T>, node: u32) -> Wake
+    fn tick_other<T>(&mut self, common: &CycleContext<'_, T>, node: u32) -> Wake
     where
         T: Tables<W>,
         J: Join<Tables = T>,

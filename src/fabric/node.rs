@@ -10,7 +10,7 @@
 //! 64 queues has its words in this record, half a cache line; a node with more has them in a list of their own.
 
 use super::arena::{Arena, NodeArena};
-use super::division::Division;
+use super::partition::Partition;
 use bitfield::bitfield;
 use std::ops::{Index, IndexMut};
 use watershed_state::{Loader, Mismatch, Saver, State, state};
@@ -114,12 +114,12 @@ state!(Nodes { saved: records, wide; built: vc_shift });
 
 /// Numbers the ports of all nodes part by part, and the words of queue bits that do not fit a record. Returns for every
 /// part its first port and its first such word, and behind them how many there are.
-pub(super) fn number(nodes: &mut [NodeInfo], division: &Division, vc_shift: u32) -> Vec<(u32, usize)> {
+pub(super) fn number(nodes: &mut [NodeInfo], partition: &Partition, vc_shift: u32) -> Vec<(u32, usize)> {
     let (mut port, mut word) = (0u32, 0);
-    let mut firsts = Vec::with_capacity(division.len() + 1);
-    for part in 0..division.len() {
+    let mut firsts = Vec::with_capacity(partition.len() + 1);
+    for part in 0..partition.len() {
         firsts.push((port, word));
-        for node in division.nodes(part) {
+        for node in partition.nodes(part) {
             let info = &mut nodes[node as usize];
             info.port_base = port;
             port += u32::from(info.ports);
@@ -135,8 +135,14 @@ pub(super) fn number(nodes: &mut [NodeInfo], division: &Division, vc_shift: u32)
 
 impl Nodes {
     /// Those of a part, out of a list of all, whose wide words are `from` to `to`.
-    pub fn new(all: &[NodeInfo], division: &Division, part: usize, (from, to): (usize, usize), vc_shift: u32) -> Nodes {
-        let records = NodeArena::of(all, division, part);
+    pub fn new(
+        all: &[NodeInfo],
+        partition: &Partition,
+        part: usize,
+        (from, to): (usize, usize),
+        vc_shift: u32,
+    ) -> Nodes {
+        let records = NodeArena::of(all, partition, part);
         Nodes { records, wide: Arena::new(from, vec![Masks::default(); to - from]), vc_shift }
     }
 
@@ -247,10 +253,10 @@ mod tests {
             links: Vec::new(),
             levels: Vec::new(),
         };
-        let division = Division::new(&plan, Parts::default());
-        let firsts = number(&mut all, &division, 2);
+        let partition = Partition::new(&plan, Parts::default());
+        let firsts = number(&mut all, &partition, 2);
         assert_eq!(firsts, [(0, 0), (551, 2 + 32)]);
-        let mut nodes = Nodes::new(&all, &division, 0, (0, firsts[1].1), 2);
+        let mut nodes = Nodes::new(&all, &partition, 0, (0, firsts[1].1), 2);
         let mut queue = 0;
         for (node, &ports) in sizes.iter().enumerate() {
             for local in 0..u32::from(ports) << 2 {
@@ -277,11 +283,11 @@ mod tests {
             links: Vec::new(),
             levels: Vec::new(),
         };
-        let division = Division::new(&plan, Parts { count: 3, ..Parts::default() });
+        let partition = Partition::new(&plan, Parts { count: 3, ..Parts::default() });
         let mut all = vec![NodeInfo::new(20, Flags::default()); 6];
-        let firsts = number(&mut all, &division, 2);
+        let firsts = number(&mut all, &partition, 2);
         assert_eq!(firsts, [(0, 0), (40, 4), (80, 8), (120, 12)]);
-        let mut nodes = Nodes::new(&all, &division, 1, (4, 8), 2);
+        let mut nodes = Nodes::new(&all, &partition, 1, (4, 8), 2);
         // The last queue of the part's last node.
         let (word, bit) = nodes.occupancy(3, 80 * 4 - 1);
         *word |= bit;

@@ -1,6 +1,6 @@
 //! What a family finds of its own in blocks and tables that it may share with other families.
 
-use crate::traffic::Beside;
+use crate::traffic::WithTraffic;
 
 /// Something that is, or may hold, a part of a family.
 pub trait Holds<X> {
@@ -20,7 +20,7 @@ impl<X> Holds<X> for X {
     }
 }
 
-impl<B> Holds<B> for Beside<B> {
+impl<B> Holds<B> for WithTraffic<B> {
     fn part(&self) -> Option<&B> {
         Some(self)
     }

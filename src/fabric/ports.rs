@@ -42,9 +42,9 @@ impl Link {
     pub const NOWHERE: Link = Link { to_port: NONE, to_node: NONE, ahead: 1, back: 1 };
 }
 
-/// What allocation asks about all channels of an output at once.
+/// Free channels and channels with credit of an output, a bit each: allocation reads all of them at once.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
-pub(super) struct Gate {
+pub(super) struct VcMasks {
     /// Channels nobody holds, a bit each.
     pub free: u32,
     /// Channels with a credit, a bit each.
@@ -85,7 +85,7 @@ pub struct LinkCount {
     pub packets: u64,
 }
 
-/// The low halves of the counters of a port; the high halves are in [`Carries`].
+/// The low halves of the counters of a port; the high halves are in [`PortStats`].
 #[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct Counters {
     set: u16,
@@ -94,40 +94,40 @@ struct Counters {
     packets: u16,
 }
 
-/// What is counted beside the records: what the counters of ports carried over beyond 16 bits, and what flits waited for.
+/// Counters outside of the records: the bits above 16 of the counters of ports, and the wait cycles of flits.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Carries {
+pub(super) struct PortStats {
     high: BTreeMap<u32, LinkCount>,
     /// There only where link monitors look.
     pub waits: Option<Box<Waits>>,
 }
 
-state!(Carries { saved: high; boxed: waits });
+state!(PortStats { saved: high; boxed: waits });
 
 /// A record; see the module's text.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub(super) struct Port {
     pub link: Link,
-    pub gate: Gate,
+    pub vc_masks: VcMasks,
     counters: Counters,
     channels: [Output; 1 << CHANNELS],
 }
 
-state!(Port { saved: gate, counters, channels; built: link });
+state!(Port { saved: vc_masks, counters, channels; built: link });
 
 impl Port {
     /// Of a port without a link and without credits.
     pub const IDLE: Port = Port {
         link: Link::NOWHERE,
-        gate: Gate { free: u32::MAX, credit: 0 },
+        vc_masks: VcMasks { free: u32::MAX, credit: 0 },
         counters: Counters { set: 0, unicast: 0, waited: 0, packets: 0 },
         channels: [Output { credits: 0, depth: 0, owner: 0, sent: 0, in_packet: false }; 1 << CHANNELS],
     };
 
     /// Counts a flit that leaves by port `port`.
     #[inline(always)]
-    pub fn count(&mut self, port: u32, set: bool, head: bool, waited: u64, carries: &mut Carries) {
+    pub fn count(&mut self, port: u32, set: bool, head: bool, waited: u64, stats: &mut PortStats) {
         let Counters { set: of_sets, unicast, waited: sum, packets } = &mut self.counters;
         let flits = if set { of_sets } else { unicast };
         let all = u64::from(*sum) + waited;
@@ -137,12 +137,12 @@ impl Port {
         // Rarely is any of it so: one branch for all three.
         let [flits_over, packets_over] = [*flits, *packets].map(|count| u64::from(count == 0));
         if flits_over | packets_over | all >> 16 != 0 {
-            carries.carry(port, set, flits_over, if head { packets_over } else { 0 }, all >> 16);
+            stats.carry(port, set, flits_over, if head { packets_over } else { 0 }, all >> 16);
         }
     }
 }
 
-impl Carries {
+impl PortStats {
     /// Adds one to the high halves that are named, and `waited` to that of the cycles waited.
     #[cold]
     fn carry(&mut self, port: u32, set: bool, flits: u64, packets: u64, waited: u64) {
@@ -177,10 +177,10 @@ pub(super) struct Ports {
     records: Arena<Port>,
     vc_shift: u32,
     /// What the counters carried over.
-    pub carries: Carries,
+    pub stats: PortStats,
 }
 
-state!(Ports { saved: records, carries; built: vc_shift });
+state!(Ports { saved: records, stats; built: vc_shift });
 
 impl Ports {
     /// `count` ports without links, the first of which has the number `from`, with `1 << vc_shift` channels each. Where link
@@ -189,7 +189,7 @@ impl Ports {
         let stride = stride_shift(vc_shift);
         let records = Arena::new(from << stride, vec![Port::IDLE; count << stride]);
         let waits = monitored.then(|| Box::new(Waits::new(from as u32, count)));
-        Ports { records, vc_shift, carries: Carries { high: BTreeMap::new(), waits } }
+        Ports { records, vc_shift, stats: PortStats { high: BTreeMap::new(), waits } }
     }
 
     /// How many there are.
@@ -218,9 +218,9 @@ impl Ports {
 
     /// The same, to be changed, and what their counters carried over.
     #[inline(always)]
-    pub fn stretch_mut(&mut self, port: u32, count: usize) -> (&mut [Port], &mut Carries) {
+    pub fn stretch_mut(&mut self, port: u32, count: usize) -> (&mut [Port], &mut PortStats) {
         let stride = stride_shift(self.vc_shift);
-        (self.records.stretch_mut((port as usize) << stride, count << stride), &mut self.carries)
+        (self.records.stretch_mut((port as usize) << stride, count << stride), &mut self.stats)
     }
 
     /// The link of a port.
@@ -254,9 +254,9 @@ impl Ports {
         if drained {
             out.owner = 0;
         }
-        let gate = &mut records[first].gate;
-        gate.credit |= 1 << vc;
-        gate.free |= u32::from(drained) << vc;
+        let vc_masks = &mut records[first].vc_masks;
+        vc_masks.credit |= 1 << vc;
+        vc_masks.free |= u32::from(drained) << vc;
         // No copy: one read of what has just been written in parts waits for all of it to reach the cache.
         &records[record].channels[channel]
     }
@@ -264,7 +264,7 @@ impl Ports {
     /// What a port has carried.
     pub fn count(&self, port: u32) -> LinkCount {
         let low = &self.records[(port as usize) << stride_shift(self.vc_shift)].counters;
-        let high = self.carries.high.get(&port).copied().unwrap_or_default();
+        let high = self.stats.high.get(&port).copied().unwrap_or_default();
         let both = |high: u64, low: u16| (high << 16) + u64::from(low);
         LinkCount {
             set: both(high.set, low.set),
@@ -309,8 +309,8 @@ mod tests {
         let mut ports = Ports::new(0, 2, 3, false);
         ports.port_mut(1)[0].counters = Counters { set: u16::MAX, unicast: u16::MAX - 1, waited: 7, packets: u16::MAX };
         let mut flit = |set, head, waited| {
-            let (records, carries) = ports.stretch_mut(1, 1);
-            records[0].count(1, set, head, waited, carries);
+            let (records, stats) = ports.stretch_mut(1, 1);
+            records[0].count(1, set, head, waited, stats);
             ports.count(1)
         };
         let over = 1 << 16;
@@ -337,16 +337,17 @@ mod tests {
         for vc in [2, 6] {
             let port = ports.port_mut(5);
             *channel_mut(port, vc) = Output { credits: 1, depth: 3, owner: DRAINING, ..Output::default() };
-            port[0].gate.free &= !(1 << vc);
+            port[0].vc_masks.free &= !(1 << vc);
         }
-        let seen =
-            |ports: &Ports, vc: u8| (ports.channel(40 + usize::from(vc)).owner, ports.port(5)[0].gate.free >> vc & 1);
+        let seen = |ports: &Ports, vc: u8| {
+            (ports.channel(40 + usize::from(vc)).owner, ports.port(5)[0].vc_masks.free >> vc & 1)
+        };
         ports.credit(46);
         assert_eq!(seen(&ports, 6), (DRAINING, 0));
         ports.credit(46);
         assert_eq!(seen(&ports, 6), (0, 1));
         assert_eq!(seen(&ports, 2), (DRAINING, 0), "the other one waits");
-        assert_eq!(ports.port(5)[0].gate.credit, 1 << 6);
-        assert_eq!([4, 6].map(|port| ports.port(port)[0].gate.credit), [0, 0], "no other port");
+        assert_eq!(ports.port(5)[0].vc_masks.credit, 1 << 6);
+        assert_eq!([4, 6].map(|port| ports.port(port)[0].vc_masks.credit), [0, 0], "no other port");
     }
 }

@@ -3,8 +3,8 @@
 //! One path serves both: what crosses between two parts of this process is handed over at once, the rest goes through the
 //! [`Exchange`]. A process alone has no others, and nothing more to do.
 
-use super::exchange::{Exchange, Fresh, Peers, Tally};
-use super::network::{Common, Lent, Network, Part, Step};
+use super::exchange::{Exchange, Peers, RankStatus, SyncLevel};
+use super::network::{CycleContext, Network, Part, PartTask, Step};
 use super::tables::Tables;
 use super::wires::{Crossing, Flow, Wires};
 use super::{Block, Flit, Join};
@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
-use watershed_kernel::{Crew, Cycle};
+use watershed_kernel::{Cycle, WorkerPool};
 use watershed_state::{Loader, Mismatch, Saver, State};
 
 /// Nodes awake in the first part, and in the others together, from which on a cycle is given to threads: below, waiting for them
@@ -57,7 +57,7 @@ where
     }
 
     /// Counts what is in some of the parts. The next event counts from the next cycle on.
-    fn tally<'a>(&self, parts: impl Iterator<Item = &'a Part<J, B, E, W>>) -> Tally
+    fn rank_status<'a>(&self, parts: impl Iterator<Item = &'a Part<J, B, E, W>>) -> RankStatus
     where
         J: 'a,
         B: 'a,
@@ -72,7 +72,7 @@ where
                 (false, true) => wires.next_event(),
                 (false, false) => Some(now),
             };
-            Tally {
+            RankStatus {
                 now,
                 next,
                 alive_until: part.alive_until,
@@ -83,13 +83,13 @@ where
                 completions: wires.completions,
                 completed: wires.completed,
                 fault: wires.fault.clone(),
-                look: false,
+                wants_sync: false,
             }
         };
-        parts.map(one).reduce(Tally::and).unwrap_or(Tally { now, ..Tally::default() })
+        parts.map(one).reduce(RankStatus::merged_with).unwrap_or(RankStatus { now, ..RankStatus::default() })
     }
 
-    fn total<X>(&self, of_all: impl FnOnce(&Tally) -> X, of: impl FnOnce(&Self) -> X) -> X {
+    fn total<X>(&self, of_all: impl FnOnce(&RankStatus) -> X, of: impl FnOnce(&Self) -> X) -> X {
         self.peers.as_ref().map_or_else(|| of(self), |peers| of_all(&peers.total))
     }
 
@@ -174,14 +174,14 @@ where
         // How much there was to do a cycle ago says how much there is now.
         let mut awake = home.clone().map(|part| self.part(part).awake.len());
         let (own, others_awake) = (awake.next().unwrap_or(0), awake.sum::<usize>());
-        let lent = own.min(others_awake) >= WORTH_A_THREAD && self.pace.gives();
-        let away = if lent { home.start + 1..home.end } else { home.end..home.end };
+        let offloaded = own.min(others_awake) >= WORTH_A_THREAD && self.offload.offloads();
+        let away = if offloaded { home.start + 1..home.end } else { home.end..home.end };
         home.end = away.start;
-        self.lend(away.clone());
+        self.offload_parts(away.clone());
         let first_end = self.switches + self.all_bumps;
-        let common = Common { tables: &*self.tables, cfg: self.cfg, switches: self.switches, first_end };
+        let common = CycleContext { tables: &*self.tables, cfg: self.cfg, switches: self.switches, first_end };
         let (first, others) = Self::home_parts_mut(home, &mut self.first, &mut self.others);
-        let begin = lent.then(Instant::now);
+        let begin = offloaded.then(Instant::now);
         for part in first.into_iter().chain(others.iter_mut().map(|part| &mut **part)) {
             part.cycle(&common);
         }
@@ -189,7 +189,7 @@ where
         self.take_back(away);
         if let (Some(begin), Some(worked)) = (begin, worked) {
             let work = worked.mul_f64((own + others_awake) as f64 / own as f64);
-            self.pace.note(work, begin.elapsed().saturating_sub(worked));
+            self.offload.record_step(work, begin.elapsed().saturating_sub(worked));
         }
         self.hand_over();
         self.tables.commit();
@@ -200,28 +200,28 @@ where
     }
 
     /// Gives parts behind the first one to threads, which evaluate a cycle of them.
-    fn lend(&mut self, parts: Range<usize>) {
+    fn offload_parts(&mut self, parts: Range<usize>) {
         if parts.is_empty() {
             return;
         }
-        let crew = self.crew.get_or_insert_with(|| {
-            Crew::new(parts.len(), |lent: Lent<T, J, B, E, W>| {
-                let Lent { mut part, tables, cfg, switches, first_end } = lent;
-                part.cycle(&Common { tables: &tables, cfg, switches, first_end });
+        let workers = self.workers.get_or_insert_with(|| {
+            WorkerPool::new(parts.len(), |offloaded: PartTask<T, J, B, E, W>| {
+                let PartTask { mut part, tables, cfg, switches, first_end } = offloaded;
+                part.cycle(&CycleContext { tables: &tables, cfg, switches, first_end });
                 part
             })
         });
         let (cfg, switches, first_end) = (self.cfg, self.switches, self.switches + self.all_bumps);
         for (thread, part) in self.others.drain(parts.start - 1..parts.end - 1).enumerate() {
-            crew.give(thread, Lent { part, tables: self.tables.share(), cfg, switches, first_end });
+            workers.give(thread, PartTask { part, tables: self.tables.share(), cfg, switches, first_end });
         }
     }
 
     /// Takes them back when their threads are done.
     fn take_back(&mut self, parts: Range<usize>) {
-        if let Some(crew) = self.crew.as_mut().filter(|_| !parts.is_empty()) {
+        if let Some(workers) = self.workers.as_mut().filter(|_| !parts.is_empty()) {
             let at = parts.start - 1;
-            let done = (0..parts.len()).map(|thread| crew.take(thread));
+            let done = (0..parts.len()).map(|thread| workers.take(thread));
             self.others.splice(at..at, done);
         }
     }
@@ -231,7 +231,7 @@ where
         let (home, ranks) = (self.home(), self.peers.as_ref().map_or(0, |peers| peers.exchange.ranks()));
         let mut out: Vec<Vec<Crossing>> = vec![Vec::new(); ranks];
         for from in home.clone() {
-            let mut crossings = std::mem::take(&mut self.part_mut(from).wires.flow.edge.crossings);
+            let mut crossings = std::mem::take(&mut self.part_mut(from).wires.flow.boundary.crossings);
             for crossing in crossings.drain(..) {
                 let part = self.part_with_port(crossing.queue() >> self.first.wires.flow.vc_shift);
                 match &self.peers {
@@ -239,7 +239,7 @@ where
                     _ => self.part_mut(part).takes(crossing),
                 }
             }
-            self.part_mut(from).wires.flow.edge.crossings = crossings;
+            self.part_mut(from).wires.flow.boundary.crossings = crossings;
         }
         if ranks > 0 {
             self.exchange(&out);
@@ -248,53 +248,53 @@ where
 
     /// Gives every rank what crosses to it, and takes what comes from each, with what all must know.
     fn exchange(&mut self, out: &[Vec<Crossing>]) {
-        let mut own = self.tally(self.home_parts());
+        let mut own = self.rank_status(self.home_parts());
         own.now = self.now();
         out.iter().flatten().for_each(|crossing| own.sends(crossing));
         let Some(mut peers) = self.peers.take() else { return };
-        own.look = peers.look;
+        own.wants_sync = peers.wants_sync;
         let mut staged = Saver::default();
         self.tables.staged(&mut staged);
         let staged = staged.into_bytes();
         let message = |crossings: &Vec<Crossing>| bytes(&(&own, &staged, crossings));
         let me = peers.exchange.rank();
         let send = out.iter().enumerate().map(|(to, of)| if to == me { Vec::new() } else { message(of) }).collect();
-        let came = peers.exchange.swap(send);
+        let came = peers.exchange.all_to_all(send);
         let mut total = None;
         for (rank, message) in came.iter().enumerate() {
-            let tally = if rank == me {
+            let rank_status = if rank == me {
                 own.clone()
             } else {
-                let (tally, staged, crossings): (Tally, Vec<u8>, Vec<Crossing>) = read(message);
+                let (rank_status, staged, crossings): (RankStatus, Vec<u8>, Vec<Crossing>) = read(message);
                 self.tables.stage(&mut Loader::new(&staged)).expect(ALIKE);
                 for crossing in crossings {
                     let part = self.part_with_port(crossing.queue() >> self.first.wires.flow.vc_shift);
                     self.part_mut(part).takes(crossing);
                 }
-                tally
+                rank_status
             };
             assert!(
-                tally.now == own.now,
+                rank_status.now == own.now,
                 "rank {rank} simulates cycle {}, and rank {me} cycle {}: they do not run the same",
-                tally.now,
+                rank_status.now,
                 own.now
             );
             total = Some(match total {
-                Some(sum) => Tally::and(sum, tally),
-                None => tally,
+                Some(sum) => RankStatus::merged_with(sum, rank_status),
+                None => rank_status,
             });
         }
         peers.total = total.unwrap_or(own);
-        (peers.driver, peers.fresh) = (Cycle::MAX, Fresh::Tally);
+        (peers.driver, peers.synced) = (Cycle::MAX, SyncLevel::RankStatus);
         self.peers = Some(peers);
     }
 
     /// Brings what others evaluate up to date here, as far as a look needs it. All ranks do so at once.
-    pub(super) fn bring(&mut self, wanted: Fresh) {
-        if let Some(bring) = self.bring
-            && self.peers.as_ref().is_some_and(|peers| peers.fresh < wanted)
+    pub(super) fn sync_others(&mut self, wanted: SyncLevel) {
+        if let Some(sync_others) = self.sync_others
+            && self.peers.as_ref().is_some_and(|peers| peers.synced < wanted)
         {
-            bring(self, wanted);
+            sync_others(self, wanted);
         }
     }
 
@@ -307,17 +307,17 @@ where
 
     /// A look at what others evaluate is right only if it has been brought here.
     #[inline]
-    pub(super) fn must_be(&self, fresh: Fresh) {
+    pub(super) fn assert_synced(&self, synced: SyncLevel) {
         if let Some(peers) = &self.peers {
-            assert!(peers.fresh >= fresh, "what other ranks evaluate is looked at before it was brought here");
+            assert!(peers.synced >= synced, "what other ranks evaluate is looked at before it was brought here");
         }
     }
 
     /// What each rank says when asked about its parts, in the order of the parts. All ranks ask at once.
-    pub(super) fn ask_all<X: Serialize + DeserializeOwned>(&self, here: X) -> Vec<X> {
+    pub(super) fn gather_from_ranks<X: Serialize + DeserializeOwned>(&self, here: X) -> Vec<X> {
         match &self.peers {
             None => vec![here],
-            Some(peers) => peers.exchange.share(bytes(&here)).iter().map(|of| read(of)).collect(),
+            Some(peers) => peers.exchange.all_gather(bytes(&here)).iter().map(|of| read(of)).collect(),
         }
     }
 
@@ -325,7 +325,7 @@ where
     pub(super) fn set_flits_of_all(&self) -> Vec<(u32, Flit)> {
         let mut here = Vec::new();
         self.home().for_each(|part| self.set_flits_of(part, &mut |node, flit| here.push((node, *flit))));
-        self.ask_all(here).concat()
+        self.gather_from_ranks(here).concat()
     }
 
     /// Whether one of the ranks wants to look how far the run is: all answer alike, after the step that follows the wish.
@@ -334,8 +334,8 @@ where
         match &mut self.peers {
             None => want,
             Some(peers) => {
-                peers.look = want && !peers.total.look;
-                peers.total.look
+                peers.wants_sync = want && !peers.total.wants_sync;
+                peers.total.wants_sync
             }
         }
     }
@@ -370,9 +370,9 @@ where
     /// is loaded. The threads that the system was built for are those of all ranks together.
     pub fn share_with(&mut self, exchange: Arc<dyn Exchange>) {
         self.threads = (self.threads / exchange.ranks()).max(1);
-        let total = self.tally(self.each_part());
+        let total = self.rank_status(self.each_part());
         self.peers = Some(Box::new(Peers::new(exchange, self.parts(), total)));
-        self.bring = Some(Self::bring_here);
+        self.sync_others = Some(Self::sync_from_ranks);
         for part in self.home() {
             self.part_mut(part).changed = Some(Vec::new());
         }
@@ -380,9 +380,9 @@ where
 
     /// A state was loaded on every rank.
     pub(super) fn all_loaded(&mut self) {
-        let total = self.tally(self.each_part());
+        let total = self.rank_status(self.each_part());
         let Some(peers) = &mut self.peers else { return };
-        (peers.total, peers.driver, peers.fresh) = (total, Cycle::MAX, Fresh::Whole);
+        (peers.total, peers.driver, peers.synced) = (total, Cycle::MAX, SyncLevel::Whole);
         self.forget_changes();
     }
 
@@ -390,29 +390,29 @@ where
         self.each_part_mut().filter_map(|part| part.changed.as_mut()).for_each(Vec::clear);
     }
 
-    fn bring_here(&mut self, wanted: Fresh) {
+    fn sync_from_ranks(&mut self, wanted: SyncLevel) {
         let Some(mut peers) = self.peers.take() else { return };
         let mut saver = Saver::default();
         for part in peers.home() {
-            if wanted == Fresh::Whole {
+            if wanted == SyncLevel::Whole {
                 self.part(part).save(&mut saver);
             } else {
                 self.save_changes(part, &mut saver);
             }
         }
-        let came = peers.exchange.share(saver.into_bytes());
+        let came = peers.exchange.all_gather(saver.into_bytes());
         for rank in peers.others() {
             let mut loader = Loader::new(&came[rank]);
             let loaded = peers.parts_of(rank).try_for_each(|part| match wanted {
-                Fresh::Whole => self.part_mut(part).load(&mut loader),
+                SyncLevel::Whole => self.part_mut(part).load(&mut loader),
                 _ => self.load_changes(&mut loader),
             });
             loaded.and_then(|()| loader.finish()).expect(ALIKE);
         }
-        if wanted == Fresh::Whole {
+        if wanted == SyncLevel::Whole {
             self.forget_changes();
         }
-        peers.fresh = wanted;
+        peers.synced = wanted;
         self.peers = Some(peers);
     }
 
@@ -446,7 +446,7 @@ where
             if node == NO_NODE {
                 return Ok(());
             }
-            let part = self.division.part_of(node);
+            let part = self.partition.part_of(node);
             let part = self.part_mut(part);
             let state: Option<&mut dyn State> = if let Some(end) = node.checked_sub(first_end) {
                 part.ends.get_mut(end as usize).map(|end| end as _)
@@ -485,8 +485,8 @@ where
 {
     /// The wires of the part to which a node belongs.
     pub(super) fn wires_of(&self, node: u32) -> &Wires {
-        self.must_be(Fresh::Whole);
-        &self.part(self.division.part_of(node)).wires
+        self.assert_synced(SyncLevel::Whole);
+        &self.part(self.partition.part_of(node)).wires
     }
 }
 
@@ -494,7 +494,7 @@ where
 mod tests {
     use super::*;
     use crate::arbiter::Policy;
-    use crate::division::Parts;
+    use crate::partition::Parts;
     use crate::routing::Routes;
     use crate::topology::{Common, FatTree, Layout, LinkParams, Mesh, Wiring};
     use crate::traffic::{SourceCfg, Target, Traffic, TrafficEnd};
@@ -528,13 +528,13 @@ mod tests {
         let mesh = || Mesh { size: vec![8, 8], concentration: 1 }.layout(&common());
         let ends_at = |threads: usize| {
             let mut net = busy(mesh(), threads);
-            let mut lent = 0;
+            let mut offloaded = 0;
             while net.step() != Step::Quiet {
-                lent = lent.max(net.crew.as_ref().map_or(0, Crew::len));
+                offloaded = offloaded.max(net.workers.as_ref().map_or(0, WorkerPool::len));
                 assert_eq!(net.parts(), threads, "all parts are back after a cycle");
             }
             assert!(net.at_rest());
-            (lent, net.now(), net.moves(), net.link_loads().map(|load| load.count.unicast).collect::<Vec<_>>())
+            (offloaded, net.now(), net.moves(), net.link_loads().map(|load| load.count.unicast).collect::<Vec<_>>())
         };
         let (none, now, moves, loads) = ends_at(1);
         assert_eq!(none, 0);
@@ -549,10 +549,10 @@ mod tests {
         // All end points hang at a third of the switches.
         let tree = FatTree { arity: 4, levels: 3, concentration: 4, wiring: Wiring::default() }.layout(&common());
         let net = busy(tree, 2);
-        let blocks = |part: usize| net.division.switches(part).len() + net.division.ends(part).len();
+        let blocks = |part: usize| net.partition.switches(part).len() + net.partition.ends(part).len();
         let (one, other) = (blocks(0), blocks(1));
         // A switch with its end points is not divided.
         assert!(one.abs_diff(other) <= 5, "{one} and {other}");
-        assert!(net.division.ends(1).len() > 16, "both have end points");
+        assert!(net.partition.ends(1).len() > 16, "both have end points");
     }
 }

@@ -42,13 +42,13 @@
 //! use watershed_fabric::fault::{Effect, Fault, FaultyLink, LinkLayer};
 //! use watershed_fabric::replay::Reliability;
 //! # use watershed_fabric::bench::NoTables;
-//! # use watershed_fabric::fault::{View, Way};
+//! # use watershed_fabric::fault::{View, Direction};
 //! # use watershed_fabric::{Bench, Block, Flit, Io, Vcs};
 //! # use watershed_kernel::{Rng, Wake};
 //! # struct Link(FaultyLink);
 //! # struct Frames;
 //! # impl View for Frames {
-//! #     fn way(&self, _: u16, _: &Flit) -> Option<Way> { Some(Way::Up) }
+//! #     fn direction(&self, _: u16, _: &Flit) -> Option<Direction> { Some(Direction::Up) }
 //! #     fn damage(&self, _: &Flit, _: &mut Rng) -> (u16, u16) { (0, 0) }
 //! # }
 //! # impl Block for Link {
@@ -59,8 +59,8 @@
 //! # }
 //!
 //! // The second of three frames is lost on the wire: it and the one behind it are sent again.
-//! let way = Way::Both;
-//! let fault = Fault { effect: Effect::Drop, way, threshold: u64::MAX, nth: Some(1), id: None, from: 0, until: u64::MAX };
+//! let direction = Direction::Both;
+//! let fault = Fault { effect: Effect::Drop, direction, threshold: u64::MAX, nth: Some(1), id: None, from: 0, until: u64::MAX };
 //! let reliability = Reliability {
 //!     replay_frames: 8,
 //!     receive_frames: 4,
@@ -81,7 +81,7 @@
 use std::collections::VecDeque;
 
 use super::crc::crc32;
-use super::fault::{Fate, Faults, View};
+use super::fault::{Faults, FrameAction, View};
 use super::{Io, WideFlit};
 use watershed_kernel::{Cycle, Wake};
 
@@ -104,15 +104,15 @@ pub struct Reliability {
 
 /// A frame in the replay buffer.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
-struct Kept {
+struct BufferedFrame {
     number: u64,
     flits: Vec<WideFlit>,
     whole: bool,
 }
 
-/// What travels with each flit of a frame.
+/// A flit of a frame with its sequence number.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
-struct Sent {
+struct SequencedFlit {
     flit: WideFlit,
     number: u64,
     /// The oldest number that can still come.
@@ -123,7 +123,7 @@ struct Sent {
 
 /// An acknowledgement.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
-struct Answer {
+struct Ack {
     vc: u8,
     /// The next number the receiver wants.
     next: u64,
@@ -136,14 +136,14 @@ struct Answer {
 /// The sending end of a channel.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct Transmitter {
-    kept: VecDeque<Kept>,
+    kept: VecDeque<BufferedFrame>,
     /// Numbers given so far.
     numbered: u64,
     /// Place in the buffer of the frame that is being sent, and its flits that were.
     at: usize,
     flits: usize,
-    /// The fate of the frame that is being sent.
-    fate: Fate,
+    /// The fault decided for the frame that is being sent.
+    action: FrameAction,
     /// The far side's state as it said last.
     freed: u64,
     deadline: Option<Cycle>,
@@ -173,7 +173,7 @@ struct Receiver {
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct Lane {
     transmitter: Transmitter,
-    wire: VecDeque<(Cycle, Sent)>,
+    wire: VecDeque<(Cycle, SequencedFlit)>,
     receiver: Receiver,
 }
 
@@ -196,7 +196,7 @@ pub struct Replay {
     cfg: Reliability,
     lanes: Vec<Lane>,
     /// Acknowledgements under way, by the direction they travel in.
-    answers: [VecDeque<(Cycle, Answer)>; 2],
+    answers: [VecDeque<(Cycle, Ack)>; 2],
     /// From when on the wire of a direction is free.
     free: [Cycle; 2],
     counts: ReplayCounts,
@@ -243,7 +243,7 @@ impl Replay {
         let now = io.now();
         let mut moved = false;
         for direction in [0usize, 1] {
-            moved |= self.hear(now, direction, channels);
+            moved |= self.receive_acks(now, direction, channels);
             moved |= self.receive(io, direction, channels);
         }
         for direction in [0usize, 1] {
@@ -275,7 +275,7 @@ impl Replay {
     }
 
     /// Acknowledgements that come in for frames of this direction.
-    fn hear(&mut self, now: Cycle, direction: usize, channels: usize) -> bool {
+    fn receive_acks(&mut self, now: Cycle, direction: usize, channels: usize) -> bool {
         let mut any = false;
         while let Some(&(arrival, answer)) = self.answers[1 - direction].front()
             && arrival <= now
@@ -368,7 +368,7 @@ impl Replay {
                 let number = transmitter.numbered;
                 transmitter.numbered += 1;
                 self.progress = io.now();
-                transmitter.kept.push_back(Kept { number, flits: Vec::new(), whole: false });
+                transmitter.kept.push_back(BufferedFrame { number, flits: Vec::new(), whole: false });
             }
             let wide = io.take_wide(port, vc as u8);
             let kept = transmitter.kept.back_mut().expect("a frame begins with its head");
@@ -421,7 +421,7 @@ impl Replay {
                 continue;
             }
             let negative = std::mem::take(&mut receiver.negative);
-            let answer = Answer { vc: vc as u8, next: receiver.next, freed: receiver.freed, negative };
+            let answer = Ack { vc: vc as u8, next: receiver.next, freed: receiver.freed, negative };
             self.counts.acknowledgements += 1;
             self.free[direction] = now + cfg.cycles_per_flit;
             if !faults.is_dead(now) {
@@ -441,8 +441,8 @@ impl Replay {
                     transmitter.deadline.get_or_insert(now + cfg.timeout_cycles);
                     continue;
                 }
-                transmitter.fate = faults.decide(now, direction as u16, &kept.flits[0].flit, view);
-                if let Fate::Wait(until) = transmitter.fate {
+                transmitter.action = faults.decide(now, direction as u16, &kept.flits[0].flit, view);
+                if let FrameAction::Wait(until) = transmitter.action {
                     transmitter.held = transmitter.held.max(until + cfg.wire_cycles);
                 }
                 if kept.number < transmitter.fresh {
@@ -456,26 +456,26 @@ impl Replay {
             let mut flit = kept.flits[transmitter.flits].clone();
             let is_tail = flit.flit.tag.tail();
             let crc = if is_tail { crc(&kept.flits) } else { 0 };
-            if let Fate::Corrupt { flit: nth, bit } = transmitter.fate
+            if let FrameAction::Corrupt { flit: nth, bit } = transmitter.action
                 && usize::from(nth) == transmitter.flits
             {
                 flit.flip(bit);
             }
             self.free[direction] = now + cfg.cycles_per_flit;
             let arrival = (now + cfg.wire_cycles).max(transmitter.held);
-            if !matches!(transmitter.fate, Fate::Swallow) {
-                wire.push_back((arrival, Sent { flit, number, oldest, crc }));
+            if !matches!(transmitter.action, FrameAction::Swallow) {
+                wire.push_back((arrival, SequencedFlit { flit, number, oldest, crc }));
             }
             transmitter.flits += 1;
             if is_tail {
-                if matches!(transmitter.fate, Fate::Duplicate) {
+                if matches!(transmitter.action, FrameAction::Duplicate) {
                     // The wire carries it twice, and is busy so long.
                     for flit in &kept.flits {
-                        wire.push_back((arrival, Sent { flit: flit.clone(), number, oldest, crc }));
+                        wire.push_back((arrival, SequencedFlit { flit: flit.clone(), number, oldest, crc }));
                     }
                     self.free[direction] += cfg.cycles_per_flit * kept.flits.len() as u64;
                 }
-                transmitter.fate = Fate::Undecided;
+                transmitter.action = FrameAction::Undecided;
                 transmitter.flits = 0;
                 transmitter.at += 1;
             }
@@ -492,13 +492,13 @@ impl Transmitter {
             self.at -= 1;
         } else {
             // It was being sent again: what follows is a new frame.
-            (self.flits, self.fate) = (0, Fate::Undecided);
+            (self.flits, self.action) = (0, FrameAction::Undecided);
         }
     }
 
     /// Sends everything from the oldest frame on again. A frame of which a part is on the wire is begun anew: the receiver
     /// takes a head for what it is.
     fn go_back(&mut self) {
-        (self.at, self.flits, self.fate) = (0, 0, Fate::Undecided);
+        (self.at, self.flits, self.action) = (0, 0, FrameAction::Undecided);
     }
 }

@@ -3,7 +3,7 @@
 //! [`Network`] is the one implementation, for every family's tables, engines and end points. Dispatch is per step, never per
 //! tick.
 
-use super::exchange::{Exchange, Fresh};
+use super::exchange::{Exchange, SyncLevel};
 use super::{Block, Evaluation, Flit, HeadWaits, Join, Journal, LinkCount, Network, Plan, Step, Tables, WaitCycles};
 use crate::traffic::{MayHaveTraffic, Traffic};
 use std::any::Any;
@@ -69,7 +69,7 @@ pub trait Simulation: Any {
     /// a process alone has nothing to do.
     fn refresh(&mut self);
     /// The same of everything: queues, links and their counters, too.
-    fn gather(&mut self);
+    fn refresh_all(&mut self);
     /// Whether one of the ranks wants to look how far the run is; see [`Network::agree_to_look`].
     fn agree_to_look(&mut self, want: bool) -> bool;
     /// Whether one of the ranks says yes. All ranks ask at once.
@@ -223,11 +223,11 @@ where
     }
 
     fn refresh(&mut self) {
-        self.bring(Fresh::Blocks);
+        self.sync_others(SyncLevel::Blocks);
     }
 
-    fn gather(&mut self) {
-        self.bring(Fresh::Whole);
+    fn refresh_all(&mut self) {
+        self.sync_others(SyncLevel::Whole);
     }
 
     fn agree_to_look(&mut self, want: bool) -> bool {
@@ -235,7 +235,7 @@ where
     }
 
     fn any_rank(&self, here: bool) -> bool {
-        self.ask_all(here).contains(&true)
+        self.gather_from_ranks(here).contains(&true)
     }
 
     fn evaluate(&mut self, how: Evaluation) {

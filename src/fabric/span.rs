@@ -11,7 +11,7 @@
 //! system the two numbers are equal; its engines in the wire count among the stretch of the switches, and no look-up is
 //! needed.
 
-use super::division::{Division, Place};
+use super::partition::{BumpPlace, Partition};
 use std::sync::Arc;
 
 /// The nodes of a part.
@@ -25,24 +25,24 @@ pub(super) struct Span {
     first_bump: u32,
     all_bumps: u32,
     /// Where each of them is.
-    places: Arc<[Place]>,
+    places: Arc<[BumpPlace]>,
     /// Those of this part.
     bumps: Arc<[u32]>,
 }
 
 impl Span {
     /// The nodes of a part of a division.
-    pub fn new(division: &Division, part: usize) -> Span {
-        let (inner, ends) = (division.inner(part), division.end_nodes(part));
+    pub fn new(partition: &Partition, part: usize) -> Span {
+        let (inner, ends) = (partition.inner(part), partition.end_nodes(part));
         Span {
             first: inner.start,
             inner: inner.end - inner.start,
             first_end: ends.start,
             ends: ends.end - ends.start,
-            first_bump: division.first_bump(),
-            all_bumps: division.places().len() as u32,
-            places: Arc::clone(division.places()),
-            bumps: division.bumps(part).into(),
+            first_bump: partition.first_bump(),
+            all_bumps: partition.places().len() as u32,
+            places: Arc::clone(partition.places()),
+            bumps: partition.bumps(part).into(),
         }
     }
 
@@ -58,19 +58,19 @@ impl Span {
 
     /// The number in the part of a node of the part.
     #[inline(always)]
-    pub fn inside(&self, node: u32) -> u32 {
+    pub fn to_local(&self, node: u32) -> u32 {
         if node.wrapping_sub(self.first_bump) < self.all_bumps {
             return self.inner + self.places[(node - self.first_bump) as usize].at;
         }
         let ends = self.first_end.wrapping_sub(self.inner + self.bumps.len() as u32);
         let place = node.wrapping_sub(std::hint::select_unpredictable(node < self.first_end, self.first, ends));
-        debug_assert!(self.outside(place) == node, "node {node} is one of another part");
+        debug_assert!(self.to_node(place) == node, "node {node} is one of another part");
         place
     }
 
     /// The node with a number in the part.
     #[inline]
-    pub fn outside(&self, at: u32) -> u32 {
+    pub fn to_node(&self, at: u32) -> u32 {
         let Some(behind) = at.checked_sub(self.inner) else { return at + self.first };
         match behind.checked_sub(self.bumps.len() as u32) {
             None => self.bumps[behind as usize],
@@ -112,17 +112,17 @@ mod tests {
     fn every_node_is_in_the_part_of_its_switch_and_found_there() {
         let plan = row();
         for count in 1..=4 {
-            let division = Division::new(&plan, Parts { count, ..Parts::default() });
-            assert_eq!(division.len(), count);
+            let partition = Partition::new(&plan, Parts { count, ..Parts::default() });
+            assert_eq!(partition.len(), count);
             let mut seen = Vec::new();
             for part in 0..count {
-                let span = Span::new(&division, part);
-                let nodes: Vec<u32> = division.nodes(part).collect();
+                let span = Span::new(&partition, part);
+                let nodes: Vec<u32> = partition.nodes(part).collect();
                 assert!(nodes.is_sorted(), "{nodes:?}");
                 assert_eq!(span.len(), nodes.len());
                 for (at, &node) in nodes.iter().enumerate() {
-                    assert_eq!((span.inside(node), span.outside(at as u32)), (at as u32, node));
-                    assert_eq!(division.part_of(node), part);
+                    assert_eq!((span.to_local(node), span.to_node(at as u32)), (at as u32, node));
+                    assert_eq!(partition.part_of(node), part);
                 }
                 assert_eq!(span.is_whole(), count == 1);
                 seen.extend(nodes);
@@ -130,8 +130,8 @@ mod tests {
             seen.sort_unstable();
             assert_eq!(seen, (0..plan.nodes.len() as u32).collect::<Vec<_>>());
             // Bumps 4, 5, 6 sit at switches 2, 1, 0; bump 7 before the end point of switch 1.
-            let parts = [4, 5, 6, 7, 8].map(|bump| division.part_of(bump));
-            assert_eq!(parts, [2, 1, 0, 1, 2].map(|switch| division.part_of(switch)));
+            let parts = [4, 5, 6, 7, 8].map(|bump| partition.part_of(bump));
+            assert_eq!(parts, [2, 1, 0, 1, 2].map(|switch| partition.part_of(switch)));
         }
     }
 
@@ -139,7 +139,7 @@ mod tests {
     #[should_panic(expected = "of another part")]
     fn a_node_of_another_part_is_refused() {
         let plan = row();
-        let division = Division::new(&plan, Parts { count: 2, ..Parts::default() });
-        Span::new(&division, 0).inside(3);
+        let partition = Partition::new(&plan, Parts { count: 2, ..Parts::default() });
+        Span::new(&partition, 0).to_local(3);
     }
 }

@@ -26,15 +26,15 @@
 
 use super::switch_parts::Cx;
 use super::tables::Tables;
-use super::{Join, JoinCx, Queued, forward, unicast};
+use super::{Join, JoinCx, QueueLengths, forward, unicast};
 use watershed_kernel::Wake;
 
 /// One clock of one switch.
 pub(super) fn tick<T: Tables<W>, J: Join<Tables = T>, const W: usize>(mut cx: Cx<'_, T, J, W>) -> Wake {
-    if cx.engine != u16::MAX && !cx.join.asleep() {
+    if cx.engine != u16::MAX && !cx.join.can_skip_tick() {
         let at = cx.base + u32::from(cx.engine);
         let queues = cx.wires.inputs.stretch(cx.wires.queue(at, 0), 1 << cx.wires.flow.vc_shift);
-        let queued = Queued::of(queues);
+        let queued = QueueLengths::of(queues);
         let out = cx.join.tick(&JoinCx { tables: cx.tables, switch: cx.node, now: cx.wires.flow.now, queued });
         if let Some(result) = out.result {
             // As with arrivals: point-to-point packets walk through the front stages, the others wait them out.
@@ -55,5 +55,5 @@ pub(super) fn tick<T: Tables<W>, J: Join<Tables = T>, const W: usize>(mut cx: Cx
     // What is blocked can only be freed by an arrival, which wakes the switch, or by a change in the switch itself.
     let occupied = cx.wires.nodes.is_occupied(cx.node);
     cx.wires.nodes[cx.node as usize].flags.set_heeds(occupied);
-    if cx.changed && (occupied || cx.join.reacts()) { Wake::Next } else { cx.wake }
+    if cx.changed && (occupied || cx.join.acts_on_change()) { Wake::Next } else { cx.wake }
 }

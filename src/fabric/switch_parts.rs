@@ -162,43 +162,43 @@ pub(super) struct Scratch<const W: usize> {
     /// Per crossbar input: the queue that was picked.
     pub chosen: Vec<u16>,
     /// Per queue: its crossbar input. Constant.
-    pub passages: Vec<u16>,
+    pub xbar_inputs: Vec<u16>,
     /// What switches use whose queues fit one word.
-    pub word: Word,
+    pub word: SingleWordScratch,
 }
 
 /// The memory of switches whose queues fit one word. Their crossbar inputs and outputs then fit one too, so all numbers
 /// are below 64 and need no bounds check.
 #[derive(Clone, Debug)]
-pub(super) struct Word {
+pub(super) struct SingleWordScratch {
     want: [u64; 64],
     queues_for: [u64; 64],
-    passages: [u8; 64],
+    xbar_inputs: [u8; 64],
     queues: [u64; 64],
     outs: [u64; 64],
     chosen: [u8; 64],
 }
 
-impl Word {
-    fn new(passages: &[u16]) -> Word {
-        let mut word = Word {
+impl SingleWordScratch {
+    fn new(xbar_inputs: &[u16]) -> SingleWordScratch {
+        let mut word = SingleWordScratch {
             want: [0; 64],
             queues_for: [0; 64],
-            passages: [0; 64],
+            xbar_inputs: [0; 64],
             queues: [0; 64],
             outs: [0; 64],
             chosen: [0; 64],
         };
-        for (local, &passage) in passages.iter().enumerate().take(64) {
-            word.passages[local] = passage as u8;
-            word.queues[usize::from(passage & 63)] |= 1 << local;
+        for (local, &xbar_input) in xbar_inputs.iter().enumerate().take(64) {
+            word.xbar_inputs[local] = xbar_input as u8;
+            word.queues[usize::from(xbar_input & 63)] |= 1 << local;
         }
         word
     }
 
     /// Notes that queue (or crossbar input) `local` wants output `out`; `wanted` has the outputs noted so far.
     #[inline(always)]
-    pub fn ask(&mut self, wanted: &mut u64, out: u16, local: usize) {
+    pub fn request(&mut self, wanted: &mut u64, out: u16, local: usize) {
         let out = out & 63;
         let want = &mut self.want[usize::from(out)];
         // The contents are of this cycle if they were asked for before in it.
@@ -207,16 +207,16 @@ impl Word {
         *wanted |= 1 << out;
     }
 
-    /// As [`Word::ask`] for a queue of crossbar input `e`, of which [`Word::wanting`] knows then.
+    /// As [`SingleWordScratch::request`] for a queue of crossbar input `e`, of which [`SingleWordScratch::wanting`] knows then.
     #[inline(always)]
-    pub fn ask_by(&mut self, wanted: &mut u64, out: u16, e: u16, local: usize) {
+    pub fn request_by(&mut self, wanted: &mut u64, out: u16, e: u16, local: usize) {
         let queues = &mut self.queues_for[usize::from(out & 63)];
         let before = std::hint::select_unpredictable(*wanted >> (out & 63) & 1 == 1, *queues, 0);
         *queues = before | 1 << (local & 63);
-        self.ask(wanted, out, usize::from(e));
+        self.request(wanted, out, usize::from(e));
     }
 
-    /// The queues of crossbar input `e` that want output `out`; valid if [`Word::ask_by`] was told so in this cycle.
+    /// The queues of crossbar input `e` that want output `out`; valid if [`SingleWordScratch::request_by`] was told so in this cycle.
     #[inline(always)]
     pub fn wanting(&self, e: u16, out: u16) -> u64 {
         self.queues_for[usize::from(out & 63)] & self.queues(e)
@@ -230,43 +230,43 @@ impl Word {
 
     /// The crossbar input of a queue.
     #[inline(always)]
-    pub fn passage(&self, local: usize) -> u16 {
-        u16::from(self.passages[local & 63])
+    pub fn xbar_input(&self, local: usize) -> u16 {
+        u16::from(self.xbar_inputs[local & 63])
     }
 
     /// The queues of a crossbar input.
     #[inline(always)]
-    pub fn queues(&self, passage: u16) -> u64 {
-        self.queues[usize::from(passage & 63)]
+    pub fn queues(&self, xbar_input: u16) -> u64 {
+        self.queues[usize::from(xbar_input & 63)]
     }
 
     /// Notes the queue that a crossbar input picked.
     #[inline(always)]
-    pub fn choose(&mut self, passage: u16, local: usize) {
-        self.chosen[usize::from(passage & 63)] = local as u8;
+    pub fn choose(&mut self, xbar_input: u16, local: usize) {
+        self.chosen[usize::from(xbar_input & 63)] = local as u8;
     }
 
     /// The queue that a crossbar input picked.
     #[inline(always)]
-    pub fn chosen(&self, passage: u16) -> usize {
-        usize::from(self.chosen[usize::from(passage & 63)])
+    pub fn chosen(&self, xbar_input: u16) -> usize {
+        usize::from(self.chosen[usize::from(xbar_input & 63)])
     }
 
     /// The outputs that offered themselves to a crossbar input.
     #[inline(always)]
-    pub fn outs(&mut self, passage: usize) -> &mut u64 {
-        &mut self.outs[passage & 63]
+    pub fn outs(&mut self, xbar_input: usize) -> &mut u64 {
+        &mut self.outs[xbar_input & 63]
     }
 }
 
 impl<const W: usize> Scratch<W> {
     pub fn new(widest: usize, vc_shift: u32, speedup: usize) -> Self {
         let words = (widest << vc_shift).div_ceil(64);
-        let passage = |local: usize| (local >> vc_shift) * speedup + (local & ((1 << vc_shift) - 1)) % speedup;
-        let passages: Vec<u16> = (0..widest << vc_shift).map(|local| passage(local) as u16).collect();
+        let xbar_input = |local: usize| (local >> vc_shift) * speedup + (local & ((1 << vc_shift) - 1)) % speedup;
+        let xbar_inputs: Vec<u16> = (0..widest << vc_shift).map(|local| xbar_input(local) as u16).collect();
         Scratch {
-            word: Word::new(&passages),
-            passages,
+            word: SingleWordScratch::new(&xbar_inputs),
+            xbar_inputs,
             fresh: vec![0; words],
             routed: vec![0; words],
             active: vec![0; words],

@@ -1,10 +1,10 @@
 //! The interface of a family's routing tables, and the state of a switch that they may read.
 
 use super::PortSet;
-use super::cut::Cut;
 use super::flit::Flit;
 use super::plan::Vcs;
 use super::ports::{Output, Port};
+use super::segmentation::FlitSize;
 use watershed_state::{Loader, Mismatch, Saver};
 
 /// What the switches of a family look up: configuration registers, multicast tables, routes.
@@ -21,8 +21,8 @@ pub trait Tables<const W: usize>: Send + Sync + 'static {
     }
 
     /// How frames are cut into flits: what a flit carries.
-    fn cut(&self) -> Cut {
-        Cut::WORD
+    fn cut(&self) -> FlitSize {
+        FlitSize::WORD
     }
 
     /// The outputs of a set-routed packet whose head flit came in by `port`; the internal engine port may be among
@@ -42,7 +42,7 @@ pub trait Tables<const W: usize>: Send + Sync + 'static {
 
     /// Route computation: where a point-to-point packet, which stands at the head of the queue that `at` names, goes on. `flit`
     /// is its head flit, or the last one of [`Tables::route_flits`].
-    fn unicast(&self, at: &At<'_>, flit: &Flit) -> Route;
+    fn unicast(&self, at: &RouteView<'_>, flit: &Flit) -> Route;
 
     /// Whether point-to-point packets have classes that channel and switch allocation look at: the highest class goes first.
     const CLASSES: bool = false;
@@ -80,9 +80,9 @@ pub trait Tables<const W: usize>: Send + Sync + 'static {
     }
 }
 
-/// What route computation may look at: where the packet stands, and the state of the switch's own outputs.
+/// The inputs of route computation: the position of the packet, and the state of the switch's own outputs.
 #[derive(Clone, Copy, Debug)]
-pub struct At<'a> {
+pub struct RouteView<'a> {
     /// The switch.
     pub switch: u32,
     /// The input port.
@@ -100,25 +100,35 @@ pub struct At<'a> {
     count: u8,
 }
 
-impl<'a> At<'a> {
+impl<'a> RouteView<'a> {
     #[inline]
     pub(super) fn new(sides: &'a [Port], (vcs, stride): (Vcs, u32), switch: u32, port: u16, vc: u8) -> Self {
-        At { switch, port, channel: vc - vcs.set, more: &[], sides, stride, set: vcs.set, first: 0, count: vcs.unicast }
+        RouteView {
+            switch,
+            port,
+            channel: vc - vcs.set,
+            more: &[],
+            sides,
+            stride,
+            set: vcs.set,
+            first: 0,
+            count: vcs.unicast,
+        }
     }
 
     /// With the words behind the first of the flit that is looked at.
     #[inline]
     #[must_use]
     pub fn with(self, more: &'a [u64]) -> Self {
-        At { more, ..self }
+        RouteView { more, ..self }
     }
 
     /// The view of `count` of the channels that are seen, from channel `first` on, for a packet on one of these that never leaves them:
-    /// they are counted from 0, and the answer must be moved back with [`Route::back`].
+    /// they are counted from 0, and the answer must be moved back with [`Route::to_all_channels`].
     #[inline]
     #[must_use]
-    pub fn within(self, first: u8, count: u8) -> Self {
-        At { channel: self.channel - first, first: self.first + first, count, ..self }
+    pub fn channel_range(self, first: u8, count: u8) -> Self {
+        RouteView { channel: self.channel - first, first: self.first + first, count, ..self }
     }
 
     /// The view of a packet's own lane, where channels are divided into lanes of equal size that packets never leave:
@@ -128,15 +138,15 @@ impl<'a> At<'a> {
     pub fn lane(self, lanes: u8) -> Self {
         let each = self.count / lanes;
         let lane = self.channel / each;
-        self.within(lane * each, each)
+        self.channel_range(lane * each, each)
     }
 
     /// The view of a packet where the first `left` channels and those behind them belong to different users, and a
-    /// packet never changes sides: the visible channels are counted from 0, as with [`At::lane`].
+    /// packet never changes sides: the visible channels are counted from 0, as with [`RouteView::lane`].
     #[inline]
     #[must_use]
-    fn beside(self, left: u8) -> Self {
-        if self.channel < left { self.within(0, left) } else { self.within(left, self.count - left) }
+    fn side_of(self, left: u8) -> Self {
+        if self.channel < left { self.channel_range(0, left) } else { self.channel_range(left, self.count - left) }
     }
 
     /// How many point-to-point channels there are.
@@ -188,16 +198,16 @@ impl Shares {
 
     /// Route computation: `route` sees the channels of the packet's share, counted from 0.
     #[inline(always)]
-    pub fn route(self, at: &At<'_>, route: impl FnOnce(&At<'_>) -> Route) -> Route {
+    pub fn route(self, at: &RouteView<'_>, route: impl FnOnce(&RouteView<'_>) -> Route) -> Route {
         if self == Shares::WHOLE {
             return route(at);
         }
         let messages = at.channel < self.messages;
-        let mut at = at.beside(self.messages);
+        let mut at = at.side_of(self.messages);
         if !messages {
             at = at.lane(self.lanes);
         }
-        route(&at).back(&at)
+        route(&at).to_all_channels(&at)
     }
 }
 
@@ -219,10 +229,10 @@ impl Route {
         Route { port, vcs: u32::MAX, again: false }
     }
 
-    /// The answer for a packet that was seen through [`At::within`]: the channels moved back to where they are in the system.
+    /// The answer for a packet that was seen through [`RouteView::channel_range`]: the channels moved back to where they are in the system.
     #[inline]
     #[must_use]
-    pub fn back(self, at: &At<'_>) -> Route {
+    pub fn to_all_channels(self, at: &RouteView<'_>) -> Route {
         Route { vcs: (self.vcs & ((1 << at.count) - 1)) << at.first, ..self }
     }
 }

@@ -21,14 +21,14 @@
 //! | VA | [`vc_alloc`]; where packets have classes, it serves one after the other (`class`) |
 //! | SA | [`switch_alloc`], with classes as in VA; outputs and inputs that set-routed packets took in this cycle are not available |
 
-use super::here::{Here, route_entry};
 use super::pipeline::SwitchCfg;
 use super::ports::stride_shift;
 use super::portset::{bits, each};
 use super::switch_parts::{Arbiters, Cx, NO_TIMER, Scratch};
-use super::tables::{At, Tables};
+use super::switch_view::{SwitchView, route_entry};
+use super::tables::{RouteView, Tables};
 use super::waits::Cause;
-use super::wires::{AGAIN, CHECKED, Input, State, UNSEEN, WATCHED, Wires};
+use super::wires::{CHECKED, Input, RETRY_ROUTE, State, UNOBSERVED, WATCHED, Wires};
 use super::{Join, PortSet, class, switch_alloc, vc_alloc};
 use std::mem::take;
 use watershed_kernel::Wake;
@@ -38,12 +38,12 @@ pub(super) fn serve<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut 
     let shift = cx.wires.flow.vc_shift;
     let info = cx.wires.nodes[cx.node as usize];
     let ports = usize::from(info.ports);
-    let (sides, carries) = cx.wires.ports.stretch_mut(cx.base, ports);
-    let mut here = Here {
+    let (sides, stats) = cx.wires.ports.stretch_mut(cx.base, ports);
+    let mut view = SwitchView {
         inputs: cx.wires.inputs.stretch_mut(cx.first_queue, ports << shift),
         sides,
         stride: stride_shift(shift),
-        carries,
+        stats,
         masks: cx.wires.nodes.masks_mut(cx.node),
         flow: &mut cx.wires.flow,
         scratch: &mut *cx.scratch,
@@ -60,12 +60,12 @@ pub(super) fn serve<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut 
         wake: Wake::OnInput,
     };
     if info.flags.one_word() {
-        serve_word_as_seen(&mut here, cx.tables, info.flags.traced());
+        serve_word_as_seen(&mut view, cx.tables, info.flags.traced());
     } else {
-        serve_words(&mut here, cx.tables);
+        serve_words(&mut view, cx.tables);
     }
-    cx.changed |= here.changed;
-    cx.wake = cx.wake.or(here.wake);
+    cx.changed |= view.changed;
+    cx.wake = cx.wake.or(view.wake);
 }
 
 /// One clock of a switch that has nothing but point-to-point channels, whose queues fit one word.
@@ -83,12 +83,12 @@ pub(super) fn tick_word<T: Tables<W>, const W: usize>(
     let base = info.port_base;
     let first_queue = (base as usize) << shift;
     let (masks, flags) = info.narrow();
-    let (sides, carries) = wires.ports.stretch_mut(base, ports);
-    let mut here = Here {
+    let (sides, stats) = wires.ports.stretch_mut(base, ports);
+    let mut view = SwitchView {
         inputs: wires.inputs.stretch_mut(first_queue, ports << shift),
         sides,
         stride: stride_shift(shift),
-        carries,
+        stats,
         masks: std::slice::from_mut(masks),
         flow: &mut wires.flow,
         arbiters,
@@ -104,118 +104,119 @@ pub(super) fn tick_word<T: Tables<W>, const W: usize>(
         changed: false,
         wake: Wake::OnInput,
     };
-    serve_word_as_seen(&mut here, tables, flags.traced());
+    serve_word_as_seen(&mut view, tables, flags.traced());
     // What is blocked can only be freed by an arrival, which wakes the switch, or by a change in the switch itself.
-    let heeds = here.masks[0].occupied != 0;
+    let heeds = view.masks[0].occupied != 0;
     flags.set_heeds(heeds);
-    if here.changed && heeds { Wake::Next } else { here.wake }
+    if view.changed && heeds { Wake::Next } else { view.wake }
 }
 
 /// Any number of queues.
-fn serve_words<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, tables: &T) {
+fn serve_words<T: Tables<W>, const W: usize>(view: &mut SwitchView<'_, W>, tables: &T) {
     // The registers at the start of the cycle.
     let (mut any_fresh, mut any_routed, mut any_active) = (0, 0, 0);
-    for (w, at) in here.masks.iter().enumerate() {
-        let fresh = at.occupied & here.unicast_bits & !(at.routed | at.active);
-        let fresh = addressed(tables, here.inputs, w, fresh, (here.flow.vc_shift, here.flow.vcs.set));
+    for (w, at) in view.masks.iter().enumerate() {
+        let fresh = at.occupied & view.unicast_bits & !(at.routed | at.active);
+        let fresh = addressed(tables, view.inputs, w, fresh, (view.flow.vc_shift, view.flow.vcs.set));
         let active = at.active & at.occupied;
-        here.scratch.fresh[w] = fresh;
-        here.scratch.routed[w] = at.routed;
-        here.scratch.active[w] = active;
+        view.scratch.fresh[w] = fresh;
+        view.scratch.routed[w] = at.routed;
+        view.scratch.active[w] = active;
         any_fresh |= fresh;
         any_routed |= at.routed;
         any_active |= active;
     }
     if any_fresh | any_routed | any_active == 0 {
-        note_waits(here);
+        note_waits(view);
         return;
     }
-    let pipeline = here.pipeline;
-    let slow = !here.arbiters.timer_q.is_empty();
+    let pipeline = view.pipeline;
+    let slow = !view.arbiters.timer_q.is_empty();
     if slow {
-        any_fresh = ripe(here, Step::Route, pipeline.route);
+        any_fresh = queues_past_step(view, Step::Route, pipeline.route);
     }
     if any_fresh != 0 {
-        for w in 0..here.words() {
-            for local in bits(&here.scratch.fresh, w) {
-                compute_route(here, tables, local);
+        for w in 0..view.words() {
+            for local in bits(&view.scratch.fresh, w) {
+                compute_route(view, tables, local);
             }
-            here.masks[w].routed |= here.scratch.fresh[w];
+            view.masks[w].routed |= view.scratch.fresh[w];
         }
-        here.changed = true;
+        view.changed = true;
         if pipeline.route == 0 {
-            for w in 0..here.words() {
-                here.scratch.routed[w] |= here.scratch.fresh[w];
+            for w in 0..view.words() {
+                view.scratch.routed[w] |= view.scratch.fresh[w];
             }
             any_routed |= any_fresh;
         }
     }
     if slow {
-        any_routed = ripe(here, Step::Channel, pipeline.vc_alloc);
+        any_routed = queues_past_step(view, Step::Channel, pipeline.vc_alloc);
     }
     if any_routed != 0 {
-        allocate_channels(here, tables);
+        allocate_channels(view, tables);
         if pipeline.vc_alloc == 0 {
-            for w in 0..here.words() {
-                here.scratch.active[w] |= here.scratch.routed[w] & here.masks[w].active;
+            for w in 0..view.words() {
+                view.scratch.active[w] |= view.scratch.routed[w] & view.masks[w].active;
             }
             any_active |= any_routed;
         }
     }
     if slow {
-        any_active = ripe(here, Step::Switch, pipeline.switch_alloc);
+        any_active = queues_past_step(view, Step::Switch, pipeline.switch_alloc);
     }
-    if any_active != 0 || (here.router.speculative && any_routed != 0) {
-        allocate_switch::<T, W>(here);
+    if any_active != 0 || (view.router.speculative && any_routed != 0) {
+        allocate_switch::<T, W>(view);
     }
-    if here.flow.asks_again {
-        for w in 0..here.words() {
-            look_again(here, w, here.scratch.routed[w]);
+    if view.flow.asks_again {
+        for w in 0..view.words() {
+            look_again(view, w, view.scratch.routed[w]);
         }
     }
-    note_waits(here);
+    note_waits(view);
 }
 
 /// VA of the packets of `routed`, class by class where they have classes.
-fn allocate_channels<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, tables: &T) {
-    let (routed, mut seen) = (take(&mut here.scratch.routed), take(&mut here.scratch.seen));
-    let words = here.words();
+fn allocate_channels<T: Tables<W>, const W: usize>(view: &mut SwitchView<'_, W>, tables: &T) {
+    let (routed, mut seen) = (take(&mut view.scratch.routed), take(&mut view.scratch.seen));
+    let words = view.words();
     if T::CLASSES {
-        class::allocate_channels(here, tables, &routed[..words], &mut seen[..words], vc_alloc::serve_words);
+        class::allocate_channels(view, tables, &routed[..words], &mut seen[..words], vc_alloc::serve_words);
     } else {
-        vc_alloc::serve_words(here, &routed[..words]);
+        vc_alloc::serve_words(view, &routed[..words]);
     }
-    (here.scratch.routed, here.scratch.seen) = (routed, seen);
+    (view.scratch.routed, view.scratch.seen) = (routed, seen);
 }
 
 /// SA of the queues of `active`, and speculatively of those of `routed`, class by class where packets have classes.
-fn allocate_switch<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>) {
-    let (active, routed) = (take(&mut here.scratch.active), take(&mut here.scratch.routed));
-    let mut seen = take(&mut here.scratch.seen);
-    let words = here.words();
-    let speculative = here.router.speculative;
+fn allocate_switch<T: Tables<W>, const W: usize>(view: &mut SwitchView<'_, W>) {
+    let (active, routed) = (take(&mut view.scratch.active), take(&mut view.scratch.routed));
+    let mut seen = take(&mut view.scratch.seen);
+    let words = view.words();
+    let speculative = view.router.speculative;
     let mut taken = PortSet::EMPTY;
     if T::CLASSES {
-        let serve = |here: &mut Here<'_, W>, active: &[u64]| switch_alloc::serve_words(here, active, &mut taken);
-        class::allocate_crossings(here, &active[..words], &mut seen[..words], serve);
+        let serve = |view: &mut SwitchView<'_, W>, active: &[u64]| switch_alloc::serve_words(view, active, &mut taken);
+        class::allocate_crossings(view, &active[..words], &mut seen[..words], serve);
         if speculative {
-            let serve = |here: &mut Here<'_, W>, routed: &[u64]| switch_alloc::speculate(here, routed, &mut taken);
-            class::speculate(here, &routed[..words], &mut seen[..words], serve);
+            let serve =
+                |view: &mut SwitchView<'_, W>, routed: &[u64]| switch_alloc::speculate(view, routed, &mut taken);
+            class::speculate(view, &routed[..words], &mut seen[..words], serve);
         }
     } else {
-        switch_alloc::serve_words(here, &active[..words], &mut taken);
+        switch_alloc::serve_words(view, &active[..words], &mut taken);
         if speculative {
-            switch_alloc::speculate(here, &routed[..words], &mut taken);
+            switch_alloc::speculate(view, &routed[..words], &mut taken);
         }
     }
-    (here.scratch.active, here.scratch.routed, here.scratch.seen) = (active, routed, seen);
+    (view.scratch.active, view.scratch.routed, view.scratch.seen) = (active, routed, seen);
 }
 
 /// What the packets wait for that are still there, of those words of this cycle.
-fn note_waits<const W: usize>(here: &mut Here<'_, W>) {
-    if here.carries.waits.is_some() {
-        for w in 0..here.words() {
-            note_word(here, w, here.scratch.routed[w], here.scratch.active[w]);
+fn note_waits<const W: usize>(view: &mut SwitchView<'_, W>) {
+    if view.stats.waits.is_some() {
+        for w in 0..view.words() {
+            note_word(view, w, view.scratch.routed[w], view.scratch.active[w]);
         }
     }
 }
@@ -223,12 +224,12 @@ fn note_waits<const W: usize>(here: &mut Here<'_, W>) {
 /// The same of a word of queues: those of `routed` asked for a channel in this cycle, those of `active` for a crossbar
 /// input.
 #[inline(never)]
-fn note_word<const W: usize>(here: &mut Here<'_, W>, w: usize, routed: u64, active: u64) {
-    let Some(waits) = &mut here.carries.waits else { return };
-    let (masks, now) = (here.masks[w], here.flow.now);
-    for bit in each(masks.occupied & here.unicast_bits) {
-        let queue = &here.inputs[w << 6 | bit];
-        if here.flow.pool[queue.head as usize].ready > now {
+fn note_word<const W: usize>(view: &mut SwitchView<'_, W>, w: usize, routed: u64, active: u64) {
+    let Some(waits) = &mut view.stats.waits else { return };
+    let (masks, now) = (view.masks[w], view.flow.now);
+    for bit in each(masks.occupied & view.unicast_bits) {
+        let queue = &view.inputs[w << 6 | bit];
+        if view.flow.pool[queue.head as usize].ready > now {
             continue;
         }
         let cause = if (routed & !masks.active) >> bit & 1 == 1 {
@@ -238,10 +239,10 @@ fn note_word<const W: usize>(here: &mut Here<'_, W>, w: usize, routed: u64, acti
             Cause::Stage
         } else {
             let out = queue.out_port;
-            let side = &here.sides[usize::from(out) << here.stride];
-            if side.gate.credit >> queue.state.out_vc() & 1 == 0 {
+            let side = &view.sides[usize::from(out) << view.stride];
+            if side.vc_masks.credit >> queue.state.out_vc() & 1 == 0 {
                 Cause::Credit
-            } else if here.flow.was_busy(here.base + u32::from(out)) {
+            } else if view.flow.was_busy(view.base + u32::from(out)) {
                 Cause::Link
             } else {
                 Cause::Arbitration
@@ -253,57 +254,57 @@ fn note_word<const W: usize>(here: &mut Here<'_, W>, w: usize, routed: u64, acti
 
 /// A switch whose queues fit one word, with monitors, journal and waves as configured.
 #[inline(always)]
-fn serve_word_as_seen<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, tables: &T, traced: bool) {
-    match if traced { WATCHED } else { here.flow.look } {
-        UNSEEN => serve_word::<UNSEEN, T, W>(here, tables),
-        CHECKED => serve_word::<CHECKED, T, W>(here, tables),
-        _ => serve_word::<WATCHED, T, W>(here, tables),
+fn serve_word_as_seen<T: Tables<W>, const W: usize>(view: &mut SwitchView<'_, W>, tables: &T, traced: bool) {
+    match if traced { WATCHED } else { view.flow.observers } {
+        UNOBSERVED => serve_word::<UNOBSERVED, T, W>(view, tables),
+        CHECKED => serve_word::<CHECKED, T, W>(view, tables),
+        _ => serve_word::<WATCHED, T, W>(view, tables),
     }
 }
 
 /// Serves the channels of a switch whose queues fit one word and whose steps take a cycle at most: the words of the cycle are
 /// registers of the machine.
-fn serve_word<const LOOK: u8, T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, tables: &T) {
-    let at = here.masks[0];
-    let fresh = at.occupied & here.unicast_bits & !(at.routed | at.active);
-    let fresh = addressed(tables, here.inputs, 0, fresh, (here.flow.vc_shift, here.flow.vcs.set));
+fn serve_word<const OBS: u8, T: Tables<W>, const W: usize>(view: &mut SwitchView<'_, W>, tables: &T) {
+    let at = view.masks[0];
+    let fresh = at.occupied & view.unicast_bits & !(at.routed | at.active);
+    let fresh = addressed(tables, view.inputs, 0, fresh, (view.flow.vc_shift, view.flow.vcs.set));
     let mut routed = at.routed;
     let mut active = at.active & at.occupied;
-    let at_once = here.pipeline.route == 0;
+    let at_once = view.pipeline.route == 0;
     for local in each(fresh) {
-        compute_route(here, tables, local);
+        compute_route(view, tables, local);
     }
     if fresh != 0 {
-        here.masks[0].routed |= fresh;
-        here.changed = true;
+        view.masks[0].routed |= fresh;
+        view.changed = true;
         if at_once {
             routed |= fresh;
         }
     }
     if routed != 0 {
         if T::CLASSES {
-            let serve = |here: &mut Here<'_, W>, seen: &[u64]| vc_alloc::serve_word::<LOOK, W>(here, seen[0]);
-            class::allocate_channels(here, tables, &[routed], &mut [0], serve);
+            let serve = |view: &mut SwitchView<'_, W>, seen: &[u64]| vc_alloc::serve_word::<OBS, W>(view, seen[0]);
+            class::allocate_channels(view, tables, &[routed], &mut [0], serve);
         } else {
-            vc_alloc::serve_word::<LOOK, W>(here, routed);
+            vc_alloc::serve_word::<OBS, W>(view, routed);
         }
-        if here.pipeline.vc_alloc == 0 {
-            active |= routed & here.masks[0].active;
+        if view.pipeline.vc_alloc == 0 {
+            active |= routed & view.masks[0].active;
         }
     }
     if active != 0 {
         if T::CLASSES {
-            let serve = |here: &mut Here<'_, W>, seen: &[u64]| switch_alloc::serve_word::<LOOK, W>(here, seen[0]);
-            class::allocate_crossings(here, &[active], &mut [0], serve);
+            let serve = |view: &mut SwitchView<'_, W>, seen: &[u64]| switch_alloc::serve_word::<OBS, W>(view, seen[0]);
+            class::allocate_crossings(view, &[active], &mut [0], serve);
         } else {
-            switch_alloc::serve_word::<LOOK, W>(here, active);
+            switch_alloc::serve_word::<OBS, W>(view, active);
         }
     }
-    if here.flow.asks_again {
-        look_again(here, 0, routed);
+    if view.flow.asks_again {
+        look_again(view, 0, routed);
     }
-    if LOOK & CHECKED != 0 && here.carries.waits.is_some() {
-        note_word(here, 0, routed, active);
+    if OBS & CHECKED != 0 && view.stats.waits.is_some() {
+        note_word(view, 0, routed, active);
     }
 }
 
@@ -333,47 +334,47 @@ fn addressed<T: Tables<W>, const W: usize>(
 
 /// RC: a packet that came to the head of its queue gets an output port.
 #[inline(always)]
-fn compute_route<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, tables: &T, local: usize) {
-    let shift = here.shift();
-    let (port, vc) = ((local >> shift) as u16, here.vc(local) as u8);
-    let channel = &mut here.inputs[local];
-    let at = At::new(here.sides, (here.flow.vcs, here.stride), here.node, port, vc);
-    let looked_at = route_entry(tables, &here.flow.pool, channel.head, vc - here.flow.vcs.set);
-    let at = if T::ROUTE_FLITS == 1 { at } else { at.with(here.flow.more.of(looked_at as u32)) };
-    let route = tables.unicast(&at, &here.flow.pool[looked_at].flit);
-    let head = &mut here.flow.pool[channel.head as usize];
-    here.flow.asks_again |= route.again;
-    head.allowed = route.vcs & !AGAIN | if route.again { AGAIN } else { 0 };
+fn compute_route<T: Tables<W>, const W: usize>(view: &mut SwitchView<'_, W>, tables: &T, local: usize) {
+    let shift = view.shift();
+    let (port, vc) = ((local >> shift) as u16, view.vc(local) as u8);
+    let channel = &mut view.inputs[local];
+    let at = RouteView::new(view.sides, (view.flow.vcs, view.stride), view.node, port, vc);
+    let looked_at = route_entry(tables, &view.flow.pool, channel.head, vc - view.flow.vcs.set);
+    let at = if T::ROUTE_FLITS == 1 { at } else { at.with(view.flow.more.of(looked_at as u32)) };
+    let route = tables.unicast(&at, &view.flow.pool[looked_at].flit);
+    let head = &mut view.flow.pool[channel.head as usize];
+    view.flow.asks_again |= route.again;
+    head.allowed = route.vcs & !RETRY_ROUTE | if route.again { RETRY_ROUTE } else { 0 };
     channel.state = State::ROUTED;
     channel.out_port = route.port;
 }
 
 /// Packets that got no channel and whose route is to be computed again go back to the start.
 #[inline]
-fn look_again<const W: usize>(here: &mut Here<'_, W>, w: usize, routed: u64) {
-    for bit in each(routed & here.masks[w].routed) {
-        let channel = &mut here.inputs[w << 6 | bit];
-        if here.flow.pool[channel.head as usize].allowed & AGAIN != 0 {
+fn look_again<const W: usize>(view: &mut SwitchView<'_, W>, w: usize, routed: u64) {
+    for bit in each(routed & view.masks[w].routed) {
+        let channel = &mut view.inputs[w << 6 | bit];
+        if view.flow.pool[channel.head as usize].allowed & RETRY_ROUTE != 0 {
             channel.state = State::IDLE;
-            here.masks[w].routed &= !(1 << bit);
+            view.masks[w].routed &= !(1 << bit);
         }
     }
 }
 
-/// A step of several cycles: leaves in the words of this cycle only the queues for which it decides now, and starts the
+/// A pipeline step of several cycles: keeps in the words of this cycle only the queues that complete it now, and starts the
 /// timers of those that begin it. Returns whether any are left.
-fn ripe<const W: usize>(here: &mut Here<'_, W>, step: Step, cycles: u8) -> u64 {
+fn queues_past_step<const W: usize>(view: &mut SwitchView<'_, W>, step: Step, cycles: u8) -> u64 {
     const MASK: u32 = !(1 << 31);
-    let now = here.flow.now as u32 & MASK;
+    let now = view.flow.now as u32 & MASK;
     let words = match step {
-        Step::Route => &mut here.scratch.fresh,
-        Step::Channel => &mut here.scratch.routed,
-        Step::Switch => &mut here.scratch.active,
+        Step::Route => &mut view.scratch.fresh,
+        Step::Channel => &mut view.scratch.routed,
+        Step::Switch => &mut view.scratch.active,
     };
     let mut any = 0;
-    for w in 0..here.masks.len() {
+    for w in 0..view.masks.len() {
         for local in bits(words, w) {
-            let timer = &mut here.arbiters.timer_q[here.first_queue + local];
+            let timer = &mut view.arbiters.timer_q[view.first_queue + local];
             if *timer == NO_TIMER {
                 *timer = now.wrapping_add(u32::from(cycles.saturating_sub(1))) & MASK;
             }
@@ -381,9 +382,9 @@ fn ripe<const W: usize>(here: &mut Here<'_, W>, step: Step, cycles: u8) -> u64 {
                 *timer = NO_TIMER;
             } else {
                 words[w] &= !(1 << (local & 63));
-                here.wake = here.wake.or(Wake::Next);
+                view.wake = view.wake.or(Wake::Next);
             }
-            here.changed = true;
+            view.changed = true;
         }
         any |= words[w];
     }

@@ -13,55 +13,55 @@
 //!
 //! A packet asks for channels of one output port only, so outputs are independent of each other.
 
-use super::here::Here;
 use super::portset::{bits, each, next_bit};
+use super::switch_view::SwitchView;
 use super::wires::{State, WATCHED};
 use super::{PortSet, VcAllocator};
 
 /// Serves packets that have a route and no channel: `routed` has their bits.
-pub(super) fn serve_words<const W: usize>(here: &mut Here<'_, W>, routed: &[u64]) {
-    let words = here.words();
+pub(super) fn serve_words<const W: usize>(view: &mut SwitchView<'_, W>, routed: &[u64]) {
+    let words = view.words();
     let mut wanted: PortSet<W> = PortSet::EMPTY;
     for w in 0..words {
         for local in bits(routed, w) {
-            let out = here.inputs[local].out_port;
+            let out = view.inputs[local].out_port;
             let row = usize::from(out) * words;
             if !wanted.contains(out) {
                 wanted.insert(out);
-                here.scratch.want[row..row + words].fill(0);
+                view.scratch.want[row..row + words].fill(0);
             }
-            here.scratch.want[row + w] |= 1 << (local & 63);
+            view.scratch.want[row + w] |= 1 << (local & 63);
         }
     }
     for out in &wanted {
-        let free = free_channels(here, usize::from(out));
+        let free = free_channels(view, usize::from(out));
         if free == 0 {
             continue;
         }
         let row = usize::from(out) * words;
-        match only(&here.scratch.want[row..row + words]) {
-            Some(local) => alone::<WATCHED, W>(here, out, free, local),
-            None => contest::<WATCHED, false, W>(here, out, free),
+        match only(&view.scratch.want[row..row + words]) {
+            Some(local) => grant_uncontested::<WATCHED, W>(view, out, free, local),
+            None => contest::<WATCHED, false, W>(view, out, free),
         }
     }
 }
 
 /// The same where queues fit one word: `routed` has the bits of those that ask for a channel.
 #[inline]
-pub(super) fn serve_word<const LOOK: u8, const W: usize>(here: &mut Here<'_, W>, routed: u64) {
+pub(super) fn serve_word<const OBS: u8, const W: usize>(view: &mut SwitchView<'_, W>, routed: u64) {
     let (mut wanted, mut contested) = (0u64, false);
     for local in each(routed) {
-        let out = 1 << (here.inputs[local].out_port & 63);
+        let out = 1 << (view.inputs[local].out_port & 63);
         contested |= wanted & out != 0;
         wanted |= out;
     }
     // Mostly nobody competes, and then nobody needs to know who else asks.
     if !contested {
         for local in each(routed) {
-            let out = here.inputs[local].out_port;
-            let free = free_channels(here, usize::from(out));
+            let out = view.inputs[local].out_port;
+            let free = free_channels(view, usize::from(out));
             if free != 0 {
-                alone::<LOOK, W>(here, out, free, local);
+                grant_uncontested::<OBS, W>(view, out, free, local);
             }
         }
         return;
@@ -69,62 +69,62 @@ pub(super) fn serve_word<const LOOK: u8, const W: usize>(here: &mut Here<'_, W>,
     // Per wanted output, the packets that ask for a channel of it.
     let mut wanted = 0;
     for local in each(routed) {
-        let out = here.inputs[local].out_port;
-        here.scratch.word.ask(&mut wanted, out, local);
+        let out = view.inputs[local].out_port;
+        view.scratch.word.request(&mut wanted, out, local);
     }
     for out in each(wanted) {
-        let free = free_channels(here, out);
+        let free = free_channels(view, out);
         if free == 0 {
             continue;
         }
-        let want = here.scratch.word.want(out);
+        let want = view.scratch.word.want(out);
         if want.is_power_of_two() {
-            alone::<LOOK, W>(here, out as u16, free, want.trailing_zeros() as usize);
+            grant_uncontested::<OBS, W>(view, out as u16, free, want.trailing_zeros() as usize);
         } else {
-            here.scratch.want[out] = want;
-            contest::<LOOK, true, W>(here, out as u16, free);
+            view.scratch.want[out] = want;
+            contest::<OBS, true, W>(view, out as u16, free);
         }
     }
 }
 
 /// Words of queue bits; `ONE` says that it is one.
 #[inline(always)]
-fn words<const ONE: bool, const W: usize>(here: &Here<'_, W>) -> usize {
-    if ONE { 1 } else { here.words() }
+fn words<const ONE: bool, const W: usize>(view: &SwitchView<'_, W>) -> usize {
+    if ONE { 1 } else { view.words() }
 }
 
 /// Several packets that want channels of one output; `want` has their bits, in `ONE` word or more. It stands by itself: one
 /// packet in four comes here, and the code of the others is better kept together.
 #[inline(never)]
-fn contest<const LOOK: u8, const ONE: bool, const W: usize>(here: &mut Here<'_, W>, out: u16, free: u32) {
-    match here.router.vc_allocator {
-        VcAllocator::Ordered => ordered::<LOOK, ONE, W>(here, out, free),
-        VcAllocator::Separable => separable::<LOOK, ONE, W>(here, out, free),
-        VcAllocator::Islip => islip::<LOOK, ONE, W>(here, out, free),
+fn contest<const OBS: u8, const ONE: bool, const W: usize>(view: &mut SwitchView<'_, W>, out: u16, free: u32) {
+    match view.router.vc_allocator {
+        VcAllocator::Ordered => ordered::<OBS, ONE, W>(view, out, free),
+        VcAllocator::Separable => separable::<OBS, ONE, W>(view, out, free),
+        VcAllocator::Islip => islip::<OBS, ONE, W>(view, out, free),
     }
 }
 
 /// The free point-to-point channels of an output, counted from the first such channel.
 #[inline]
-fn free_channels<const W: usize>(here: &Here<'_, W>, out: usize) -> u32 {
-    let vcs = here.flow.vcs;
-    (here.gate(out).free >> vcs.set) & !(u32::MAX << vcs.unicast)
+fn free_channels<const W: usize>(view: &SwitchView<'_, W>, out: usize) -> u32 {
+    let vcs = view.flow.vcs;
+    (view.vc_masks(out).free >> vcs.set) & !(u32::MAX << vcs.unicast)
 }
 
 /// Gives channel `channel` (from the first point-to-point channel on) of output `out` to a queue.
 #[inline(always)]
-fn grant<const LOOK: u8, const W: usize>(here: &mut Here<'_, W>, out: u16, channel: u32, local: usize) {
-    let vc = here.flow.vcs.set + channel as u8;
-    let port = here.base + u32::from(out);
-    let stride = here.stride;
-    here.flow.hold::<LOOK>(&mut here.sides[usize::from(out) << stride..], port, vc, local as u16 + 1);
-    let queue = &mut here.inputs[local];
+fn grant<const OBS: u8, const W: usize>(view: &mut SwitchView<'_, W>, out: u16, channel: u32, local: usize) {
+    let vc = view.flow.vcs.set + channel as u8;
+    let port = view.base + u32::from(out);
+    let stride = view.stride;
+    view.flow.hold::<OBS>(&mut view.sides[usize::from(out) << stride..], port, vc, local as u16 + 1);
+    let queue = &mut view.inputs[local];
     queue.state = State::active(vc);
-    let masks = &mut here.masks[local >> 6];
+    let masks = &mut view.masks[local >> 6];
     let bit = 1 << (local & 63);
     masks.routed &= !bit;
     masks.active |= bit;
-    here.changed = true;
+    view.changed = true;
 }
 
 /// The one set bit, if there is exactly one.
@@ -142,46 +142,46 @@ fn only(words: &[u64]) -> Option<usize> {
     found
 }
 
-/// A packet that nobody competes with, which is most of them below saturation: what each allocator comes to then.
+/// Grants a packet without competitors, which is most of them below saturation: what each allocator comes to then.
 #[inline(always)]
-fn alone<const LOOK: u8, const W: usize>(here: &mut Here<'_, W>, out: u16, free: u32, local: usize) {
-    let usable = free & here.allowed(local);
+fn grant_uncontested<const OBS: u8, const W: usize>(view: &mut SwitchView<'_, W>, out: u16, free: u32, local: usize) {
+    let usable = free & view.allowed(local);
     if usable == 0 {
         return;
     }
-    let channel = match here.router.vc_allocator {
+    let channel = match view.router.vc_allocator {
         VcAllocator::Ordered => {
-            here.arbiters.va_cursor_q[here.base as usize + usize::from(out)] = local as u16 + 1;
+            view.arbiters.va_cursor_q[view.base as usize + usize::from(out)] = local as u16 + 1;
             usable.trailing_zeros()
         }
         VcAllocator::Separable => {
-            let channel = next_channel(usable, u32::from(here.inputs[local].accept_q));
-            here.inputs[local].accept_q = channel as u16 + 1;
-            let at = here.number(out, channel);
-            here.arbiters.va_grant_q[here.first_queue + at] = local as u16 + 1;
-            let port = (local >> here.shift()) as u16;
-            if let Some(bank) = &mut here.arbiters.va_ports {
-                bank.granted(here.first_queue + at, port);
+            let channel = next_channel(usable, u32::from(view.inputs[local].accept_q));
+            view.inputs[local].accept_q = channel as u16 + 1;
+            let at = view.number(out, channel);
+            view.arbiters.va_grant_q[view.first_queue + at] = local as u16 + 1;
+            let port = (local >> view.shift()) as u16;
+            if let Some(bank) = &mut view.arbiters.va_ports {
+                bank.granted(view.first_queue + at, port);
             }
             channel
         }
         VcAllocator::Islip => {
-            let (channel, cursor) = accept(here, out, usable, local);
-            let at = here.number(out, channel);
-            here.arbiters.va_grant_q[here.first_queue + at] = local as u16 + 1;
-            here.inputs[local].accept_q = cursor;
+            let (channel, cursor) = accept(view, out, usable, local);
+            let at = view.number(out, channel);
+            view.arbiters.va_grant_q[view.first_queue + at] = local as u16 + 1;
+            view.inputs[local].accept_q = cursor;
             channel
         }
     };
-    grant::<LOOK, W>(here, out, channel, local);
+    grant::<OBS, W>(view, out, channel, local);
 }
 
 /// Which of the channels that offered themselves a packet accepts, and where its cursor then stands. The cursor counts
 /// over the channels of all outputs.
 #[inline]
-fn accept<const W: usize>(here: &Here<'_, W>, out: u16, offers: u32, local: usize) -> (u32, u16) {
-    let cursor = u32::from(here.inputs[local].accept_q);
-    let start = (u32::from(out) << here.shift()) + u32::from(here.flow.vcs.set);
+fn accept<const W: usize>(view: &SwitchView<'_, W>, out: u16, offers: u32, local: usize) -> (u32, u16) {
+    let cursor = u32::from(view.inputs[local].accept_q);
+    let start = (u32::from(out) << view.shift()) + u32::from(view.flow.vcs.set);
     let from = cursor.wrapping_sub(start);
     let channel = next_channel(offers, if from < 32 { from } else { 0 });
     (channel, (start + channel) as u16 + 1)
@@ -215,76 +215,80 @@ fn next_channel(mask: u32, from: u32) -> u32 {
 }
 
 /// Requesters in turn, each takes the lowest channel.
-fn ordered<const LOOK: u8, const ONE: bool, const W: usize>(here: &mut Here<'_, W>, out: u16, mut free: u32) {
-    let words = words::<ONE, W>(here);
+fn ordered<const OBS: u8, const ONE: bool, const W: usize>(view: &mut SwitchView<'_, W>, out: u16, mut free: u32) {
+    let words = words::<ONE, W>(view);
     let row = usize::from(out) * words;
-    let at = here.base as usize + usize::from(out);
-    let start = usize::from(here.arbiters.va_cursor_q[at]);
+    let at = view.base as usize + usize::from(out);
+    let start = usize::from(view.arbiters.va_cursor_q[at]);
     let mut last = None;
     while free != 0 {
-        let want = &mut here.scratch.want[row..row + words];
+        let want = &mut view.scratch.want[row..row + words];
         let Some(local) = next_from::<ONE>(want, last.map_or(start, |last| last + 1)) else { break };
         want[local >> 6] &= !(1 << (local & 63));
-        let usable = free & here.allowed(local);
+        let usable = free & view.allowed(local);
         if usable != 0 {
             let channel = usable.trailing_zeros();
             free &= !(1 << channel);
-            grant::<LOOK, W>(here, out, channel, local);
-            here.arbiters.va_cursor_q[at] = local as u16 + 1;
+            grant::<OBS, W>(view, out, channel, local);
+            view.arbiters.va_cursor_q[at] = local as u16 + 1;
         }
         last = Some(local);
     }
 }
 
 /// Each requester picks a channel, each channel picks a requester.
-fn separable<const LOOK: u8, const ONE: bool, const W: usize>(here: &mut Here<'_, W>, out: u16, free: u32) {
-    let words = words::<ONE, W>(here);
+fn separable<const OBS: u8, const ONE: bool, const W: usize>(view: &mut SwitchView<'_, W>, out: u16, free: u32) {
+    let words = words::<ONE, W>(view);
     let row = usize::from(out) * words;
     let mut picked = 0;
     for w in 0..words {
-        for local in bits(&here.scratch.want[row..row + words], w) {
-            let usable = free & here.allowed(local);
-            let cursor = u32::from(here.inputs[local].accept_q);
+        for local in bits(&view.scratch.want[row..row + words], w) {
+            let usable = free & view.allowed(local);
+            let cursor = u32::from(view.inputs[local].accept_q);
             let pick = if usable == 0 { 0 } else { 1 << next_channel(usable, cursor) };
-            here.scratch.offers[local] = pick;
+            view.scratch.offers[local] = pick;
             picked |= pick;
         }
     }
     while picked != 0 {
         let channel = picked.trailing_zeros();
         picked &= picked - 1;
-        let Some(local) = pick_requester::<ONE, W>(here, out, channel) else { continue };
-        grant::<LOOK, W>(here, out, channel, local);
-        here.inputs[local].accept_q = channel as u16 + 1;
-        here.scratch.want[row + (local >> 6)] &= !(1 << (local & 63));
+        let Some(local) = pick_requester::<ONE, W>(view, out, channel) else { continue };
+        grant::<OBS, W>(view, out, channel, local);
+        view.inputs[local].accept_q = channel as u16 + 1;
+        view.scratch.want[row + (local >> 6)] &= !(1 << (local & 63));
     }
 }
 
 /// The requester of output `out` that channel `channel` serves, of those whose offers name the channel.
-fn pick_requester<const ONE: bool, const W: usize>(here: &mut Here<'_, W>, out: u16, channel: u32) -> Option<usize> {
-    let words = words::<ONE, W>(here);
+fn pick_requester<const ONE: bool, const W: usize>(
+    view: &mut SwitchView<'_, W>,
+    out: u16,
+    channel: u32,
+) -> Option<usize> {
+    let words = words::<ONE, W>(view);
     let row = usize::from(out) * words;
-    let at = here.number(out, channel);
-    let shift = here.shift();
-    let mine = |here: &Here<'_, W>, local: usize| here.scratch.offers[local] >> channel & 1 == 1;
+    let at = view.number(out, channel);
+    let shift = view.shift();
+    let mine = |view: &SwitchView<'_, W>, local: usize| view.scratch.offers[local] >> channel & 1 == 1;
     // With matrix or fixed arbiters an input port is chosen first, then its queues in turn.
     let mut only = None;
-    if let Some(bank) = &here.arbiters.va_ports {
+    if let Some(bank) = &view.arbiters.va_ports {
         let mut ports: PortSet<W> = PortSet::EMPTY;
         for w in 0..words {
-            for local in bits(&here.scratch.want[row..row + words], w) {
-                if mine(here, local) {
+            for local in bits(&view.scratch.want[row..row + words], w) {
+                if mine(view, local) {
                     ports.insert((local >> shift) as u16);
                 }
             }
         }
-        only = Some(bank.pick(here.first_queue + at, &ports)?);
+        only = Some(bank.pick(view.first_queue + at, &ports)?);
     }
-    let cursor = usize::from(here.arbiters.va_grant_q[here.first_queue + at]);
+    let cursor = usize::from(view.arbiters.va_grant_q[view.first_queue + at]);
     let (mut behind, mut first) = (None, None);
     for w in 0..words {
-        for local in bits(&here.scratch.want[row..row + words], w) {
-            if mine(here, local) && only.is_none_or(|port| usize::from(port) == local >> shift) {
+        for local in bits(&view.scratch.want[row..row + words], w) {
+            if mine(view, local) && only.is_none_or(|port| usize::from(port) == local >> shift) {
                 first = first.or(Some(local));
                 if local >= cursor {
                     behind = behind.or(Some(local));
@@ -293,67 +297,67 @@ fn pick_requester<const ONE: bool, const W: usize>(here: &mut Here<'_, W>, out: 
         }
     }
     let winner = behind.or(first)?;
-    here.arbiters.va_grant_q[here.first_queue + at] = winner as u16 + 1;
-    if let (Some(bank), Some(port)) = (&mut here.arbiters.va_ports, only) {
-        bank.granted(here.first_queue + at, port);
+    view.arbiters.va_grant_q[view.first_queue + at] = winner as u16 + 1;
+    if let (Some(bank), Some(port)) = (&mut view.arbiters.va_ports, only) {
+        bank.granted(view.first_queue + at, port);
     }
     Some(winner)
 }
 
 /// Free channels offer themselves, requesters accept.
-fn islip<const LOOK: u8, const ONE: bool, const W: usize>(here: &mut Here<'_, W>, out: u16, mut free: u32) {
-    let words = words::<ONE, W>(here);
+fn islip<const OBS: u8, const ONE: bool, const W: usize>(view: &mut SwitchView<'_, W>, out: u16, mut free: u32) {
+    let words = words::<ONE, W>(view);
     let row = usize::from(out) * words;
-    let first_channel = here.first_queue + here.number(out, 0);
-    for round in 0..here.router.iterations {
+    let first_channel = view.first_queue + view.number(out, 0);
+    for round in 0..view.router.iterations {
         let mut open = 0;
         let mut shared = u32::MAX;
         for w in 0..words {
-            for local in bits(&here.scratch.want[row..row + words], w) {
-                here.scratch.offers[local] = 0;
-                let may = here.allowed(local);
+            for local in bits(&view.scratch.want[row..row + words], w) {
+                view.scratch.offers[local] = 0;
+                let may = view.allowed(local);
                 open |= may;
                 shared &= may;
             }
         }
-        let requesters = &here.scratch.want[row..row + words];
+        let requesters = &view.scratch.want[row..row + words];
         let at_once = ONE && free & open != 0 && free & open == free & shared;
         if at_once {
             // All channels, free or not, and without a branch: which of them are free cannot be foretold.
-            for channel in 0..usize::from(here.flow.vcs.unicast) {
-                let from = u32::from(here.arbiters.va_grant_q[first_channel + channel]);
+            for channel in 0..usize::from(view.flow.vcs.unicast) {
+                let from = u32::from(view.arbiters.va_grant_q[first_channel + channel]);
                 let local = next_bit(requesters[0], from) as usize;
-                here.scratch.offers[local] |= free & shared & 1 << channel;
+                view.scratch.offers[local] |= free & shared & 1 << channel;
             }
         }
         for channel in each(u64::from(if at_once { 0 } else { free & open })) {
             // In turn from the cursor on, the first requester that may use this channel.
-            let from = usize::from(here.arbiters.va_grant_q[first_channel + channel]);
+            let from = usize::from(view.arbiters.va_grant_q[first_channel + channel]);
             let Some(first) = next_from::<ONE>(requesters, from) else { return };
             let mut local = first;
             if shared >> channel & 1 == 0 {
-                while here.allowed(local) >> channel & 1 == 0 {
+                while view.allowed(local) >> channel & 1 == 0 {
                     // One of them may, so the search ends.
                     local = next_from::<ONE>(requesters, local + 1).unwrap_or(first);
                 }
             }
-            here.scratch.offers[local] |= 1 << channel;
+            view.scratch.offers[local] |= 1 << channel;
         }
         let mut matched = false;
         for w in 0..words {
-            for local in bits(&here.scratch.want[row..row + words], w) {
-                let offers = here.scratch.offers[local];
+            for local in bits(&view.scratch.want[row..row + words], w) {
+                let offers = view.scratch.offers[local];
                 if offers == 0 {
                     continue;
                 }
-                let (channel, cursor) = accept(here, out, offers, local);
+                let (channel, cursor) = accept(view, out, offers, local);
                 if round == 0 {
-                    here.arbiters.va_grant_q[first_channel + channel as usize] = local as u16 + 1;
-                    here.inputs[local].accept_q = cursor;
+                    view.arbiters.va_grant_q[first_channel + channel as usize] = local as u16 + 1;
+                    view.inputs[local].accept_q = cursor;
                 }
                 free &= !(1 << channel);
-                here.scratch.want[row + w] &= !(1 << (local & 63));
-                grant::<LOOK, W>(here, out, channel, local);
+                view.scratch.want[row + w] &= !(1 << (local & 63));
+                grant::<OBS, W>(view, out, channel, local);
                 matched = true;
             }
         }

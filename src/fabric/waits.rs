@@ -135,7 +135,7 @@ pub struct HeadWaits {
 
 /// Where a flit goes that leaves a queue of a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Towards {
+pub(super) enum HopTarget {
     /// Onto a link.
     Link,
     /// Into the engine of the switch.
@@ -143,10 +143,10 @@ pub(super) enum Towards {
 }
 
 impl HeadWaits {
-    fn towards(&mut self, to: Towards) -> &mut WaitCycles {
+    fn towards(&mut self, to: HopTarget) -> &mut WaitCycles {
         match to {
-            Towards::Link => &mut self.links,
-            Towards::Engine => &mut self.engines,
+            HopTarget::Link => &mut self.links,
+            HopTarget::Engine => &mut self.engines,
         }
     }
 
@@ -163,7 +163,7 @@ impl HeadWaits {
 
 /// A flit that waits: since when for what, and what it has waited for before.
 #[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
-struct Open {
+struct OpenWait {
     since: Cycle,
     cause: Option<Cause>,
     /// The causes that it waited for, a bit each: the only cycles of `before` that count.
@@ -171,19 +171,19 @@ struct Open {
     before: WaitCycles,
 }
 
-impl Open {
+impl OpenWait {
     /// It waits for `cause` in the cycle `now`.
     #[inline]
     fn note(&mut self, now: Cycle, cause: Cause) {
         if self.cause != Some(cause) {
-            self.settle(now);
+            self.account_wait(now);
             self.cause = Some(cause);
         }
     }
 
-    /// What it waited for up to `now`.
+    /// Adds the cycles up to `now` to the present cause.
     #[inline]
-    fn settle(&mut self, now: Cycle) {
+    fn account_wait(&mut self, now: Cycle) {
         if let Some(cause) = self.cause {
             let cycles = &mut self.before.0[cause as usize];
             let known = self.causes >> cause as u8 & 1;
@@ -196,7 +196,7 @@ impl Open {
     /// It leaves: its cycles go to those of its port and to all. Most flits have waited for one or two causes.
     #[inline]
     fn leave(&mut self, now: Cycle, port: &mut WaitCycles, all: &mut WaitCycles) {
-        self.settle(now);
+        self.account_wait(now);
         while self.causes != 0 {
             let cause = self.causes.trailing_zeros() as usize;
             port.0[cause] += self.before.0[cause];
@@ -207,9 +207,9 @@ impl Open {
     }
 }
 
-/// Registers of an output channel before a flit of this cycle left by it.
+/// The registers of an output channel at the start of the cycle in which a flit left by it.
 #[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
-struct Before {
+struct ChannelSnapshot {
     cycle: Cycle,
     /// The port, over the whole system.
     port: u32,
@@ -228,11 +228,11 @@ pub(super) struct Waits {
     first: u32,
     pages: Vec<Option<Page>>,
     /// Flits that wait, by their entry in the pool.
-    open: Vec<Open>,
+    open: Vec<OpenWait>,
     /// Multicasts of one flit that wait: entry in the pool and output.
-    copies: BTreeMap<(u32, u16), Open>,
+    copies: BTreeMap<(u32, u16), OpenWait>,
     /// By output of a switch: what was there before this cycle's flit.
-    before: Vec<Before>,
+    before: Vec<ChannelSnapshot>,
     /// All of it by where flits went.
     pub all: HeadWaits,
     /// Cycles that flits waited before they went to an engine, counted when they go.
@@ -269,7 +269,7 @@ impl Waits {
     pub fn note(&mut self, entry: u32, now: Cycle, cause: Cause) {
         let at = entry as usize;
         if at >= self.open.len() {
-            self.open.resize(at + 1, Open::default());
+            self.open.resize(at + 1, OpenWait::default());
         }
         self.open[at].note(now, cause);
     }
@@ -277,7 +277,7 @@ impl Waits {
     /// The outputs of the waiting flit in the pool's `entry`, before its causes are noted or counted: a table that is written
     /// anew gives it others, and what it has waited for so far counts at each of these. Of several old outputs the causes of the
     /// first one count *chosen*: a flit of one packet waited as long at all of them, and often for another cause.
-    pub fn aim<const W: usize>(&mut self, entry: u32, outs: &PortSet<W>) {
+    pub fn set_outputs<const W: usize>(&mut self, entry: u32, outs: &PortSet<W>) {
         let at = entry as usize;
         let is_one = outs.len() == 1;
         let waits_for_one = self.open.get(at).is_some_and(|open| open.cause.is_some());
@@ -296,7 +296,7 @@ impl Waits {
             self.copies.remove(&(entry, out));
         }
         if is_one {
-            self.open.resize(self.open.len().max(at + 1), Open::default());
+            self.open.resize(self.open.len().max(at + 1), OpenWait::default());
             self.open[at] = so_far;
         } else {
             for out in outs {
@@ -311,7 +311,7 @@ impl Waits {
     }
 
     /// The flit in the pool's `entry`, which had to wait and has one output, leaves by port `port`.
-    pub fn leave(&mut self, entry: u32, port: u32, to: Towards, now: Cycle) {
+    pub fn leave(&mut self, entry: u32, port: u32, to: HopTarget, now: Cycle) {
         if let Some(open) = self.open.get_mut(entry as usize) {
             let page = page(&mut self.pages, port - self.first);
             open.leave(now, page, self.all.towards(to));
@@ -319,7 +319,7 @@ impl Waits {
     }
 
     /// The same of a flit with several outputs, for one of them.
-    pub fn leave_copy(&mut self, copy: (u32, u16), port: u32, to: Towards, now: Cycle) {
+    pub fn leave_copy(&mut self, copy: (u32, u16), port: u32, to: HopTarget, now: Cycle) {
         if let Some(mut open) = self.copies.remove(&copy) {
             let page = page(&mut self.pages, port - self.first);
             open.leave(now, page, self.all.towards(to));
@@ -334,12 +334,12 @@ impl Waits {
 
     /// Keeps the registers of an output channel before a flit leaves by it.
     #[inline]
-    pub fn remember(&mut self, out: u16, port: u32, vc: u8, (owner, credits): (u16, u16), cycle: Cycle) {
+    pub fn snapshot_output(&mut self, out: u16, port: u32, vc: u8, (owner, credits): (u16, u16), cycle: Cycle) {
         let at = usize::from(out);
         if at >= self.before.len() {
-            self.before.resize(at + 1, Before { cycle: Cycle::MAX, ..Before::default() });
+            self.before.resize(at + 1, ChannelSnapshot { cycle: Cycle::MAX, ..ChannelSnapshot::default() });
         }
-        self.before[at] = Before { cycle, port, vc, owner, credits };
+        self.before[at] = ChannelSnapshot { cycle, port, vc, owner, credits };
     }
 
     /// Owner and credits of a channel as they were at the start of the cycle, if a set-routed flit has left by its port since; of
@@ -375,12 +375,12 @@ mod tests {
         for (now, cause) in [(10, Cause::Credit), (11, Cause::Credit), (14, Cause::Arbitration), (15, Cause::Credit)] {
             waits.note(5, now, cause);
         }
-        waits.leave(5, 169, Towards::Link, 21);
+        waits.leave(5, 169, HopTarget::Link, 21);
         let count = waits.of_port(169);
         assert_eq!((count.of(Cause::Credit), count.of(Cause::Arbitration), count.total()), (10, 1, 11));
         // The entry's next flit begins anew.
         waits.note(5, 30, Cause::Link);
-        waits.leave(5, 101, Towards::Engine, 31);
+        waits.leave(5, 101, HopTarget::Engine, 31);
         assert_eq!((waits.all.links.total(), waits.all.engines.total()), (11, 1));
         assert_eq!((waits.of_port(101).of(Cause::Link), waits.of_port(101).total()), (1, 1));
         assert_eq!(waits.of_port(169).total(), 11);
@@ -393,7 +393,7 @@ mod tests {
         waits.note_copy((7, 2), 3, Cause::Output);
         waits.note_copy((7, 2), 5, Cause::Arbitration);
         for out in [1, 2] {
-            waits.leave_copy((7, out), u32::from(out), Towards::Link, 6);
+            waits.leave_copy((7, out), u32::from(out), HopTarget::Link, 6);
         }
         assert_eq!((waits.of_port(1).of(Cause::Credit), waits.of_port(1).total()), (3, 3));
         assert_eq!((waits.of_port(2).of(Cause::Output), waits.of_port(2).of(Cause::Arbitration)), (2, 1));
@@ -405,7 +405,7 @@ mod tests {
         let set = |outs: &[u16]| outs.iter().copied().collect::<PortSet<1>>();
         let mut waits = Waits::new(0, 8);
         let note = |waits: &mut Waits, outs: &[u16], now| {
-            waits.aim(7, &set(outs));
+            waits.set_outputs(7, &set(outs));
             match *outs {
                 [_] => waits.note(7, now, Cause::Engine),
                 _ => outs.iter().for_each(|&out| waits.note_copy((7, out), now, Cause::Credit)),
@@ -416,22 +416,22 @@ mod tests {
             note(&mut waits, outs, now);
         }
         // In the cycle in which it leaves it has an output more.
-        waits.aim(7, &set(&[3, 5, 6]));
+        waits.set_outputs(7, &set(&[3, 5, 6]));
         for out in [3, 5, 6] {
-            waits.leave_copy((7, out), u32::from(out), Towards::Link, 30);
+            waits.leave_copy((7, out), u32::from(out), HopTarget::Link, 30);
             let count = waits.of_port(u32::from(out));
             assert_eq!((count.of(Cause::Credit), count.of(Cause::Engine), count.total()), (13, 7, 20), "output {out}");
         }
         assert!(waits.copies.is_empty() && (1..=2).all(|port| waits.of_port(port).total() == 0));
         // From several to one in the cycle in which it leaves; nothing is left for the entry's next flit.
         note(&mut waits, &[1, 2], 40);
-        waits.aim(7, &set(&[4]));
-        waits.leave(7, 4, Towards::Engine, 45);
+        waits.set_outputs(7, &set(&[4]));
+        waits.leave(7, 4, HopTarget::Engine, 45);
         assert_eq!((waits.of_port(4).of(Cause::Credit), waits.all.engines.total()), (5, 5));
         note(&mut waits, &[1, 2], 50);
-        waits.aim(7, &set(&[1, 2]));
+        waits.set_outputs(7, &set(&[1, 2]));
         for out in [1, 2] {
-            waits.leave_copy((7, out), u32::from(out), Towards::Link, 51);
+            waits.leave_copy((7, out), u32::from(out), HopTarget::Link, 51);
         }
         assert_eq!((waits.of_port(1).total(), waits.of_port(2).total(), waits.copies.len()), (1, 1, 0));
     }
@@ -443,11 +443,11 @@ mod tests {
             let mut waits = Waits::new(0, 8);
             waits.note_copy((7, 1), 10, Cause::Credit);
             waits.note_copy((7, 2), 10, Cause::Output);
-            waits.aim(7, &set(outs));
+            waits.set_outputs(7, &set(outs));
             for &out in outs {
                 match outs.len() {
-                    1 => waits.leave(7, 4, Towards::Link, 13),
-                    _ => waits.leave_copy((7, out), u32::from(out), Towards::Link, 13),
+                    1 => waits.leave(7, 4, HopTarget::Link, 13),
+                    _ => waits.leave_copy((7, out), u32::from(out), HopTarget::Link, 13),
                 }
                 let count = waits.of_port(u32::from(out));
                 assert_eq!((count.of(Cause::Credit), count.total()), (3, 3), "{outs:?}");
@@ -460,13 +460,13 @@ mod tests {
         let set = |outs: &[u16]| outs.iter().copied().collect::<PortSet<1>>();
         let mut waits = Waits::new(0, 8);
         for entry in [6, 7, 8] {
-            waits.aim(entry, &set(&[1, 2]));
+            waits.set_outputs(entry, &set(&[1, 2]));
             for out in [1, 2] {
                 waits.note_copy((entry, out), 10, Cause::Credit);
             }
         }
-        waits.aim(7, &set(&[3]));
-        waits.leave(7, 3, Towards::Link, 12);
+        waits.set_outputs(7, &set(&[3]));
+        waits.leave(7, 3, HopTarget::Link, 12);
         assert_eq!(waits.copies.keys().copied().collect::<Vec<_>>(), [(6, 1), (6, 2), (8, 1), (8, 2)]);
         assert_eq!(waits.of_port(3).total(), 2);
     }
@@ -474,7 +474,7 @@ mod tests {
     #[test]
     fn the_start_of_a_cycle_is_remembered_for_that_cycle_only() {
         let mut waits = Waits::new(0, 8);
-        waits.remember(3, 3, 1, (0, 5), 40);
+        waits.snapshot_output(3, 3, 1, (0, 5), 40);
         assert_eq!(waits.at_start(3, 3, 1, (9, 4), 40), (0, 5, true));
         assert_eq!(waits.at_start(3, 3, 0, (9, 4), 40), (9, 4, true), "another channel");
         assert_eq!(waits.at_start(3, 11, 1, (9, 4), 40), (9, 4, false), "another switch");

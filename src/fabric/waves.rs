@@ -17,7 +17,7 @@
 
 use super::network::Network;
 use super::ports::NONE;
-use super::wires::Seen;
+use super::wires::WaveCapture;
 use super::{Block, Flit, Join, Tables};
 use watershed_kernel::{Cycle, WakeSet};
 use watershed_probe::{EnumTable, NodeHandle, Scope, TraceError, Tracer};
@@ -94,7 +94,7 @@ where
             first_word.push(words);
             words += self.first.wires.nodes.masks(node).len();
         }
-        self.first.wires.flow.seen = Some(Box::new(Seen {
+        self.first.wires.flow.capture = Some(Box::new(WaveCapture {
             traced: vec![false; ports],
             channels: Vec::new(),
             sent: Vec::new(),
@@ -138,7 +138,7 @@ where
             let gp = info.port_base + u32::from(port);
             let engine = info.flags.engine() && port + 1 == info.ports;
             let linked = self.first.wires.ports.link(gp).to_port != NONE;
-            let mut seen = false;
+            let mut capture = false;
             for vc in 0..if linked || engine { vcs } else { 0 } {
                 let q = self.first.wires.queue(gp, vc);
                 let view = View::Queue(q as u32);
@@ -147,19 +147,19 @@ where
             }
             if linked {
                 waves.ports[gp as usize] = self.view(waves, &format!("{path}.out{port}"), View::Port(gp));
-                seen |= waves.ports[gp as usize] != NO_VIEW;
+                capture |= waves.ports[gp as usize] != NO_VIEW;
                 for vc in 0..vcs {
                     let q = self.first.wires.queue(gp, vc);
                     let view = View::Channel(q as u32);
                     waves.channels[q] = self.view(waves, &format!("{path}.out{port}.credits{vc}"), view);
-                    seen |= waves.channels[q] != NO_VIEW;
+                    capture |= waves.channels[q] != NO_VIEW;
                 }
             }
-            if let Some(all) = &mut self.first.wires.flow.seen {
-                all.traced[gp as usize] = seen;
+            if let Some(all) = &mut self.first.wires.flow.capture {
+                all.traced[gp as usize] = capture;
             }
             let flags = &mut self.first.wires.nodes[node as usize].flags;
-            flags.set_traced(flags.traced() || seen);
+            flags.set_traced(flags.traced() || capture);
         }
         if node >= self.switches || info.flags.engine() {
             waves.blocks[node as usize] = self.view(waves, &path, View::Block(node));
@@ -217,7 +217,7 @@ where
         // The registers as the last edge left them.
         self.first.awake.clear();
         self.sample();
-        self.first.wires.flow.seen = None;
+        self.first.wires.flow.capture = None;
         for node in 0..self.plan.nodes.len() {
             self.first.wires.nodes[node].flags.set_traced(false);
         }
@@ -236,7 +236,7 @@ where
         (0..waves.views.len() as u32).for_each(|view| waves.due.insert(view));
         waves.last_awake.clear();
         waves.last_awake.extend(0..self.plan.nodes.len() as u32);
-        waves.sent = self.first.wires.flow.seen.as_ref().is_some_and(|seen| !seen.sent_before.is_empty());
+        waves.sent = self.first.wires.flow.capture.as_ref().is_some_and(|capture| !capture.sent_before.is_empty());
     }
 
     /// Looks at what may have changed at the last edge.
@@ -279,16 +279,16 @@ where
                 }
             }
         }
-        if let Some(seen) = &mut self.first.wires.flow.seen {
-            for channel in seen.channels.drain(..) {
+        if let Some(capture) = &mut self.first.wires.flow.capture {
+            for channel in capture.channels.drain(..) {
                 add(waves.channels[channel as usize]);
             }
-            for &port in seen.sent.iter().chain(&seen.sent_before) {
+            for &port in capture.sent.iter().chain(&capture.sent_before) {
                 add(waves.ports[port as usize]);
             }
-            std::mem::swap(&mut seen.sent, &mut seen.sent_before);
-            seen.sent.clear();
-            waves.sent = !seen.sent_before.is_empty();
+            std::mem::swap(&mut capture.sent, &mut capture.sent_before);
+            capture.sent.clear();
+            waves.sent = !capture.sent_before.is_empty();
         }
         let now = self.first.wires.flow.now;
         waves.due.drain_into(&mut waves.in_order);
@@ -368,7 +368,7 @@ where
     }
 
     fn probe_port(&self, port: usize, scope: &mut Scope<'_>) {
-        let last = self.first.wires.flow.seen.as_ref().map(|seen| seen.last[port]);
+        let last = self.first.wires.flow.capture.as_ref().map(|capture| capture.last[port]);
         // The output register holds the flit in the cycle after it was granted and left the pipeline.
         let flit = last.filter(|(cycle, _)| self.first.wires.flow.now.checked_sub(1) == Some(*cycle));
         let flit = flit.map(|(_, flit)| flit);
@@ -377,7 +377,7 @@ where
         scope.valid("id", 12, flit.map(|flit| u64::from(flit.tag.id())));
         scope.valid("seq", 36, flit.map(|flit| flit.tag.seq()));
         scope.valid("word", 64, flit.map(|flit| flit.word));
-        let more = self.first.wires.flow.seen.as_ref().map_or(&[][..], |seen| &seen.more[port]);
+        let more = self.first.wires.flow.capture.as_ref().map_or(&[][..], |capture| &capture.more[port]);
         for (k, &word) in (1..=self.tables.cut().more()).zip(more.iter().chain(std::iter::repeat(&0))) {
             scope.indexed("more", k, |scope| scope.valid("word", 64, flit.map(|_| word)));
         }

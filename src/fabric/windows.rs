@@ -20,8 +20,8 @@
 //! Limitations: a step is a whole window. Runs that must act on the system in a given cycle (programs that store
 //! registers, collectives that wait for each other, measured windows) step by cycles instead.
 
-use super::division::Division;
-use super::network::{Common, Network, Part, Step};
+use super::network::{CycleContext, Network, Part, Step};
+use super::partition::Partition;
 use super::tables::Tables;
 use super::{Block, Join, Plan};
 use std::sync::Mutex;
@@ -34,8 +34,8 @@ const BATCH: usize = 32;
 const APART: Cycle = 1024;
 
 /// Cycles of a window of a system.
-pub(super) fn length(plan: &Plan, division: &Division) -> Cycle {
-    division.shortest_crossing(plan).map_or(APART, |latency| Cycle::from(latency) + 1)
+pub(super) fn length(plan: &Plan, partition: &Partition) -> Cycle {
+    partition.shortest_crossing(plan).map_or(APART, |latency| Cycle::from(latency) + 1)
 }
 
 impl<T, J, B, E, const W: usize> Network<T, J, B, E, W>
@@ -60,11 +60,11 @@ where
         let until = from.saturating_add(window).min(end);
         let first_end = self.switches + self.all_bumps;
         let home = self.home();
-        let common = Common { tables: &*self.tables, cfg: self.cfg, switches: self.switches, first_end };
+        let common = CycleContext { tables: &*self.tables, cfg: self.cfg, switches: self.switches, first_end };
         let (first, others) = Self::home_parts_mut(home, &mut self.first, &mut self.others);
         if self.threads > 1 {
             // A free thread takes the next part; which thread runs a part does not change the result. Beside a window of thousands of
-            // parts, to start threads costs nothing, so no crew is kept for it, and parts stay where they are.
+            // parts, to start threads costs nothing, so no pool is kept for it, and parts stay where they are.
             if let Some(first) = first {
                 first.run(&common, from, until);
             }
@@ -104,7 +104,7 @@ where
 impl<J, B, E, const W: usize> Part<J, B, E, W> {
     /// The cycles of a window in which anything happens here. The clock stands at the last cycle of the window then, which
     /// is as far as what crosses can be entered.
-    fn run<T>(&mut self, common: &Common<'_, T>, from: Cycle, until: Cycle)
+    fn run<T>(&mut self, common: &CycleContext<'_, T>, from: Cycle, until: Cycle)
     where
         T: Tables<W>,
         J: Join<Tables = T>,
@@ -130,8 +130,8 @@ impl<J, B, E, const W: usize> Part<J, B, E, W> {
         };
         self.wires.flow.now = until - 1;
         if self.due == Cycle::MAX {
-            self.wires.flow.shed();
-            self.wires.alarms.shed();
+            self.wires.flow.free_unused();
+            self.wires.alarms.free_unused();
         }
     }
 }

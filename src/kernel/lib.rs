@@ -21,31 +21,31 @@
 //! | [`wheel`](self::Wheel) | registered channels: everything in flight, by the cycle it arrives |
 //! | [`wake`](self::WakeSet) | wake-driven scheduling: a two-level bit set, and alarms for far cycles |
 //! | [`storage`](self::Fifo) | clocked storage with staged writes |
-//! | [`few`](self::Few) | lists and queues whose first entries are stored in their owner |
+//! | [`inline_vec`](self::InlineVec) | lists and queues whose first entries are stored in their owner |
 //! | [`rng`](self::Rng) | seeded random numbers by integer methods only (K-DET-1) |
 //! | [`digest`](self::Digest) | the state that decides what a block does next, as a hash |
-//! | [`crew`](self::Crew) | threads that stay, for the parts of a divided system |
-//! | `ahead` | prefetching of the registers that are read next |
+//! | [`workers`](self::WorkerPool) | threads that stay, for the parts of a divided system |
+//! | `prefetch` | prefetching of the registers that are read next |
 //! | [`waits`](self::WaitFor) | the wait-for graph of the watchdog (K-WD-1) |
 
-pub mod ahead;
-mod crew;
 mod digest;
-mod few;
+mod inline_vec;
+pub mod prefetch;
 mod rng;
 mod storage;
 mod waits;
 mod wake;
 mod wheel;
+mod workers;
 
-pub use crew::{Crew, Pace};
 pub use digest::Digest;
-pub use few::{Few, FewQueue, OneOrMore, QueueHead};
+pub use inline_vec::{InlineQueue, InlineVec, OneOrMore, QueueHead};
 pub use rng::Rng;
 pub use storage::Fifo;
 pub use waits::{Autopsy, WaitFor};
 pub use wake::{Alarms, Wake, WakeSet};
 pub use wheel::Wheel;
+pub use workers::{OffloadControl, WorkerPool};
 
 /// A point in simulated time, in cycles of the one clock. Cycle 0 is the first. Nanoseconds live above the model: a
 /// scenario's times are converted once (rounded up, reported), and waves are stamped by exact fractions (K-TIME-1).

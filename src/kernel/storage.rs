@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_write_is_visible_after_the_edge_and_a_place_is_free_after_the_edge() {
+    fn writes_are_visible_and_places_free_after_the_edge() {
         let mut fifo = Fifo::new(2);
         fifo.push(1);
         fifo.push(2);

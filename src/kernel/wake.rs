@@ -96,11 +96,11 @@ impl WakeSet {
 /// let mut alarms = Alarms::default();
 /// alarms.set(0, 1_000_000, 7); // in cycle 0, block 7 asks for cycle 1,000,000
 /// assert_eq!(alarms.next(1), Some(1_000_000)); // no cycle before it needs to be simulated
-/// assert_eq!(alarms.due(1_000_000), Some(7));
-/// assert_eq!(alarms.due(1_000_000), None);
+/// assert_eq!(alarms.pop_due(1_000_000), Some(7));
+/// assert_eq!(alarms.pop_due(1_000_000), None);
 ///
 /// alarms.set(1_000_000, 2_000_000, 7);
-/// alarms.forget(7); // what it waited for has come
+/// alarms.cancel(7); // what it waited for has come
 /// assert!(alarms.is_empty());
 /// ```
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
@@ -122,8 +122,8 @@ pub struct Alarms {
     far: Vec<u64>,
 }
 
-/// Marks blocks in the heap whose alarm nobody takes back.
-const KEPT: u32 = 1 << 31;
+/// Marks alarms in the heap that are not cancelled by a later answer.
+const PERSISTENT: u32 = 1 << 31;
 
 /// Cycles of the calendar of near alarms.
 const NEAR: u64 = 256;
@@ -143,7 +143,7 @@ impl Alarms {
         if self.last[block_index] == at && at != 0 {
             return;
         }
-        self.forget(block);
+        self.cancel(block);
         self.last[block_index] = at;
         if at.wrapping_sub(now) < NEAR {
             self.set_near(at, block);
@@ -153,18 +153,18 @@ impl Alarms {
     }
 
     /// In cycle `now`, asks for a block to be woken in cycle `at`, whatever it answers until then.
-    pub fn keep(&mut self, now: Cycle, at: Cycle, block: u32) {
+    pub fn set_persistent(&mut self, now: Cycle, at: Cycle, block: u32) {
         if at.wrapping_sub(now) < NEAR {
             self.set_near(at, block);
         } else {
             self.count += 1;
-            self.heap.push(Reverse((at, block | KEPT)));
+            self.heap.push(Reverse((at, block | PERSISTENT)));
         }
     }
 
     /// Takes back the far alarm of a block, if it has one: it has answered something else.
     #[inline]
-    pub fn forget(&mut self, block: u32) {
+    pub fn cancel(&mut self, block: u32) {
         if !self.heap.is_empty() {
             self.take_back(block);
         }
@@ -187,7 +187,7 @@ impl Alarms {
     /// Removes what was taken back from the front of the heap.
     fn drop_taken_back(&mut self) {
         while let Some(&Reverse((at, block))) = self.heap.peek() {
-            if block & KEPT != 0 || self.far[block as usize] == at << 1 | 1 {
+            if block & PERSISTENT != 0 || self.far[block as usize] == at << 1 | 1 {
                 break;
             }
             self.heap.pop();
@@ -231,7 +231,7 @@ impl Alarms {
     }
 
     /// Frees all memory if no alarm is set: one of many calendars needs it only now and then.
-    pub fn shed(&mut self) {
+    pub fn free_unused(&mut self) {
         if self.is_empty() {
             *self = Alarms::default();
         }
@@ -268,7 +268,7 @@ impl Alarms {
 
     /// Takes out one block whose alarm is due in cycle `now`. No cycle with an alarm may be left out.
     #[inline]
-    pub fn due(&mut self, now: Cycle) -> Option<u32> {
+    pub fn pop_due(&mut self, now: Cycle) -> Option<u32> {
         let place = (now % NEAR) as usize;
         if self.filled[place / 64] >> (place % 64) & 1 == 1 {
             let entry = self.near[place];
@@ -283,11 +283,11 @@ impl Alarms {
             Some(&Reverse((at, block))) if at <= now => {
                 self.count -= 1;
                 self.heap.pop();
-                if block & KEPT == 0 {
+                if block & PERSISTENT == 0 {
                     self.far[block as usize] = 0;
                 }
                 self.drop_taken_back();
-                Some(block & !KEPT)
+                Some(block & !PERSISTENT)
             }
             _ => None,
         }
@@ -317,11 +317,11 @@ mod tests {
         alarms.set(0, 17_000_000_000, 2);
         alarms.set(0, 5, 1);
         assert_eq!(alarms.next(0), Some(5));
-        assert_eq!(alarms.due(4), None);
-        assert_eq!(alarms.due(5), Some(1));
-        assert_eq!(alarms.due(5), None);
+        assert_eq!(alarms.pop_due(4), None);
+        assert_eq!(alarms.pop_due(5), Some(1));
+        assert_eq!(alarms.pop_due(5), None);
         assert_eq!(alarms.next(5), Some(17_000_000_000));
-        assert_eq!(alarms.due(17_000_000_000), Some(2));
+        assert_eq!(alarms.pop_due(17_000_000_000), Some(2));
         assert!(alarms.is_empty() && alarms.next(6).is_none());
     }
 
@@ -334,9 +334,9 @@ mod tests {
             }
             assert_eq!(alarms.len(), 1);
             alarms.set(40, sooner, 3);
-            assert_eq!((alarms.due(sooner), alarms.due(sooner)), (Some(3), None));
+            assert_eq!((alarms.pop_due(sooner), alarms.pop_due(sooner)), (Some(3), None));
             assert_eq!(
-                (alarms.due(at), alarms.due(at)),
+                (alarms.pop_due(at), alarms.pop_due(at)),
                 (then, None),
                 "only a near one rings though another answer came"
             );
@@ -345,35 +345,35 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_back_does_not_ring_and_what_is_kept_does() {
+    fn cancelled_alarms_do_not_ring_and_persistent_ones_do() {
         let mut alarms = Alarms::default();
         for block in 0..4 {
             alarms.set(0, 5000 + u64::from(block), block);
         }
-        alarms.keep(0, 7000, 1);
-        alarms.forget(2);
-        alarms.forget(0);
-        alarms.forget(1);
+        alarms.set_persistent(0, 7000, 1);
+        alarms.cancel(2);
+        alarms.cancel(0);
+        alarms.cancel(1);
         assert_eq!(alarms.next(1), Some(5003));
         // Asked for again, it is one alarm; another answer takes the place of the first.
         alarms.set(1, 5002, 2);
         alarms.set(2, 6000, 3);
         alarms.set(3, 5002, 2);
-        assert_eq!((alarms.next(4), alarms.due(5002), alarms.due(5003)), (Some(5002), Some(2), None));
+        assert_eq!((alarms.next(4), alarms.pop_due(5002), alarms.pop_due(5003)), (Some(5002), Some(2), None));
         // A near answer stands for itself, and the far one before it is gone.
         alarms.set(5900, 5910, 3);
-        assert_eq!((alarms.next(5900), alarms.due(5910)), (Some(5910), Some(3)));
-        assert_eq!((alarms.next(5911), alarms.due(7000), alarms.due(7000)), (Some(7000), Some(1), None));
+        assert_eq!((alarms.next(5900), alarms.pop_due(5910)), (Some(5910), Some(3)));
+        assert_eq!((alarms.next(5911), alarms.pop_due(7000), alarms.pop_due(7000)), (Some(7000), Some(1), None));
         assert!(alarms.is_empty() && alarms.next(7001).is_none());
     }
 
     #[test]
-    fn a_block_that_moves_its_alarm_every_cycle_leaves_nothing_behind() {
+    fn moving_an_alarm_every_cycle_leaves_nothing_behind() {
         let mut alarms = Alarms::default();
         for now in 0..10_000 {
             alarms.set(now, now + 3000, 1);
             if now % 3 == 0 {
-                alarms.forget(1);
+                alarms.cancel(1);
             }
             assert!(alarms.len() <= 1, "{now}");
         }
@@ -395,7 +395,7 @@ mod tests {
             while let Some(next) = alarms.next(now) {
                 assert!(next >= now);
                 now = next;
-                while let Some(block) = alarms.due(now) {
+                while let Some(block) = alarms.pop_due(now) {
                     assert!(block < 20);
                     rang.push(now);
                 }

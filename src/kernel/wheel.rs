@@ -85,7 +85,7 @@ impl<T> Wheel<T> {
     }
 
     /// Frees the memory of cycles in which nothing arrives: one of many wheels needs it only while it turns.
-    pub fn shed(&mut self) {
+    pub fn free_unused(&mut self) {
         self.slots.iter_mut().filter(|slot| slot.is_empty()).for_each(|slot| *slot = Vec::new());
     }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::armed::{ComputeFile, ContributionFile, EffectFile, LateFile, LinkLayerFile, cycles_or_auto, is_two};
 use crate::file::{Auto, Number, ParticipantsFile, auto_or, names};
 use crate::names::{DType, Op, Round};
-use watershed_fabric::Cut;
+use watershed_fabric::FlitSize;
 
 /// What the PBV family adds to a scenario.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -122,7 +122,7 @@ pub struct EngineFile {
 
 impl EngineFile {
     /// Reduction units, for flits of this size.
-    pub fn units(&self, cut: Cut) -> u32 {
+    pub fn units(&self, cut: FlitSize) -> u32 {
         match self.reduction_units {
             Auto::Fixed(units) => units,
             Auto::Auto => cut.words() as u32,

@@ -56,7 +56,7 @@ impl End {
     /// What the rank has called goes to the family that computes it, and results that are there come back.
     fn hand_over(&mut self, now: Cycle) {
         for line in 0..self.lines() {
-            let Some(rounds) = self.asked(line) else { continue };
+            let Some(rounds) = self.unanswered_call(line) else { continue };
             if self.handed.len() <= line {
                 self.handed.resize(line + 1, None);
             }
@@ -78,8 +78,8 @@ impl End {
     }
 
     /// What the rank asks of an engine.
-    fn asked(&self, line: usize) -> Option<Rounds> {
-        self.piuma.rank()?.asks(line)
+    fn unanswered_call(&self, line: usize) -> Option<Rounds> {
+        self.piuma.rank()?.unanswered_call(line)
     }
 
     /// Lets a family's processes contribute to rounds.
@@ -126,7 +126,7 @@ impl End {
     fn can_hand_over(&self) -> bool {
         (0..self.lines()).any(|line| {
             let handed = self.handed.get(line).copied().flatten();
-            self.asked(line).is_some_and(|rounds| handed != Some(rounds) || self.has(rounds))
+            self.unanswered_call(line).is_some_and(|rounds| handed != Some(rounds) || self.has(rounds))
         })
     }
 
@@ -182,8 +182,8 @@ impl Block for End {
         families.or_else(|| self.pbv.as_ref()?.open()).or_else(|| self.traffic.as_ref()?.open())
     }
 
-    fn refuses(&self, head: &Flit) -> Option<String> {
-        self.piuma.refuses(head)
+    fn stall_reason(&self, head: &Flit) -> Option<String> {
+        self.piuma.stall_reason(head)
     }
 
     fn probe(&self, scope: &mut Scope<'_>) {

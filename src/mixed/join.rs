@@ -5,15 +5,15 @@
 
 use super::Tables;
 use watershed_armed::Discard;
-use watershed_fabric::{Flit, Join, JoinCx, JoinOut, Queued};
+use watershed_fabric::{Flit, Join, JoinCx, JoinOut, QueueLengths};
 use watershed_kernel::{Cycle, Wake};
 use watershed_piuma::Ceng;
 use watershed_probe::Scope;
 use watershed_state::state;
 
-/// What is behind the internal port.
+/// The engines behind the internal port.
 #[derive(Clone, Debug)]
-pub struct Joined {
+pub struct FamilyJoins {
     /// The reduction engine, in systems that have PIUMA's.
     pub ceng: Option<Ceng>,
     /// Where armed frames end, in systems with that family.
@@ -22,27 +22,27 @@ pub struct Joined {
     pub first_armed: u8,
 }
 
-state!(Joined { saved: discard; each: ceng; built: first_armed });
+state!(FamilyJoins { saved: discard; each: ceng; built: first_armed });
 
 /// No place for a result on any channel.
 const FULL: [u16; 32] = [u16::MAX; 32];
 
-impl Join for Joined {
+impl Join for FamilyJoins {
     type Tables = Tables;
 
-    fn room(&self, port: u16, vc: u8) -> bool {
+    fn has_room(&self, port: u16, vc: u8) -> bool {
         if vc >= self.first_armed {
             return true;
         }
-        self.ceng.as_ref().is_none_or(|ceng| ceng.room(port, vc))
+        self.ceng.as_ref().is_none_or(|ceng| ceng.has_room(port, vc))
     }
 
-    fn lacks(&self, tables: &Tables, switch: u32, (port, vc): (u16, u8), visible: Cycle) -> bool {
+    fn operands_missing(&self, tables: &Tables, switch: u32, (port, vc): (u16, u8), visible: Cycle) -> bool {
         let (Some(ceng), Some(registers)) = (&self.ceng, &tables.piuma) else { return false };
-        vc < self.first_armed && ceng.lacks(registers, switch, (port, vc), visible)
+        vc < self.first_armed && ceng.operands_missing(registers, switch, (port, vc), visible)
     }
 
-    fn put(&mut self, port: u16, vc: u8, flit: Flit, visible: Cycle) {
+    fn put_flit(&mut self, port: u16, vc: u8, flit: Flit, visible: Cycle) {
         self.put_wide(port, vc, (flit, &[]), visible);
     }
 
@@ -52,7 +52,7 @@ impl Join for Joined {
 
     fn put_wide(&mut self, port: u16, vc: u8, (flit, more): (Flit, &[u64]), visible: Cycle) {
         match (&mut self.ceng, &mut self.discard) {
-            (Some(ceng), _) if vc < self.first_armed => ceng.put(port, vc, flit, visible),
+            (Some(ceng), _) if vc < self.first_armed => ceng.put_flit(port, vc, flit, visible),
             (_, Some(discard)) => {
                 let vc = vc - self.first_armed;
                 discard.put_wide(port, vc, (flit.on(vc), more), visible);
@@ -69,7 +69,7 @@ impl Join for Joined {
             out.result = out.result.map(|flit| flit.on(flit.tag.vc() + self.first_armed));
         }
         if let (Some(ceng), Some(tables)) = (&mut self.ceng, &cx.tables.piuma) {
-            let queued = if out.result.is_some() { Queued::counts(&FULL) } else { cx.queued };
+            let queued = if out.result.is_some() { QueueLengths::counts(&FULL) } else { cx.queued };
             let of = ceng.tick(&JoinCx { tables, switch, now, queued });
             out.wake = out.wake.or(of.wake);
             if out.result.is_some() && !ceng.is_idle() {
@@ -86,12 +86,12 @@ impl Join for Joined {
         self.ceng.as_ref().is_none_or(Join::is_idle) && self.discard.as_ref().is_none_or(Join::is_idle)
     }
 
-    fn asleep(&self) -> bool {
-        self.ceng.as_ref().is_none_or(Join::asleep) && self.discard.as_ref().is_none_or(Join::asleep)
+    fn can_skip_tick(&self) -> bool {
+        self.ceng.as_ref().is_none_or(Join::can_skip_tick) && self.discard.as_ref().is_none_or(Join::can_skip_tick)
     }
 
-    fn reacts(&self) -> bool {
-        self.ceng.as_ref().is_some_and(Join::reacts) || self.discard.as_ref().is_some_and(Join::reacts)
+    fn acts_on_change(&self) -> bool {
+        self.ceng.as_ref().is_some_and(Join::acts_on_change) || self.discard.as_ref().is_some_and(Join::acts_on_change)
     }
 
     fn waits_for(&self, tables: &Tables, switch: u32) -> Vec<(u16, u8, String)> {

@@ -17,8 +17,8 @@
 //!
 //! | place | what stands there | whose turn it is |
 //! |---|---|---|
-//! | internal port of a switch ([`Joined`]) | the CENG, and the port where armed frames are discarded and orders obeyed | an answer to an order goes before a result |
-//! | wire ([`Wired`]) | an engine of one family | what is not for it passes beside it; both take turns |
+//! | internal port of a switch ([`FamilyJoins`]) | the CENG, and the port where armed frames are discarded and orders obeyed | an answer to an order goes before a result |
+//! | wire ([`WireBlock`]) | an engine of one family | what is not for it passes beside it; both take turns |
 //! | end point ([`End`]) | core, armed processes, PBV node, traffic | the families take turns, traffic goes last |
 //!
 //! All turns are *\[chosen\]*. A block sees the channels of its family only, counted from 0 ([`Channels`]); [`Map`] says where they are.
@@ -28,13 +28,13 @@ mod join;
 mod map;
 mod tables;
 pub mod view;
-mod wired;
+mod wire_block;
 
 pub use end::{ARMED, End, PBV};
-pub use join::Joined;
-pub use map::{Asked, Map};
+pub use join::FamilyJoins;
+pub use map::{ChannelDemand, Map};
 pub use tables::Tables;
-pub use wired::Wired;
+pub use wire_block::WireBlock;
 
 pub use watershed_fabric::Channels;
 
@@ -43,5 +43,5 @@ pub const WORDS: usize = watershed_armed::WORDS;
 
 watershed_fabric::system!(
     /// A system with engines of several families.
-    Tables, Joined, Wired, End, WORDS
+    Tables, FamilyJoins, WireBlock, End, WORDS
 );

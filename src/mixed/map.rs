@@ -2,9 +2,9 @@
 
 use watershed_fabric::{Channels, Vcs};
 
-/// What each family needs.
+/// The channels that each family needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Asked {
+pub struct ChannelDemand {
     /// Set-routed channels of PIUMA; 0 without its engines.
     pub piuma: u8,
     /// Set-routed channels of the armed family; 0 without it.
@@ -22,9 +22,9 @@ pub struct Asked {
 /// The channels of a system, by family.
 ///
 /// ```
-/// use watershed_mixed::{Asked, Map};
+/// use watershed_mixed::{ChannelDemand, Map};
 ///
-/// let asked = Asked { piuma: 2, armed: 2, pbv: true, armed_messages: 1, messages: 2, traffic: 2 };
+/// let asked = ChannelDemand { piuma: 2, armed: 2, pbv: true, armed_messages: 1, messages: 2, traffic: 2 };
 /// let map = Map::new(asked);
 /// assert_eq!((map.vcs().set, map.vcs().unicast), (4, 6));
 /// assert_eq!(map.armed.first, 2); // its channel 0, the climbing frames
@@ -34,7 +34,7 @@ pub struct Asked {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Map {
-    asked: Asked,
+    asked: ChannelDemand,
     /// PIUMA's, whose messages are no neighbours of its set-routed channels: what is in between it does not look at.
     pub piuma: Channels,
     /// The armed family's.
@@ -45,7 +45,7 @@ pub struct Map {
 
 impl Map {
     /// The channels of a system in which each has what it asked for.
-    pub fn new(asked: Asked) -> Map {
+    pub fn new(asked: ChannelDemand) -> Map {
         let set = asked.piuma + asked.armed;
         let (frames, messages) = (set + asked.armed_messages, set + asked.armed_messages + u8::from(asked.pbv));
         Map {

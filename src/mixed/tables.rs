@@ -4,7 +4,7 @@ use super::{Map, WORDS};
 use watershed_armed::frame::FRAME_BYTES;
 use watershed_armed::{self as armed};
 use watershed_fabric::routing::Routes;
-use watershed_fabric::{self as fabric, At, Cut, Flit, PortSet, Route};
+use watershed_fabric::{self as fabric, Flit, FlitSize, PortSet, Route, RouteView};
 use watershed_pbv::routes::{Directory, FRAMES, MOST_ROUTE_FLITS, route_flits};
 use watershed_piuma::Registers;
 use watershed_state::{Loader, Mismatch, Saver, state};
@@ -47,7 +47,7 @@ impl fabric::Tables<WORDS> for Tables {
         }
     }
 
-    fn cut(&self) -> Cut {
+    fn cut(&self) -> FlitSize {
         let pbv = self.pbv.as_ref().map(|directory| directory.cut);
         self.armed.as_ref().map(|tables| tables.cut).or(pbv).unwrap_or_default()
     }
@@ -73,17 +73,17 @@ impl fabric::Tables<WORDS> for Tables {
         }
     }
 
-    fn unicast(&self, at: &At<'_>, flit: &Flit) -> Route {
+    fn unicast(&self, at: &RouteView<'_>, flit: &Flit) -> Route {
         let set = self.map.vcs().set;
         let beside = self.map.untold();
         if at.channel >= beside {
             // The routing function sees one lane.
-            let at = at.within(beside, self.map.of_traffic()).lane(self.lanes);
-            return self.routes.route(&at, flit).back(&at);
+            let at = at.channel_range(beside, self.map.of_traffic()).lane(self.lanes);
+            return self.routes.route(&at, flit).to_all_channels(&at);
         }
         let of = |channels: fabric::Channels| {
             let first = (channels.first + channels.vcs.set).max(set) - set;
-            at.within(first, channels.vcs.unicast)
+            at.channel_range(first, channels.vcs.unicast)
         };
         let (at, route) = match &self.pbv {
             Some(directory) if self.map.is_frame(set + at.channel) => {
@@ -96,7 +96,7 @@ impl fabric::Tables<WORDS> for Tables {
                 (at, self.routes.route(&at, flit))
             }
         };
-        route.back(&at)
+        route.to_all_channels(&at)
     }
 
     fn commit(&mut self) {

@@ -1,7 +1,7 @@
 //! What each family finds of its own in tables and blocks of several.
 
-use super::wired::What;
-use super::{End, Joined, System, Tables, Wired};
+use super::wire_block::FamilyBlock;
+use super::{End, FamilyJoins, System, Tables, WireBlock};
 use std::any::Any;
 use watershed_armed as armed;
 use watershed_fabric::{Holds, Simulation};
@@ -68,7 +68,7 @@ impl Holds<Directory> for Tables {
     }
 }
 
-impl Holds<piuma::Ceng> for Joined {
+impl Holds<piuma::Ceng> for FamilyJoins {
     fn part(&self) -> Option<&piuma::Ceng> {
         self.ceng.as_ref()
     }
@@ -78,7 +78,7 @@ impl Holds<piuma::Ceng> for Joined {
     }
 }
 
-impl Holds<armed::Discard> for Joined {
+impl Holds<armed::Discard> for FamilyJoins {
     fn part(&self) -> Option<&armed::Discard> {
         self.discard.as_ref()
     }
@@ -88,23 +88,23 @@ impl Holds<armed::Discard> for Joined {
     }
 }
 
-impl Holds<armed::Wired> for Wired {
-    fn part(&self) -> Option<&armed::Wired> {
-        if let What::Armed(wired) = &self.what { Some(wired) } else { None }
+impl Holds<armed::WireBlock> for WireBlock {
+    fn part(&self) -> Option<&armed::WireBlock> {
+        if let FamilyBlock::Armed(wired) = &self.what { Some(wired) } else { None }
     }
 
-    fn part_mut(&mut self) -> Option<&mut armed::Wired> {
-        if let What::Armed(wired) = &mut self.what { Some(wired) } else { None }
+    fn part_mut(&mut self) -> Option<&mut armed::WireBlock> {
+        if let FamilyBlock::Armed(wired) = &mut self.what { Some(wired) } else { None }
     }
 }
 
-impl Holds<pbv::system::Wired> for Wired {
-    fn part(&self) -> Option<&pbv::system::Wired> {
-        if let What::Pbv(wired) = &self.what { Some(wired) } else { None }
+impl Holds<pbv::system::WireBlock> for WireBlock {
+    fn part(&self) -> Option<&pbv::system::WireBlock> {
+        if let FamilyBlock::Pbv(wired) = &self.what { Some(wired) } else { None }
     }
 
-    fn part_mut(&mut self) -> Option<&mut pbv::system::Wired> {
-        if let What::Pbv(wired) = &mut self.what { Some(wired) } else { None }
+    fn part_mut(&mut self) -> Option<&mut pbv::system::WireBlock> {
+        if let FamilyBlock::Pbv(wired) = &mut self.what { Some(wired) } else { None }
     }
 }
 

@@ -126,7 +126,7 @@ use std::hash::Hasher;
 use watershed_state::state;
 
 pub use super::context::{Context, State};
-pub use super::tracking::{Hazard, Judged, Label, Request, Track, TrackOp, Tracker, Verdict};
+pub use super::tracking::{Hazard, Label, Request, Track, TrackOp, TrackResult, Tracker, Verdict};
 
 use super::packet::{Body, Control, Header, Message, NO_DEVICE, Packet, Status};
 use super::tables::{ENGINE_BASE, ENGINE_SPAN, PbvTable, engine_tag};
@@ -185,17 +185,17 @@ pub struct Outgoing {
 
 /// A message whose tracking verdict is awaited.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
-struct Awaited {
+struct DeferredMessage {
     words: Vec<u64>,
     header: Header,
 }
 
 /// What a message does to the tracking store, and what waits for the verdict.
-type Tracked = Option<(Request, Option<Awaited>)>;
+type TrackingStep = Option<(Request, Option<DeferredMessage>)>;
 
-/// A message that was accepted: what golden checks read.
+/// A message that was accepted, for golden checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Entered {
+pub struct AcceptedMessage {
     /// Which context.
     pub cc_id: u16,
     /// Which run of it.
@@ -220,7 +220,7 @@ pub struct Ce {
     index: Vec<u16>,
     contexts: Vec<Option<Context>>,
     tracker: Tracker,
-    awaited: VecDeque<Option<Awaited>>,
+    awaited: VecDeque<Option<DeferredMessage>>,
     trees: Vec<Tree>,
     /// Slot and word of what is in the reduction unit, and the cycles until it is written.
     in_unit: VecDeque<(u16, u16, u8)>,
@@ -235,7 +235,7 @@ pub struct Ce {
     /// A context with a deadline, if there is one.
     guarded: usize,
     /// The contributions with their senders, in the order of the verdicts, if they are recorded.
-    record: Option<Vec<Entered>>,
+    record: Option<Vec<AcceptedMessage>>,
     /// Contexts, runs and generations that were answered, and when, if they are recorded.
     answered: Vec<(u16, u32, u32, Cycle)>,
     /// Contexts and runs in which a device was asked again, if they are recorded.
@@ -245,16 +245,16 @@ pub struct Ce {
     /// Device and base offset of this engine.
     me: (u16, u16),
     /// The registers of the reduction unit, while a waveform shows them.
-    stages: Option<Box<Watched>>,
+    stages: Option<Box<WatchedUnits>>,
 }
 
 /// The registers of the reduction units, while a waveform shows them.
 #[derive(Clone, Debug)]
-struct Watched {
+struct WatchedUnits {
     units: Vec<TreeStages>,
 }
 
-state!(Watched { each: units });
+state!(WatchedUnits { each: units });
 
 state!(Ce {
     saved: index, contexts, tracker, awaited, trees, in_unit, feeds, loads, memory, generation, alarm, guarded, record, answered, asked, reported;
@@ -330,7 +330,7 @@ impl Ce {
     }
 
     /// Who entered what, in the order of the verdicts; empty without [`keep_record`](Self::keep_record).
-    pub fn record(&self) -> &[Entered] {
+    pub fn record(&self) -> &[AcceptedMessage] {
         self.record.as_deref().unwrap_or_default()
     }
 
@@ -380,7 +380,7 @@ impl Ce {
     }
 
     /// Messages that may come of what is under way, of one that is taken in this cycle, and of watchdogs.
-    pub fn owes(&self) -> u32 {
+    pub fn pending_messages(&self) -> u32 {
         let messages =
             self.feeds.len() + self.awaited.iter().flatten().count() + 1 + usize::from(self.cfg.memory_ports);
         messages as u32 * MOST_AT_ONCE
@@ -397,7 +397,7 @@ impl Ce {
     }
 
     /// Whether a clock of this cycle without a message changes nothing.
-    pub fn rests(&self, now: Cycle) -> bool {
+    pub fn is_quiescent(&self, now: Cycle) -> bool {
         self.is_idle() && now < self.alarm
     }
 
@@ -429,7 +429,7 @@ impl Ce {
     }
 
     /// A context begins anew: nothing that was issued before concerns it any more.
-    fn renew(&mut self, slot: u16) -> &mut Context {
+    fn restart_context(&mut self, slot: u16) -> &mut Context {
         self.generation = self.generation.wrapping_add(1);
         let generation = self.generation;
         let context = self.contexts[usize::from(slot)].as_mut().expect("a slot in use");
@@ -463,7 +463,7 @@ impl Ce {
         self.awaited.push_back(awaited);
         let awaited = self.awaited.pop_front().expect("one for every stage");
         if let Some(judged) = judged {
-            self.judge(judged, awaited, cx);
+            self.apply_verdict(judged, awaited, cx);
         }
         self.reduce(cx);
         self.watch(cx);
@@ -492,7 +492,7 @@ impl Ce {
     }
 
     /// Looks a message up; returns what it does to the tracking store.
-    fn take(&mut self, packet: Packet, cx: &mut CeCx<'_>) -> Tracked {
+    fn take(&mut self, packet: Packet, cx: &mut CeCx<'_>) -> TrackingStep {
         let header = packet.header;
         if header.tlp.poisoned {
             self.refuse(&header, Status::Poisoned, cx);
@@ -541,14 +541,14 @@ impl Ce {
         header
     }
 
-    fn control(&mut self, slot: u16, header: &Header, cx: &mut CeCx<'_>) -> Tracked {
+    fn control(&mut self, slot: u16, header: &Header, cx: &mut CeCx<'_>) -> TrackingStep {
         if header.control == Control::Close {
-            self.close(slot, header, cx);
+            self.give_up_run(slot, header, cx);
             return None;
         }
         let copy = self.down(*header);
         let renews = !matches!(header.control, Control::Pause | Control::Restart);
-        let context = if renews { self.renew(slot) } else { self.at(slot) };
+        let context = if renews { self.restart_context(slot) } else { self.at(slot) };
         let mut load = false;
         match header.control {
             Control::Start | Control::Reset | Control::Activate => {
@@ -577,7 +577,7 @@ impl Ce {
         Some((self.request(slot, load, Some(header.message)), None))
     }
 
-    fn command(&mut self, slot: u16, packet: Packet, cx: &mut CeCx<'_>) -> Tracked {
+    fn command(&mut self, slot: u16, packet: Packet, cx: &mut CeCx<'_>) -> TrackingStep {
         let header = packet.header;
         let context = self.at(slot);
         if context.state == State::Inactive {
@@ -619,7 +619,7 @@ impl Ce {
             context.peers.dmu_id = header.dmu_id;
             context.like = header;
             context.state = State::Active;
-            let context = self.renew(slot);
+            let context = self.restart_context(slot);
             context.commanded = true;
             if multicast {
                 context.data.cast = packet.words().to_vec();
@@ -647,7 +647,7 @@ impl Ce {
         load.map(|load| (self.request(slot, load, Some(header.message)), None))
     }
 
-    fn contribution(&mut self, slot: u16, packet: Packet, cx: &mut CeCx<'_>) -> Tracked {
+    fn contribution(&mut self, slot: u16, packet: Packet, cx: &mut CeCx<'_>) -> TrackingStep {
         let mut header = packet.header;
         if let Some(entry) = self.expected_of(slot, &header, cx) {
             header.p_id = entry;
@@ -684,9 +684,9 @@ impl Ce {
             self.refuse(&header, status, cx);
             return None;
         }
-        let awaited = Some(Awaited { words, header });
+        let awaited = Some(DeferredMessage { words, header });
         if begins {
-            let context = self.renew(slot);
+            let context = self.restart_context(slot);
             (context.state, context.early, context.like.run) = (State::Active, true, header.run);
             let track = Track { pbv: context.stored.pbv, p_count: context.stored.p_count };
             self.guard(slot, cx);
@@ -700,12 +700,12 @@ impl Ce {
 
     // ------------------------------------------------------------------------------------------------ verdicts, data
 
-    fn judge(&mut self, judged: Judged, awaited: Option<Awaited>, cx: &mut CeCx<'_>) {
-        let Judged { request: Request { slot, generation, op, .. }, track, verdict } = judged;
+    fn apply_verdict(&mut self, judged: TrackResult, awaited: Option<DeferredMessage>, cx: &mut CeCx<'_>) {
+        let TrackResult { request: Request { slot, generation, op, .. }, track, verdict } = judged;
         let context = self.contexts[usize::from(slot)].as_mut().filter(|context| context.generation == generation);
         let Some(context) = context else {
             // Its run ended while the message was being tracked: another run must not have it.
-            if let Some(Awaited { header, .. }) = awaited {
+            if let Some(DeferredMessage { header, .. }) = awaited {
                 self.refuse(&header, Status::Duplicate, cx);
             }
             return;
@@ -720,7 +720,7 @@ impl Ce {
             }
             return;
         };
-        let Awaited { words, header } = awaited.expect("a message was kept for its verdict");
+        let DeferredMessage { words, header } = awaited.expect("a message was kept for its verdict");
         match verdict {
             Verdict::Duplicate => return self.refuse(&header, Status::Duplicate, cx),
             Verdict::CountZero => return self.refuse(&header, Status::CountZero, cx),
@@ -734,7 +734,7 @@ impl Ce {
             let whole =
                 header.message != Message::Failure && (!words.is_empty() || context.data.accumulators.is_empty());
             let (cc_id, run, device) = (context.cc_id, header.run, header.requester);
-            record.push(Entered { cc_id, run, generation, cycle: cx.now, entry, device, whole });
+            record.push(AcceptedMessage { cc_id, run, generation, cycle: cx.now, entry, device, whole });
         }
         if header.message == Message::Failure {
             context.missing.insert(header.requester);

@@ -9,9 +9,9 @@ use super::engine::EngineCfg;
 use super::packet::{Header, Message, Packet, Status};
 use super::tables::ENGINE_SPAN;
 
-/// What becomes of a frame.
+/// The checker's decision about a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Checked {
+pub enum CheckOutcome {
     /// It cannot be read.
     Unreadable(Status),
     /// It is not for this engine.
@@ -22,37 +22,37 @@ pub enum Checked {
     Collective(Packet),
 }
 
-impl Checked {
+impl CheckOutcome {
     /// Its header, if it could be read.
     pub fn header(&self) -> Option<&Header> {
         match self {
-            Checked::Unreadable(_) => None,
-            Checked::Refused(header, _) => Some(header),
-            Checked::Registers(packet) | Checked::Collective(packet) => Some(&packet.header),
+            CheckOutcome::Unreadable(_) => None,
+            CheckOutcome::Refused(header, _) => Some(header),
+            CheckOutcome::Registers(packet) | CheckOutcome::Collective(packet) => Some(&packet.header),
         }
     }
 }
 
 /// Checks a whole frame that an engine with these parameters took from its data path.
-pub fn check(cfg: &EngineCfg, words: &[u64]) -> Checked {
+pub fn check(cfg: &EngineCfg, words: &[u64]) -> CheckOutcome {
     let packet = match Packet::from_flits(words) {
         Ok(packet) => packet,
-        Err(error) => return Checked::Unreadable(error.status()),
+        Err(error) => return CheckOutcome::Unreadable(error.status()),
     };
     let header = packet.header;
     let registers = matches!(header.message, Message::Write | Message::Read | Message::Configuration);
     if header.device != cfg.device {
-        Checked::Refused(header, Status::UnknownDevice)
+        CheckOutcome::Refused(header, Status::UnknownDevice)
     } else if header.offset.wrapping_sub(cfg.base) >= ENGINE_SPAN {
         // It is for an engine that this switch does not have.
-        Checked::Refused(header, Status::BadAddress)
+        CheckOutcome::Refused(header, Status::BadAddress)
     } else if header.tlp.poisoned {
-        Checked::Refused(header, Status::Poisoned)
+        CheckOutcome::Refused(header, Status::Poisoned)
     } else if matches!(header.message, Message::ReadReply | Message::Report) {
-        Checked::Refused(header, Status::WrongType)
+        CheckOutcome::Refused(header, Status::WrongType)
     } else if registers {
-        Checked::Registers(packet)
+        CheckOutcome::Registers(packet)
     } else {
-        Checked::Collective(packet)
+        CheckOutcome::Collective(packet)
     }
 }

@@ -97,18 +97,18 @@ use std::collections::VecDeque;
 use std::hash::Hasher;
 
 use super::ce::{Ce, CeCfg, CeCx, Outgoing, Target, reply_offset};
-use super::checker::{Checked, check};
-use super::event::{Did, Event, Log};
-pub use super::kept::{Given, Ports};
+use super::checker::{CheckOutcome, check};
+pub use super::cycle_record::{CycleRecord, PortRecord};
+use super::event::{Event, Log, StepKind};
 use super::metrics::{INBOX, MOST_CHANNELS, OUTPUT, QUEUES};
 pub use super::output::MOST_REFUSALS;
 use super::output::OutputQueue;
 use super::packet::{Body, ConfigRecord, Header, Message, NO_DEVICE, PBV_ENTRIES, Packet, Status, words_by_length};
-use super::priority::Picker;
+use super::priority::ClassArbiter;
 use super::reports::Reporter;
 use super::routes::{Directory, FRAMES, address_of, route_flits, send_flit, whole};
 use super::tables::{ENGINE_BASE, ENGINE_SPAN, Owner, Owners, RegisterBlock, engine_tag, following};
-use watershed_fabric::{Block, Cut, Io, Pieces};
+use watershed_fabric::{Block, FlitSize, Io, Reassembly};
 use watershed_kernel::{Cycle, Digest, Wake};
 use watershed_probe::Scope;
 use watershed_state::state;
@@ -136,7 +136,7 @@ pub struct EngineCfg {
     /// Messages that wait to leave.
     pub output: u32,
     /// What a flit carries, which the system says: the unit of `inbox`.
-    pub cut: Cut,
+    pub cut: FlitSize,
     /// Its collective engine.
     pub ce: CeCfg,
 }
@@ -151,7 +151,7 @@ impl EngineCfg {
             priority_bound: 16,
             inbox: 1024,
             output: 256,
-            cut: Cut::WORD,
+            cut: FlitSize::WORD,
             ce: CeCfg::default(),
         }
     }
@@ -159,10 +159,10 @@ impl EngineCfg {
 
 /// What a side's channel is doing with the frame it is in the middle of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
-enum Way {
+enum FrameState {
     #[default]
     Between,
-    Passes,
+    Passing,
     Extracted,
 }
 
@@ -181,9 +181,9 @@ enum Turn {
 struct Interposer {
     /// By output; who had it last lets the other go first.
     turns: [Turn; 2],
-    ways: [[Way; MOST_CHANNELS]; 2],
+    ways: [[FrameState; MOST_CHANNELS]; 2],
     /// Words of the frame being extracted.
-    collecting: [[Pieces; MOST_CHANNELS]; 2],
+    collecting: [[Reassembly; MOST_CHANNELS]; 2],
     /// The output channel is in the middle of a frame that passes.
     passing: [[bool; MOST_CHANNELS]; 2],
     /// An injected frame waited while one passed: it starts next.
@@ -202,7 +202,7 @@ impl Interposer {
         mine: impl Fn(u32) -> bool,
         (room, most): (usize, usize),
         (injecting, yields): ([bool; 2], [bool; 2]),
-        cut: Cut,
+        cut: FlitSize,
         frames: &mut Vec<(u16, Vec<u64>)>,
     ) -> bool {
         let vcs = io.vcs();
@@ -224,7 +224,7 @@ impl Interposer {
                 let vc = vcs.set + channel;
                 let at = usize::from(channel);
                 let Some(flit) = io.head(from, vc) else { continue };
-                let between = self.ways[side][at] == Way::Between;
+                let between = self.ways[side][at] == FrameState::Between;
                 // Whose frame it is stands behind its head flit.
                 let frame = channel == FRAMES;
                 let behind = route_flits(cut) - 1;
@@ -239,9 +239,9 @@ impl Interposer {
                         continue;
                     }
                     self.reserved[side][at] = length;
-                    self.ways[side][at] = Way::Extracted;
+                    self.ways[side][at] = FrameState::Extracted;
                 }
-                if self.ways[side][at] == Way::Extracted {
+                if self.ways[side][at] == FrameState::Extracted {
                     if extracted {
                         continue;
                     }
@@ -250,13 +250,13 @@ impl Interposer {
                     io.take(from, vc);
                     moved = true;
                     if flit.tag.tail() {
-                        self.ways[side][at] = Way::Between;
+                        self.ways[side][at] = FrameState::Between;
                         self.reserved[side][at] = 0;
                         frames.push((from, whole(cut, &std::mem::take(&mut self.collecting[side][at]))));
                     }
                     continue;
                 }
-                let starts = self.ways[side][at] == Way::Between;
+                let starts = self.ways[side][at] == FrameState::Between;
                 let free = if starts {
                     !(frame && (injecting[out] || self.yields[out])) && io.can_start(to, vc)
                 } else {
@@ -267,7 +267,7 @@ impl Interposer {
                 }
                 io.pass(from, to, vc);
                 moved = true;
-                self.ways[side][at] = if flit.tag.tail() { Way::Between } else { Way::Passes };
+                self.ways[side][at] = if flit.tag.tail() { FrameState::Between } else { FrameState::Passing };
                 self.passing[out][at] = !flit.tag.tail();
                 self.turns[out] = if frame { Turn::Traffic } else { Turn::Frames };
             }
@@ -277,7 +277,7 @@ impl Interposer {
 
     /// Whether nothing stands in the middle.
     fn is_between(&self) -> bool {
-        self.ways.iter().flatten().all(|&way| way == Way::Between)
+        self.ways.iter().flatten().all(|&way| way == FrameState::Between)
     }
 }
 
@@ -297,7 +297,7 @@ pub struct Engine {
     /// Flits of both.
     inbox_flits: usize,
     /// Which of them goes next.
-    picker: Picker,
+    arbiter: ClassArbiter,
     /// From when on the PBV table is written.
     written: Cycle,
     registers: RegisterBlock,
@@ -308,13 +308,13 @@ pub struct Engine {
     /// What comes by the side port, and when all of it is there.
     side_port: Option<(Cycle, ConfigRecord)>,
     /// What its collective engine was given, if that is kept.
-    given: Option<Vec<Given>>,
+    given: Option<Vec<CycleRecord>>,
     /// What it received and sent.
     pub log: Log,
 }
 
 state!(Engine {
-    saved: interposer, inbox, for_registers, inbox_flits, picker, written, registers, ce, output, reporter, side_port, log;
+    saved: interposer, inbox, for_registers, inbox_flits, arbiter, written, registers, ce, output, reporter, side_port, log;
     built: cfg, number, scratch, given
 });
 
@@ -330,7 +330,7 @@ impl Engine {
             inbox: VecDeque::new(),
             for_registers: VecDeque::new(),
             inbox_flits: 0,
-            picker: Picker::new(cfg.priority_bound),
+            arbiter: ClassArbiter::new(cfg.priority_bound),
             written: 0,
             registers: RegisterBlock::default(),
             ce,
@@ -364,7 +364,7 @@ impl Engine {
     }
 
     /// What the collective engine was given in every cycle in which it was clocked; empty without [`keep_given`](Self::keep_given).
-    pub fn given(&self) -> &[Given] {
+    pub fn given(&self) -> &[CycleRecord] {
         self.given.as_deref().unwrap_or_default()
     }
 
@@ -435,14 +435,14 @@ impl Engine {
         }
         let flits = self.cfg.cut.flits(8 * words.len());
         let (queue, packet) = match checked {
-            Checked::Unreadable(status) => {
+            CheckOutcome::Unreadable(status) => {
                 self.registers.readings.refused[usize::from(status.number())] += 1;
                 return;
             }
-            Checked::Refused(header, status) => return self.refuse(&header, status),
-            Checked::Registers(packet) => (&mut self.for_registers, packet),
-            Checked::Collective(packet) => {
-                self.picker.came(packet.header.tlp.tc);
+            CheckOutcome::Refused(header, status) => return self.refuse(&header, status),
+            CheckOutcome::Registers(packet) => (&mut self.for_registers, packet),
+            CheckOutcome::Collective(packet) => {
+                self.arbiter.enqueued(packet.header.tlp.tc);
                 (&mut self.inbox, packet)
             }
         };
@@ -560,24 +560,24 @@ impl Engine {
 
     /// One clock of the collective engine and what leads to it: of all but the data path.
     pub fn step(&mut self, now: Cycle) {
-        if self.inbox.is_empty() && self.given.is_none() && self.ce.rests(now) {
+        if self.inbox.is_empty() && self.given.is_none() && self.ce.is_quiescent(now) {
             return;
         }
-        let full = self.output.protocol() + self.ce.owes() > self.cfg.output;
+        let full = self.output.protocol() + self.ce.pending_messages() > self.cfg.output;
         let open = !full && self.written <= now;
-        let at = self.picker.next(self.inbox.iter().map(|(packet, _)| packet.header.tlp.tc)).unwrap_or(0);
+        let at = self.arbiter.next(self.inbox.iter().map(|(packet, _)| packet.header.tlp.tc)).unwrap_or(0);
         let input = match self.inbox.get(at) {
             Some((packet, _)) if open && self.ce.ready(&packet.header) => {
                 let (packet, flits) = self.inbox.remove(at).expect("looked at");
-                self.picker.went(at);
-                self.picker.left(packet.header.tlp.tc);
+                self.arbiter.granted(at);
+                self.arbiter.dequeued(packet.header.tlp.tc);
                 self.inbox_flits -= flits;
-                self.log.step(now, Did::Took, &packet.header);
+                self.log.step(now, StepKind::Took, &packet.header);
                 Some(packet)
             }
             _ => None,
         };
-        let mut given = self.given.is_some().then(|| Given {
+        let mut given = self.given.is_some().then(|| CycleRecord {
             cycle: now,
             packet: input.clone(),
             full,
@@ -585,7 +585,7 @@ impl Engine {
             table: self.registers.table.clone(),
             refused: Vec::new(),
             sent: Vec::new(),
-            ports: Ports { closed: self.written > now, ..Ports::default() },
+            ports: PortRecord { closed: self.written > now, ..PortRecord::default() },
         });
         let readings = &mut self.registers.readings;
         let failure = &mut readings.failure;
@@ -606,7 +606,7 @@ impl Engine {
                 }
             },
             missing: &mut |cc_id, device, status| missing = Some((device, cc_id, status)),
-            watched: &mut |header| log.step(now, Did::Watched, header),
+            watched: &mut |header| log.step(now, StepKind::Watched, header),
         };
         self.ce.tick(input, &mut cx);
         *failure = missing.or(*failure);
@@ -616,7 +616,7 @@ impl Engine {
             all.push(given);
         }
         for outgoing in self.scratch.1.drain(..) {
-            self.log.step(now, Did::Queued, &outgoing.packet.header);
+            self.log.step(now, StepKind::Queued, &outgoing.packet.header);
             self.output.push(outgoing);
         }
     }
@@ -648,7 +648,7 @@ impl Engine {
     /// Takes into a hash what decides what it does next; see [`Digest`].
     pub fn digest(&self, to: &mut impl Hasher) {
         let to = &mut Digest(to);
-        to.of((&self.inbox, &self.picker, &self.registers.table, &self.output.entries, &self.for_registers));
+        to.of((&self.inbox, &self.arbiter, &self.registers.table, &self.output.entries, &self.for_registers));
         self.ce.digest(to);
     }
 
@@ -689,7 +689,7 @@ impl Engine {
             io.can_send(copy.port, vc)
         };
         if let Some(given) = self.given.as_mut().and_then(|all| all.last_mut()) {
-            (given.ports.stands, given.ports.went) = (copy.word(), free);
+            (given.ports.output_word, given.ports.output_sent) = (copy.word(), free);
             (given.ports.begins, given.ports.side) = (starts, copy.port);
         }
         if !free {

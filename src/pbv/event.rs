@@ -64,9 +64,9 @@ impl Event {
     }
 }
 
-/// What a device did beside sending and receiving.
+/// A step of a device other than sending and receiving.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub enum Did {
+pub enum StepKind {
     /// Its collective engine took a message of this device.
     Took,
     /// Its collective engine queued a message.
@@ -87,11 +87,11 @@ pub enum Did {
 
 /// A step of a device's work on a run of a context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Stepped {
+pub struct WorkStep {
     /// When.
     pub cycle: Cycle,
     /// What.
-    pub did: Did,
+    pub kind: StepKind,
     /// Which message.
     pub message: Message,
     /// Of which device: the sender.
@@ -110,7 +110,7 @@ pub struct Log {
     /// Whether events are kept.
     pub on: bool,
     events: Vec<Event>,
-    steps: Vec<Stepped>,
+    steps: Vec<WorkStep>,
 }
 
 impl Log {
@@ -124,15 +124,15 @@ impl Log {
 
     /// Keeps a step of the work on what a header names.
     #[inline]
-    pub fn step(&mut self, cycle: Cycle, did: Did, header: &Header) {
+    pub fn step(&mut self, cycle: Cycle, kind: StepKind, header: &Header) {
         if self.on {
             let Header { message, requester: from, cc_id, run, status, .. } = *header;
-            self.steps.push(Stepped { cycle, did, message, from, cc_id, run, status });
+            self.steps.push(WorkStep { cycle, kind, message, from, cc_id, run, status });
         }
     }
 
     /// The steps that were kept, in order.
-    pub fn steps(&self) -> &[Stepped] {
+    pub fn steps(&self) -> &[WorkStep] {
         &self.steps
     }
 

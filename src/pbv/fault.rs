@@ -2,7 +2,7 @@
 //! a frame of the family. Background traffic on other channels is stopped only by a dead link *\[chosen: traffic has no
 //! recovery\]*.
 //!
-//! Directions are relative to the place: [`Way::Up`] is from port 0 to port 1, away from the switch at whose port the
+//! Directions are relative to the place: [`Direction::Up`] is from port 0 to port 1, away from the switch at whose port the
 //! link begins.
 //!
 //! Damage flips a bit of the frame, any one of header and payload. If the link layer does not repeat the frame, it goes
@@ -11,20 +11,20 @@
 
 use super::packet::words_by_length;
 use super::routes::FRAMES;
-use watershed_fabric::fault::{View, Way};
-use watershed_fabric::{Cut, Flit};
+use watershed_fabric::fault::{Direction, View};
+use watershed_fabric::{Flit, FlitSize};
 use watershed_kernel::Rng;
 
 /// Frames of this family.
 #[derive(Clone, Copy, Debug)]
 pub struct Frames {
     /// How frames are cut into flits.
-    pub cut: Cut,
+    pub cut: FlitSize,
 }
 
 impl View for Frames {
-    fn way(&self, from: u16, head: &Flit) -> Option<Way> {
-        (head.tag.vc() == FRAMES).then_some(if from == 0 { Way::Up } else { Way::Down })
+    fn direction(&self, from: u16, head: &Flit) -> Option<Direction> {
+        (head.tag.vc() == FRAMES).then_some(if from == 0 { Direction::Up } else { Direction::Down })
     }
 
     fn damage(&self, head: &Flit, rng: &mut Rng) -> (u16, u16) {

@@ -14,7 +14,7 @@
 //! | [`gather`] | the source that merges responses in software |
 //! | [`metrics`] | congestion metrics of an engine's queues |
 //! | [`node`] | end points with task times; the source that configures |
-//! | `kept` | what is kept of an engine's cycles, for another one beside it |
+//! | `cycle_record` | what is kept of an engine's cycles, for another one beside it |
 //! | `output` | output queue: messages that leave, refusals in places of their own |
 //! | [`priority`] | traffic classes: the order of waiting frames |
 //! | [`reports`] | unsolicited congestion reports |
@@ -31,11 +31,11 @@
 pub mod ce;
 pub mod checker;
 pub mod context;
+mod cycle_record;
 pub mod engine;
 pub mod event;
 pub mod fault;
 pub mod gather;
-mod kept;
 pub mod metrics;
 pub mod node;
 mod output;

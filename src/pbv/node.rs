@@ -70,12 +70,12 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::Hasher;
 
-use super::event::{Did, Event, Log};
+use super::event::{Event, Log, StepKind};
 use super::gather::Gather;
 use super::packet::{Body, Control, Groups, Header, Message, Packet, Status};
 use super::routes::{Directory, send_flit, whole};
 use watershed_arith::Flags;
-use watershed_fabric::{Block, Cut, Io, Pieces};
+use watershed_fabric::{Block, FlitSize, Io, Reassembly};
 use watershed_kernel::{Cycle, Digest, Rng, Wake};
 use watershed_probe::Scope;
 
@@ -92,7 +92,7 @@ use running::{Running, STATES};
 
 /// When a frame of a script is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub enum When {
+pub enum SendCondition {
     /// As soon as the frame before has left.
     Next,
     /// From this cycle on.
@@ -107,7 +107,7 @@ pub enum When {
 
 /// A frame on its way out.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
-struct Leaving {
+struct OutgoingFrame {
     packet: Packet,
     words: Vec<u64>,
     sent: usize,
@@ -121,12 +121,12 @@ pub struct Node {
     device: u16,
     parts: Vec<Running>,
     /// Frames that wait for their condition: those of one lane go one after the other, lanes go beside each other.
-    scripts: Vec<VecDeque<(When, Packet)>>,
+    scripts: Vec<VecDeque<(SendCondition, Packet)>>,
     outbox: VecDeque<Packet>,
     /// Frames that are not this node's to send, and when they are sent.
     strange: VecDeque<(Cycle, Packet)>,
-    leaving: Option<Leaving>,
-    collecting: Pieces,
+    leaving: Option<OutgoingFrame>,
+    collecting: Reassembly,
     rng: Option<Rng>,
     /// Frames that changed nothing, by status.
     refused: [u32; 16],
@@ -152,7 +152,7 @@ impl Node {
             outbox: VecDeque::new(),
             strange: VecDeque::new(),
             leaving: None,
-            collecting: Pieces::default(),
+            collecting: Reassembly::default(),
             rng: None,
             refused: [0; 16],
             casts: BTreeMap::new(),
@@ -198,12 +198,12 @@ impl Node {
     }
 
     /// Appends to its script.
-    pub fn then(&mut self, when: When, packet: Packet) {
+    pub fn then(&mut self, when: SendCondition, packet: Packet) {
         self.then_in(0, when, packet);
     }
 
     /// Appends to the lane of its script with this number; lower lanes go first.
-    pub fn then_in(&mut self, lane: usize, when: When, packet: Packet) {
+    pub fn then_in(&mut self, lane: usize, when: SendCondition, packet: Packet) {
         if self.scripts.len() <= lane {
             self.scripts.resize_with(lane + 1, VecDeque::new);
         }
@@ -307,7 +307,7 @@ impl Node {
             running.state = PartState::Working;
             running.until = now + time;
             let task = Header { run: running.run, ..running.part.like };
-            self.log.step(now, Did::Began, &task);
+            self.log.step(now, StepKind::Began, &task);
         }
     }
 
@@ -337,7 +337,7 @@ impl Node {
     /// The contribution once more.
     fn repeat(&mut self, at: usize, now: Cycle) {
         let packet = self.contribution(at);
-        self.log.step(now, Did::Repeated, &packet.header);
+        self.log.step(now, StepKind::Repeated, &packet.header);
         self.outbox.push_back(packet);
     }
 
@@ -358,7 +358,7 @@ impl Node {
                 running.end(Outcome { run: header.run, met: now, cycle: now, words, flags, error });
                 self.ended += 1;
             }
-            self.log.step(now, Did::Merged, &header);
+            self.log.step(now, StepKind::Merged, &header);
             self.outbox.push_back(packet);
         }
     }
@@ -378,7 +378,7 @@ impl Node {
     }
 
     /// A run is over: the next one begins, where contexts are armed again.
-    fn follow(&mut self, at: usize, run: u32, now: Cycle) {
+    fn begin_next_run(&mut self, at: usize, run: u32, now: Cycle) {
         let part = &self.parts[at].part;
         if run < part.last_run && !part.watches {
             self.ask(at, run + 1, now);
@@ -389,7 +389,7 @@ impl Node {
     fn ask_for_answer(&mut self, at: usize, now: Cycle) {
         let mut header = self.contribution(at).header;
         (header.message, header.error, header.status) = (Message::Retry, false, Status::Ok);
-        self.log.step(now, Did::Asked, &header);
+        self.log.step(now, StepKind::Asked, &header);
         self.outbox.push_back(Packet::bare(header));
     }
 
@@ -410,7 +410,7 @@ impl Node {
         }
         running.give_up(status, now);
         self.outbox.extend(close.map(Packet::bare));
-        self.follow(at, run, now);
+        self.begin_next_run(at, run, now);
         self.start(now);
     }
 
@@ -438,7 +438,7 @@ impl Node {
         (running.set_up_due, running.set_up_at) = (None, now);
         running.set_ups += 1;
         for packet in running.part.set_up.iter().chain(&running.command) {
-            self.log.step(now, Did::Asked, &packet.header);
+            self.log.step(now, StepKind::Asked, &packet.header);
             self.outbox.push_back(packet.clone());
         }
         if running.command.as_ref().is_some_and(|command| running.has_met(command.header.run)) {
@@ -468,7 +468,7 @@ impl Node {
                 self.ask_for_answer(at, now);
             }
             if let Some(command) = &command {
-                self.log.step(now, Did::Asked, &command.header);
+                self.log.step(now, StepKind::Asked, &command.header);
             }
             self.outbox.extend(command);
         }
@@ -498,7 +498,7 @@ impl Node {
                     self.ended += 1;
                 }
                 let packet = self.contribution(at);
-                self.log.step(now, Did::Made, &packet.header);
+                self.log.step(now, StepKind::Made, &packet.header);
                 self.outbox.push_back(packet);
                 self.start(now);
             }
@@ -509,11 +509,13 @@ impl Node {
     fn script_ready(&self, now: Cycle) -> Option<usize> {
         self.scripts.iter().position(|lane| match lane.front() {
             None => false,
-            Some((When::Next, _)) => true,
-            Some((When::At(cycle), _)) => *cycle <= now,
-            Some((When::Satisfied(cc_id, runs), _)) => self.outcomes(*cc_id).len() as u32 >= *runs,
-            Some((When::Arrived(groups, run), _)) => groups.contexts().all(|cc_id| self.has_arrived(cc_id, *run)),
-            Some((When::Received(count), _)) => self.mail.len() >= *count,
+            Some((SendCondition::Next, _)) => true,
+            Some((SendCondition::At(cycle), _)) => *cycle <= now,
+            Some((SendCondition::Satisfied(cc_id, runs), _)) => self.outcomes(*cc_id).len() as u32 >= *runs,
+            Some((SendCondition::Arrived(groups, run), _)) => {
+                groups.contexts().all(|cc_id| self.has_arrived(cc_id, *run))
+            }
+            Some((SendCondition::Received(count), _)) => self.mail.len() >= *count,
         })
     }
 
@@ -543,7 +545,7 @@ impl Node {
     /// The next frame that it sends, whole: for callers without a link.
     pub fn next_frame(&mut self, now: Cycle) -> Option<(Header, Vec<u64>)> {
         self.choose(now);
-        let Leaving { packet, words, strange, .. } = self.leaving.take()?;
+        let OutgoingFrame { packet, words, strange, .. } = self.leaving.take()?;
         self.sends(&packet, strange, now);
         Some((packet.header, words))
     }
@@ -574,16 +576,16 @@ impl Node {
             let next = if due { self.strange.pop_front().map(|(_, packet)| packet) } else { own };
             if let Some(packet) = next {
                 let words = packet.flits().expect("frames of nodes are checked when they are planned");
-                self.leaving = Some(Leaving { packet, words, sent: 0, strange });
+                self.leaving = Some(OutgoingFrame { packet, words, sent: 0, strange });
             }
         }
     }
 
-    fn send(&mut self, io: &mut Io<'_>, cut: Cut) {
+    fn send(&mut self, io: &mut Io<'_>, cut: FlitSize) {
         let now = io.now();
         let vc = io.vcs().set;
         self.choose(now);
-        let Some(Leaving { packet, words, sent, strange }) = &mut self.leaving else { return };
+        let Some(OutgoingFrame { packet, words, sent, strange }) = &mut self.leaving else { return };
         let strange = *strange;
         let free = if *sent == 0 { io.can_start(0, vc) } else { io.can_send(0, vc) };
         if !free {
@@ -666,7 +668,7 @@ impl Block for Node {
             wake = wake.or(Wake::At((*cycle).max(now + 1)));
         }
         for lane in &self.scripts {
-            if let Some((When::At(cycle), _)) = lane.front() {
+            if let Some((SendCondition::At(cycle), _)) = lane.front() {
                 wake = wake.or(Wake::At(*cycle));
             }
         }

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 use super::ce::{Outgoing, Target};
 use super::packet::{Body, Header, Message, PBV_ENTRIES};
-use super::priority::Picker;
+use super::priority::ClassArbiter;
 use super::routes::Directory;
 use super::tables::PbvTable;
 
@@ -19,14 +19,14 @@ pub const MOST_REFUSALS: usize = 64;
 
 /// A copy on its way out.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
-pub(super) struct Leaving {
+pub(super) struct OutgoingCopy {
     pub(super) header: Header,
     pub(super) words: Vec<u64>,
     pub(super) sent: usize,
     pub(super) port: u16,
 }
 
-impl Leaving {
+impl OutgoingCopy {
     /// The word that goes next, and whether it is the last one; of flits of one word.
     pub(super) fn word(&self) -> Option<(u64, bool)> {
         self.words.get(self.sent).map(|&word| (word, self.sent + 1 == self.words.len()))
@@ -40,8 +40,8 @@ pub(super) struct OutputQueue {
     pub(super) entries: VecDeque<(Outgoing, bool)>,
     /// Entries that count.
     held: u32,
-    picker: Picker,
-    pub(super) copy: Option<Leaving>,
+    arbiter: ClassArbiter,
+    pub(super) copy: Option<OutgoingCopy>,
     /// Refusals among the entries.
     refusals: usize,
 }
@@ -60,7 +60,7 @@ fn is_split(before: &Outgoing, outgoing: &Outgoing) -> bool {
 
 impl OutputQueue {
     pub(super) fn new(bound: u8) -> OutputQueue {
-        OutputQueue { entries: VecDeque::new(), held: 0, picker: Picker::new(bound), copy: None, refusals: 0 }
+        OutputQueue { entries: VecDeque::new(), held: 0, arbiter: ClassArbiter::new(bound), copy: None, refusals: 0 }
     }
 
     /// Entries that count against the size of the queue: all but refusals, which have places of their own.
@@ -90,7 +90,7 @@ impl OutputQueue {
         }
         let counts = !self.entries.back().is_some_and(|(before, _)| is_split(before, &outgoing));
         self.held += u32::from(counts);
-        self.picker.came(outgoing.packet.header.tlp.tc);
+        self.arbiter.enqueued(outgoing.packet.header.tlp.tc);
         self.entries.push_back((outgoing, counts));
         None
     }
@@ -98,7 +98,7 @@ impl OutputQueue {
     /// A message has left, or has been looked up. What it was split into counts for it.
     pub(super) fn remove(&mut self, at: usize) -> Option<Outgoing> {
         let (outgoing, counts) = self.entries.remove(at)?;
-        self.picker.left(outgoing.packet.header.tlp.tc);
+        self.arbiter.dequeued(outgoing.packet.header.tlp.tc);
         match self.entries.get_mut(at) {
             Some((_, next)) if counts && !*next => *next = true,
             _ => self.held -= u32::from(counts),
@@ -110,7 +110,7 @@ impl OutputQueue {
     pub(super) fn look_up(&mut self, table: &PbvTable, directory: &Directory, engine: u32, base: u16) {
         while self.copy.is_none() {
             let classes = self.entries.iter().map(|(outgoing, _)| outgoing.packet.header.tlp.tc);
-            let Some(at) = self.picker.next(classes) else { return };
+            let Some(at) = self.arbiter.next(classes) else { return };
             let (first, _) = &mut self.entries[at];
             let mut packet;
             match first.target {
@@ -140,9 +140,9 @@ impl OutputQueue {
             if !directory.knows(header.address()) {
                 continue;
             }
-            self.picker.went(at);
+            self.arbiter.granted(at);
             let words = packet.flits().expect("an engine builds frames that fit");
-            self.copy = Some(Leaving { header, words, sent: 0, port: directory.side(engine, header.address()) });
+            self.copy = Some(OutgoingCopy { header, words, sent: 0, port: directory.side(engine, header.address()) });
         }
     }
 

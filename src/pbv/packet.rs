@@ -9,7 +9,7 @@
 //! ```
 //!
 //! A frame is a row of bytes, the most significant byte of every field first. On a link it is a packet of as many flits as
-//! its bits fill ([`Cut`](watershed_fabric::Cut)). A command of 32 bytes is 4 flits of 64 bits, a result frame of 1056
+//! its bits fill ([`FlitSize`](watershed_fabric::FlitSize)). A command of 32 bytes is 4 flits of 64 bits, a result frame of 1056
 //! bytes is 132; of 256 bits they are 1 and 33. The size of a flit does not change the layout of the bytes. Flits carry the
 //! frame's real bits. *\[chosen\]*
 //!

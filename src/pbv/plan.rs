@@ -293,19 +293,19 @@ impl Collective {
 pub const SIDE_PORT_BITS: u64 = 16 + 32;
 
 /// A packet engine: device ID of its switch, and which one it is there.
-pub type Seat = (u16, u8);
+pub type EngineId = (u16, u8);
 
 /// The PBV tables of all engines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tables {
     /// By device ID of the switch and number of the engine there.
-    pub engines: BTreeMap<Seat, ConfigRecord>,
+    pub engines: BTreeMap<EngineId, ConfigRecord>,
 }
 
 /// Owners of the contexts of all these collectives at every engine that has to do with them: their sources, and the engines
 /// above.
-pub fn context_owners(collectives: &[Collective]) -> BTreeMap<Seat, BTreeMap<u16, Owner>> {
-    let mut owners: BTreeMap<Seat, BTreeMap<u16, Owner>> = BTreeMap::new();
+pub fn context_owners(collectives: &[Collective]) -> BTreeMap<EngineId, BTreeMap<u16, Owner>> {
+    let mut owners: BTreeMap<EngineId, BTreeMap<u16, Owner>> = BTreeMap::new();
     for of in collectives {
         for branch in of.tree.preorder() {
             let owner = Owner { device: of.source, through: of.superiors(branch.device).0 };
@@ -320,7 +320,7 @@ pub fn context_owners(collectives: &[Collective]) -> BTreeMap<Seat, BTreeMap<u16
 /// # Errors
 /// What does not fit.
 pub fn tables(collectives: &[Collective]) -> Result<Tables, PlanError> {
-    let mut below: BTreeMap<Seat, (Vec<u16>, Vec<u16>)> = BTreeMap::new();
+    let mut below: BTreeMap<EngineId, (Vec<u16>, Vec<u16>)> = BTreeMap::new();
     for collective in collectives {
         if collective.cc_id > 0xfff {
             return Err(PlanError::Context(collective.cc_id));
@@ -342,10 +342,10 @@ pub fn tables(collectives: &[Collective]) -> Result<Tables, PlanError> {
         }
     }
     let mut tables = Tables::default();
-    let seats: BTreeSet<u16> = below.keys().map(|&(device, _)| device).collect();
-    for (&seat, (engines, nodes)) in &below {
-        let device = seat.0;
-        if let Some(&both) = nodes.iter().find(|node| seats.contains(node)) {
+    let engine_ids: BTreeSet<u16> = below.keys().map(|&(device, _)| device).collect();
+    for (&engine_id, (engines, nodes)) in &below {
+        let device = engine_id.0;
+        if let Some(&both) = nodes.iter().find(|node| engine_ids.contains(node)) {
             return Err(PlanError::Both(both));
         }
         let entries: Vec<u16> = engines.iter().chain(nodes).copied().collect();
@@ -353,14 +353,14 @@ pub fn tables(collectives: &[Collective]) -> Result<Tables, PlanError> {
             return Err(PlanError::TooMany { device, entries: entries.len() });
         }
         let switches = if engines.len() == PBV_ENTRIES { u128::MAX } else { (1 << engines.len()) - 1 };
-        tables.engines.insert(seat, ConfigRecord::of(device, entries, switches));
+        tables.engines.insert(engine_id, ConfigRecord::of(device, entries, switches));
     }
     Ok(tables)
 }
 
 impl Tables {
     /// The entry of a device in an engine's table.
-    pub fn entry(&self, engine: Seat, device: u16) -> Option<u8> {
+    pub fn entry(&self, engine: EngineId, device: u16) -> Option<u8> {
         self.engines.get(&engine)?.entries.iter().position(|&entry| entry == device).map(|entry| entry as u8)
     }
 
@@ -398,24 +398,24 @@ impl Tables {
     /// When the last bit of every engine's table has come over the side port. Each register write has an address of 16
     /// bits and a value of 32, sent over the given data lines at the given cycles a bit, one engine after the other
     /// *\[chosen\]*.
-    pub fn side_port(&self, cycles_per_bit: u64, lanes: u64) -> BTreeMap<Seat, u64> {
+    pub fn side_port(&self, cycles_per_bit: u64, lanes: u64) -> BTreeMap<EngineId, u64> {
         let mut written: BTreeMap<u16, BTreeMap<u8, u64>> = BTreeMap::new();
         for frame in self.writes(NO_DEVICE) {
             let plane = ((frame.header.offset - engine_base(0)) / super::tables::ENGINE_SPAN) as u8;
             *written.entry(frame.header.device).or_default().entry(plane).or_default() += frame.words().len() as u64;
         }
         let mut now = 0;
-        let seats = self.engines.keys().map(|&(device, plane)| {
+        let engine_ids = self.engines.keys().map(|&(device, plane)| {
             let registers = written.get(&device).and_then(|planes| planes.get(&plane)).copied().unwrap_or(0);
             now += registers * SIDE_PORT_BITS.div_ceil(lanes) * cycles_per_bit;
             ((device, plane), now)
         });
-        seats.collect()
+        engine_ids.collect()
     }
 
     /// One configuration frame an engine, from a source.
     pub fn frames(&self, source: u16) -> Vec<Packet> {
-        let frame = |(&(device, plane), record): (&Seat, &ConfigRecord)| Packet {
+        let frame = |(&(device, plane), record): (&EngineId, &ConfigRecord)| Packet {
             header: Header::new(Message::Configuration, source, device, engine_base(plane)),
             body: Body::Configuration(vec![record.clone()]),
         };

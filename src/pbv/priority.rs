@@ -13,23 +13,23 @@
 //! that the class may indicate a priority\]*.
 //!
 //! ```
-//! use watershed_pbv::priority::Picker;
+//! use watershed_pbv::priority::ClassArbiter;
 //!
-//! let mut picker = Picker::new(2); // two frames may go past an older one
+//! let mut arbiter = ClassArbiter::new(2); // two frames may go past an older one
 //! let mut waiting = vec![0, 5, 5, 5]; // classes, the oldest first
-//! waiting.iter().for_each(|&class| picker.came(class));
-//! let mut went = Vec::new();
-//! while let Some(at) = picker.next(waiting.iter().copied()) {
-//!     picker.went(at); // a frame a turn
-//!     picker.left(waiting[at]);
-//!     went.push(waiting.remove(at));
+//! waiting.iter().for_each(|&class| arbiter.enqueued(class));
+//! let mut granted = Vec::new();
+//! while let Some(at) = arbiter.next(waiting.iter().copied()) {
+//!     arbiter.granted(at); // a frame a turn
+//!     arbiter.dequeued(waiting[at]);
+//!     granted.push(waiting.remove(at));
 //! }
-//! assert_eq!(went, [5, 5, 0, 5]);
+//! assert_eq!(granted, [5, 5, 0, 5]);
 //! ```
 
 /// Chooses by class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Picker {
+pub struct ClassArbiter {
     bound: u8,
     /// Frames in a row that went past the oldest one.
     passed: u8,
@@ -37,19 +37,19 @@ pub struct Picker {
     waiting: [u32; 8],
 }
 
-impl Picker {
+impl ClassArbiter {
     /// A choice with this bound.
-    pub fn new(bound: u8) -> Picker {
-        Picker { bound, passed: 0, waiting: [0; 8] }
+    pub fn new(bound: u8) -> ClassArbiter {
+        ClassArbiter { bound, passed: 0, waiting: [0; 8] }
     }
 
     /// A frame of this class waits from now on.
-    pub fn came(&mut self, class: u8) {
+    pub fn enqueued(&mut self, class: u8) {
         self.waiting[usize::from(class)] += 1;
     }
 
     /// One of this class waits no longer.
-    pub fn left(&mut self, class: u8) {
+    pub fn dequeued(&mut self, class: u8) {
         self.waiting[usize::from(class)] -= 1;
     }
 
@@ -63,7 +63,7 @@ impl Picker {
     }
 
     /// The frame at this place has gone.
-    pub fn went(&mut self, at: usize) {
+    pub fn granted(&mut self, at: usize) {
         self.passed = if at == 0 { 0 } else { self.passed.saturating_add(1) };
     }
 }
@@ -73,18 +73,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn higher_classes_go_first_and_the_oldest_waits_no_longer_than_the_bound() {
+    fn higher_classes_go_first_and_the_oldest_waits_up_to_the_bound() {
         for bound in [0u8, 1, 3, 16] {
-            let mut picker = Picker::new(bound);
+            let mut arbiter = ClassArbiter::new(bound);
             let mut waiting = vec![(0u8, 0u32)];
-            picker.came(0);
+            arbiter.enqueued(0);
             let mut order = Vec::new();
             for round in 1..=40 {
                 waiting.push((5, round));
-                picker.came(5);
-                let at = picker.next(waiting.iter().map(|frame| frame.0)).unwrap();
-                picker.went(at);
-                picker.left(waiting[at].0);
+                arbiter.enqueued(5);
+                let at = arbiter.next(waiting.iter().map(|frame| frame.0)).unwrap();
+                arbiter.granted(at);
+                arbiter.dequeued(waiting[at].0);
                 order.push(waiting.remove(at).1);
             }
             let lowest = order.iter().position(|&frame| frame == 0);

@@ -9,7 +9,7 @@
 //!
 //! The system is one switch of the usual parts: commands go out, contributions come back, the result goes to all nodes.
 
-use super::node::{Node, Part, TaskTime, When};
+use super::node::{Node, Part, SendCondition, TaskTime};
 use super::plan::{Branch, Collective, tables};
 use super::system::{Spec, node, run};
 use watershed_arith::{DType, Flags, Mode, Op};
@@ -53,9 +53,9 @@ pub fn reduce(
         let mut node = Node::new(device);
         node.join(Part::of(like, words.clone(), TaskTime::Fixed(time)));
         if device == 1 {
-            tables.frames(1).into_iter().for_each(|frame| node.then(When::Next, frame));
-            node.then(When::Next, collective.initialise(&tables));
-            node.then(When::At(set_up), collective.command(1));
+            tables.frames(1).into_iter().for_each(|frame| node.then(SendCondition::Next, frame));
+            node.then(SendCondition::Next, collective.initialise(&tables));
+            node.then(SendCondition::At(set_up), collective.command(1));
         }
         nodes.push(node);
     }

@@ -9,12 +9,12 @@
 use super::packet::{HEADER_BYTES, Header, NO_DEVICE, words_by_length};
 use super::tables::{ENGINE_BASE, ENGINE_SPAN};
 use watershed_fabric::routing::Routes;
-use watershed_fabric::{At, Cut, Flit, FramePart, Io, Pieces, PortSet, Route, Shares, Tables};
+use watershed_fabric::{Flit, FlitSize, FramePart, Io, PortSet, Reassembly, Route, RouteView, Shares, Tables};
 use watershed_state::state;
 
 /// Sends flit `index` of a frame by a port; whether it is the last one. Its number on the side-band is a label for waves and journals:
 /// nothing is decided by it.
-pub fn send_flit(io: &mut Io<'_>, (port, cut): (u16, Cut), header: &Header, index: usize, words: &[u64]) -> bool {
+pub fn send_flit(io: &mut Io<'_>, (port, cut): (u16, FlitSize), header: &Header, index: usize, words: &[u64]) -> bool {
     debug_assert!(words.len() * 8 >= HEADER_BYTES);
     let vc = io.vcs().set + FRAMES;
     let part = FramePart { cut, frame: words, index, flits: cut.flits(8 * words.len()) };
@@ -23,18 +23,18 @@ pub fn send_flit(io: &mut Io<'_>, (port, cut): (u16, Cut), header: &Header, inde
 }
 
 /// The words of a frame that has come whole; its Length says how many they are.
-pub fn whole(cut: Cut, pieces: &Pieces) -> Vec<u64> {
+pub fn whole(cut: FlitSize, pieces: &Reassembly) -> Vec<u64> {
     let words = pieces.words().first().map_or(0, |&head| words_by_length(head));
     pieces.frame(cut, 8 * words).to_vec()
 }
 
 /// Flits of a frame up to the one with its destination address, which stands in bits 64 to 95.
-pub const fn route_flits(cut: Cut) -> u16 {
+pub const fn route_flits(cut: FlitSize) -> u16 {
     (64 / cut.bits()) as u16 + 1
 }
 
 /// The same of the smallest flits.
-pub const MOST_ROUTE_FLITS: u16 = match Cut::of_bits(Cut::LEAST_BITS) {
+pub const MOST_ROUTE_FLITS: u16 = match FlitSize::of_bits(FlitSize::LEAST_BITS) {
     Some(cut) => route_flits(cut),
     None => unreachable!(),
 };
@@ -58,7 +58,7 @@ const NOWHERE: u16 = u16::MAX;
 
 /// Where a device is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Home {
+struct DeviceLocation {
     device: u16,
     switch: u32,
     /// Port of an end point; [`NOWHERE`] for the switch itself.
@@ -148,7 +148,7 @@ fn up_down(neighbours: &[Vec<(u16, u32)>]) -> (Vec<u16>, u32) {
 pub struct Directory {
     /// By device ID, plus one; 0: no such device.
     index: Vec<u32>,
-    homes: Vec<Home>,
+    homes: Vec<DeviceLocation>,
     /// Port of the next hop, switch by switch.
     next: Vec<u16>,
     switches: usize,
@@ -161,7 +161,7 @@ pub struct Directory {
     /// The number in the system of the channel of frames, which is [`FRAMES`] here.
     pub frames: u8,
     /// How frames are cut into flits.
-    pub cut: Cut,
+    pub cut: FlitSize,
     /// How background traffic goes, if there is some.
     traffic: Option<(Routes, Shares)>,
 }
@@ -205,24 +205,24 @@ impl Directory {
             engines: vec![Vec::new(); switches],
             places: Vec::new(),
             frames: FRAMES,
-            cut: Cut::WORD,
+            cut: FlitSize::WORD,
             traffic: None,
         }
     }
 
-    fn add(&mut self, home: Home) {
+    fn add(&mut self, home: DeviceLocation) {
         self.homes.push(home);
         self.index[usize::from(home.device)] = self.homes.len() as u32;
     }
 
     /// Gives a switch its device ID.
     pub fn add_switch(&mut self, device: u16, switch: u32) {
-        self.add(Home { device, switch, port: NOWHERE });
+        self.add(DeviceLocation { device, switch, port: NOWHERE });
     }
 
     /// Gives the end point at a port its device ID.
     pub fn add_end(&mut self, device: u16, switch: u32, port: u16) {
-        self.add(Home { device, switch, port });
+        self.add(DeviceLocation { device, switch, port });
     }
 
     /// Puts the next engine of a switch on a port.
@@ -253,11 +253,11 @@ impl Directory {
         self.index[usize::from(device)] != 0
     }
 
-    fn home(&self, address: u32) -> Option<Home> {
+    fn home(&self, address: u32) -> Option<DeviceLocation> {
         self.index[(address >> 16) as usize].checked_sub(1).map(|at| self.homes[at as usize])
     }
 
-    fn engine_port(&self, home: Home, address: u32) -> Option<u16> {
+    fn engine_port(&self, home: DeviceLocation, address: u32) -> Option<u16> {
         let engine = (address as u16).checked_sub(ENGINE_BASE)? / ENGINE_SPAN;
         self.engines[home.switch as usize].get(usize::from(engine)).copied()
     }
@@ -341,7 +341,7 @@ impl<const W: usize> Tables<W> for Directory {
         if channel == FRAMES { route_flits(self.cut) } else { 1 }
     }
 
-    fn cut(&self) -> Cut {
+    fn cut(&self) -> FlitSize {
         self.cut
     }
 
@@ -353,7 +353,7 @@ impl<const W: usize> Tables<W> for Directory {
         PortSet::EMPTY
     }
 
-    fn unicast(&self, at: &At<'_>, flit: &Flit) -> Route {
+    fn unicast(&self, at: &RouteView<'_>, flit: &Flit) -> Route {
         let frame = || Route::over(self.port(at.switch, address_of(flit, at.more)));
         let Some((routes, shares)) = &self.traffic else { return frame() };
         let is_frame = at.channel == FRAMES;

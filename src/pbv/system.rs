@@ -18,17 +18,17 @@ use super::ce::CeCfg;
 use super::engine::{Engine, EngineCfg};
 use super::event::Event;
 use super::node::Node;
-use super::plan::{Seat, Tables};
+use super::plan::{EngineId, Tables};
 use super::routes::{Directory, FRAMES, route_flits};
 use super::tables::{ENGINE_BASE, ENGINE_SPAN, Owners};
 use super::view::View;
 use watershed_fabric::arbiter::Policy;
 use watershed_fabric::fault::FaultyLink;
 use watershed_fabric::topology::LinkParams;
-use watershed_fabric::traffic::Beside;
+use watershed_fabric::traffic::WithTraffic;
 use watershed_fabric::{
-    Block, Blocks, Cut, Io, NoJoin, NodeKind, Parts, Pipeline, Plan, PlanLink, PlanNode, RouterCfg, Step, SwitchCfg,
-    Vcs, credit_round_trip,
+    Block, Blocks, FlitSize, Io, NoJoin, NodeKind, Parts, Pipeline, Plan, PlanLink, PlanNode, RouterCfg, Step,
+    SwitchCfg, Vcs, credit_round_trip,
 };
 use watershed_kernel::{Cycle, Wake};
 use watershed_probe::Scope;
@@ -36,7 +36,7 @@ use watershed_state::state;
 
 watershed_fabric::system!(
     /// A PBV system: up to 128 ports a switch.
-    Directory, NoJoin<Directory>, Wired, Beside<Node>, 2
+    Directory, NoJoin<Directory>, WireBlock, WithTraffic<Node>, 2
 );
 
 /// Where a switch's engine joins.
@@ -253,21 +253,23 @@ impl Spec {
             self.switches.iter().map(|switch| EngineCfg { inbox, output, ce, ..EngineCfg::of(switch.device) });
         let engines = engines.collect();
         let (side_port, side_port_cycles, owners) = (Tables::default(), BTreeMap::new(), BTreeMap::new());
-        let ground = Ground { plan, directory, engines, ends, faults: Vec::new(), side_port, side_port_cycles, owners };
+        let ground =
+            SystemPlan { plan, directory, engines, ends, faults: Vec::new(), side_port, side_port_cycles, owners };
         let pipeline = Pipeline::new(self.stages);
         let cut = directory_cut;
         let depths = |link: &PlanLink, _: u8| self.buffer.unwrap_or_else(|| credit_loop(link, pipeline, cut) as u16);
         let switch =
             SwitchCfg { pipeline, policy: Policy::RoundRobin, monitors: self.monitors, router: RouterCfg::default() };
         let placed = ground.place((self.inner, self.local), self.log, false);
-        placed
-            .build(&Wires { switch, depths: &depths, threads: 1 }, |ends| ends.into_iter().map(Beside::from).collect())
+        placed.build(&WireCfg { switch, depths: &depths, threads: 1 }, |ends| {
+            ends.into_iter().map(WithTraffic::from).collect()
+        })
     }
 }
 
 /// Cycles from granting a flit to being able to spend its credit again: the head of a frame waits in its queue for the flit with
 /// the address, and so do all behind it. With less, frames that follow each other leave gaps.
-pub fn credit_loop(link: &PlanLink, pipeline: Pipeline, cut: Cut) -> u64 {
+pub fn credit_loop(link: &PlanLink, pipeline: Pipeline, cut: FlitSize) -> u64 {
     let address = u64::from(route_flits(cut) - 1) * u64::from(link.cycles_per_flit);
     credit_round_trip(link.latency, link.cycles_per_flit, pipeline.post(), pipeline.front()) + address
 }
@@ -279,8 +281,8 @@ fn push_end(plan: &mut Plan, at: (u32, u16), local: LinkParams, name: String, pa
     plan.links.push(PlanLink { a: (node, 0), b: at, latency, cycles_per_flit, level: 0 });
 }
 
-/// Where everything is, before engines are put into the wires.
-pub struct Ground {
+/// The plan of a system before engines are put into the wires.
+pub struct SystemPlan {
     /// Switches, end points and links.
     pub plan: Plan,
     /// Devices, routes, and the ports of engines.
@@ -295,13 +297,13 @@ pub struct Ground {
     pub side_port: Tables,
     /// Who owns tables and contexts, written out of band too. Engines that are missing here belong to the first device
     /// that writes them.
-    pub owners: BTreeMap<Seat, Owners>,
+    pub owners: BTreeMap<EngineId, Owners>,
     /// When the last bit of each is there; those that are not named have theirs before the run.
-    pub side_port_cycles: BTreeMap<Seat, Cycle>,
+    pub side_port_cycles: BTreeMap<EngineId, Cycle>,
 }
 
-/// What wires and switches are made of.
-pub struct Wires<'a> {
+/// Parameters of wires and switches.
+pub struct WireCfg<'a> {
     /// Switches.
     pub switch: SwitchCfg,
     /// Input buffers by link and channel.
@@ -310,15 +312,16 @@ pub struct Wires<'a> {
     pub threads: usize,
 }
 
-impl Ground {
+impl SystemPlan {
     /// Puts engines and faults into the wires, with half links of latency `inner` between switch and engine. An engine on a port
     /// without a link gets an idle end point behind it, on a link as those to end points (`local`) are; these come after all other
     /// end points.
     ///
     /// # Panics
     /// If the plan is unsound, or an engine's port does not exist.
-    pub fn place(self, (inner, local): (u16, LinkParams), log: bool, record: bool) -> Placed {
-        let Ground { mut plan, directory, engines, mut ends, faults, side_port, side_port_cycles, mut owners } = self;
+    pub fn place(self, (inner, local): (u16, LinkParams), log: bool, record: bool) -> PlacedSystem {
+        let SystemPlan { mut plan, directory, engines, mut ends, faults, side_port, side_port_cycles, mut owners } =
+            self;
         let switches = plan.count(NodeKind::Switch);
         let base = |plan: &Plan, switch: u32| {
             let path = &plan.nodes[switch as usize].path;
@@ -344,18 +347,18 @@ impl Ground {
             plan.nodes[switches + bump].path = format!("{home}.engine{suffix}");
             let mut engine = Engine::new(EngineCfg { cut: directory.cut, ..cfg }, number as u32);
             engine.log.on = log;
-            let seat = (cfg.device, k as u8);
-            if let Some(owners) = owners.remove(&seat) {
+            let engine_id = (cfg.device, k as u8);
+            if let Some(owners) = owners.remove(&engine_id) {
                 engine.own(owners);
             }
-            if let Some(table) = side_port.engines.get(&seat) {
-                let there = side_port_cycles.get(&seat).copied().unwrap_or(0);
+            if let Some(table) = side_port.engines.get(&engine_id) {
+                let there = side_port_cycles.get(&engine_id).copied().unwrap_or(0);
                 engine.side_port(there, table.clone());
             }
             if record {
                 engine.keep_record();
             }
-            bumps.push(Wired::Engine(Box::new(engine)));
+            bumps.push(WireBlock::Engine(Box::new(engine)));
         }
         let own: BTreeSet<(u32, u16)> = (0..bumps.len() as u32).map(|engine| directory.engine_place(engine)).collect();
         for ((switch, port), link) in faults {
@@ -371,35 +374,35 @@ impl Ground {
                 let outer = plan.links.iter_mut().find(|link| link.a == (bump, 1)).expect("a bump has two sides");
                 outer.latency = 1;
             }
-            bumps.push(Wired::Fault(Box::new(link)));
+            bumps.push(WireBlock::Fault(Box::new(link)));
         }
         debug_assert_eq!(plan.fault(), None);
         for end in &mut ends {
             end.log.on = log;
         }
-        Placed { plan, directory, bumps, ends }
+        PlacedSystem { plan, directory, bumps, ends }
     }
 }
 
-/// A system whose blocks are in their places.
-pub struct Placed {
+/// A planned system with its blocks.
+pub struct PlacedSystem {
     /// Nodes and links, engines and faults among them.
     pub plan: Plan,
     /// Devices and routes.
     pub directory: Directory,
     /// What is in the wires, as the plan has them.
-    pub bumps: Vec<Wired>,
+    pub bumps: Vec<WireBlock>,
     /// End points, as the plan has them.
     pub ends: Vec<Node>,
 }
 
-impl Placed {
+impl PlacedSystem {
     /// Builds the system; `beside` puts traffic beside the nodes.
     ///
     /// # Panics
     /// If the plan is unsound.
-    pub fn build(self, wires: &Wires<'_>, beside: impl FnOnce(Vec<Node>) -> Vec<Beside<Node>>) -> System {
-        let Placed { plan, directory, bumps, ends } = self;
+    pub fn build(self, wires: &WireCfg<'_>, beside: impl FnOnce(Vec<Node>) -> Vec<WithTraffic<Node>>) -> System {
+        let PlacedSystem { plan, directory, bumps, ends } = self;
         let unicast = plan.vcs.unicast;
         let blocks = Blocks { joins: Vec::new(), no_join: NoJoin::default(), bumps, ends: beside(ends) };
         let names = (0..unicast).map(|vc| format!("p2p{vc}")).collect();
@@ -408,9 +411,9 @@ impl Placed {
     }
 }
 
-/// What sits in a wire.
+/// A block in a wire.
 #[derive(Clone, Debug)]
-pub enum Wired {
+pub enum WireBlock {
     /// A packet engine.
     Engine(Box<Engine>),
     /// A link that misbehaves.
@@ -418,66 +421,66 @@ pub enum Wired {
 }
 
 state!(
-    enum Wired {
+    enum WireBlock {
         Engine,
         Fault,
     }
 );
 
-impl Wired {
+impl WireBlock {
     /// The engine, if it is one.
     pub fn engine(&self) -> Option<&Engine> {
         match self {
-            Wired::Engine(engine) => Some(engine),
-            Wired::Fault(_) => None,
+            WireBlock::Engine(engine) => Some(engine),
+            WireBlock::Fault(_) => None,
         }
     }
 
     /// Whether something of a context waits here for a time that will come: a watchdog, a frame that a fault delays.
     pub fn expects(&self, cc_id: u16, now: Cycle) -> bool {
         match self {
-            Wired::Engine(engine) => engine.ce().expects(cc_id, now),
-            Wired::Fault(link) => link.holds(now),
+            WireBlock::Engine(engine) => engine.ce().expects(cc_id, now),
+            WireBlock::Fault(link) => link.holds(now),
         }
     }
 
     /// The link that misbehaves, if it is one.
     pub fn fault(&self) -> Option<&FaultyLink> {
         match self {
-            Wired::Engine(_) => None,
-            Wired::Fault(link) => Some(link),
+            WireBlock::Engine(_) => None,
+            WireBlock::Fault(link) => Some(link),
         }
     }
 }
 
-impl Block for Wired {
+impl Block for WireBlock {
     type Tables = Directory;
 
     fn tick(&mut self, io: &mut Io<'_>, directory: &Directory) -> Wake {
         match self {
-            Wired::Engine(engine) => engine.tick(io, directory),
-            Wired::Fault(link) => link.tick(io, &super::fault::Frames { cut: directory.cut }),
+            WireBlock::Engine(engine) => engine.tick(io, directory),
+            WireBlock::Fault(link) => link.tick(io, &super::fault::Frames { cut: directory.cut }),
         }
     }
 
     fn open(&self) -> Option<String> {
         match self {
-            Wired::Engine(engine) => engine.open(),
-            Wired::Fault(link) => link.open(),
+            WireBlock::Engine(engine) => engine.open(),
+            WireBlock::Fault(link) => link.open(),
         }
     }
 
     fn probe(&self, scope: &mut Scope<'_>) {
         match self {
-            Wired::Engine(engine) => engine.probe(scope),
-            Wired::Fault(link) => link.probe(scope),
+            WireBlock::Engine(engine) => engine.probe(scope),
+            WireBlock::Fault(link) => link.probe(scope),
         }
     }
 
     const STAGES: &'static [&'static str] = &["ce.tree"];
 
     fn watch(&mut self, watched: bool, directory: &Directory) {
-        if let Wired::Engine(engine) = self {
+        if let WireBlock::Engine(engine) = self {
             engine.watch(watched, directory);
         }
     }
@@ -487,7 +490,7 @@ impl Block for Wired {
     }
 
     fn probe_stages(&self, scope: &mut Scope<'_>) {
-        if let Wired::Engine(engine) = self {
+        if let WireBlock::Engine(engine) = self {
             engine.probe_stages(scope);
         }
     }
@@ -530,7 +533,7 @@ pub fn engine(system: &System, device: u16) -> &Engine {
 
 /// All engines.
 pub fn engines<S: View + ?Sized>(system: &S) -> impl Iterator<Item = &Engine> {
-    system.bumps().flatten().filter_map(Wired::engine)
+    system.bumps().flatten().filter_map(WireBlock::engine)
 }
 
 /// All events, by cycle; of one cycle those of engines first, then those of nodes, each in the order of the system.

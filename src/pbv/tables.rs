@@ -103,7 +103,7 @@ impl Owner {
     }
 
     /// Whether a frame of this requester counts.
-    fn is(self, requester: u16) -> bool {
+    fn accepts(self, requester: u16) -> bool {
         requester != NO_DEVICE && [self.device, self.through].contains(&requester)
     }
 
@@ -124,7 +124,7 @@ pub struct Owners {
 impl Owners {
     /// Whether a device may initialise a context that is not stored yet.
     pub(super) fn may_initialise(&self, cc_id: u16, device: u16) -> bool {
-        self.contexts.as_ref().is_none_or(|all| all.get(&cc_id).is_some_and(|owner| owner.is(device)))
+        self.contexts.as_ref().is_none_or(|all| all.get(&cc_id).is_some_and(|owner| owner.accepts(device)))
     }
 }
 
@@ -249,7 +249,7 @@ impl RegisterBlock {
     /// them.
     pub(super) fn may_write(&mut self, offset: u16, device: u16) -> bool {
         let free = offset >= FREE && offset != METRICS;
-        free || !self.table.validate || self.table.owners.table.get_or_insert(Owner::of(device)).is(device)
+        free || !self.table.validate || self.table.owners.table.get_or_insert(Owner::of(device)).accepts(device)
     }
 
     /// Writes a register.

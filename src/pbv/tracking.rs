@@ -28,7 +28,7 @@
 //! // An operation a cycle on one entry: forwarding keeps them apart.
 //! assert!(tracker.tick(request(TrackOp::Load(both))).is_none()); // cycle 0
 //! assert!(tracker.tick(request(TrackOp::Clear(0))).is_none()); // cycle 1
-//! let verdict = |judged: Option<_>| judged.map(|judged: watershed_pbv::ce::Judged| (judged.verdict, judged.track.p_count));
+//! let verdict = |judged: Option<_>| judged.map(|judged: watershed_pbv::ce::TrackResult| (judged.verdict, judged.track.p_count));
 //! assert_eq!(verdict(tracker.tick(request(TrackOp::Clear(1)))), Some((Verdict::Accepted, 2))); // cycle 2: of the load
 //! assert_eq!(verdict(tracker.tick(None)), Some((Verdict::Accepted, 1))); // cycle 3
 //! assert_eq!(verdict(tracker.tick(None)), Some((Verdict::Satisfied, 0))); // cycle 4
@@ -94,7 +94,7 @@ pub struct Request {
 
 /// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Judged {
+pub struct TrackResult {
     /// The request.
     pub request: Request,
     /// The entry as it was written.
@@ -180,7 +180,7 @@ impl Tracker {
     }
 
     /// One clock: an operation in, the verdict of the one that was taken two cycles ago out.
-    pub fn tick(&mut self, input: Option<Request>) -> Option<Judged> {
+    pub fn tick(&mut self, input: Option<Request>) -> Option<TrackResult> {
         let forward = self.hazard == Hazard::Forward;
         let written = self.modify_q;
         let modified = self.read_q.map(|op| {
@@ -206,7 +206,7 @@ impl Tracker {
         }
         self.modify_q = modified;
         self.read_q = read;
-        written.map(|(op, verdict)| Judged { request: op.request, track: op.value, verdict })
+        written.map(|(op, verdict)| TrackResult { request: op.request, track: op.value, verdict })
     }
 
     /// Describes the stages to a wave, in scope `tracking`: what was read and is changed in this cycle, and what was changed and

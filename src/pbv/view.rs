@@ -2,7 +2,7 @@
 
 use super::node::Node;
 use super::routes::Directory;
-use super::system::{System, Wired};
+use super::system::{System, WireBlock};
 use std::any::Any;
 use watershed_fabric::traffic::MayHaveTraffic;
 use watershed_fabric::{Block, Holds, Join, Network, Simulation, Tables};
@@ -17,9 +17,9 @@ pub trait View: Simulation {
     /// All of them.
     fn ends(&self) -> Box<dyn Iterator<Item = &Node> + '_>;
     /// What the family has in the wires; `None` where another one has something.
-    fn bumps(&self) -> Box<dyn Iterator<Item = Option<&Wired>> + '_>;
+    fn bumps(&self) -> Box<dyn Iterator<Item = Option<&WireBlock>> + '_>;
     /// What it has in the wire of this number, if it is there.
-    fn bump(&self, bump: usize) -> Option<&Wired>;
+    fn bump(&self, bump: usize) -> Option<&WireBlock>;
 }
 
 /// How the family sees a system of its own; `None` for one of several families.
@@ -36,7 +36,7 @@ impl<T, J, B, E, const W: usize> View for Network<T, J, B, E, W>
 where
     T: Tables<W> + Holds<Directory> + Sync + State + 'static,
     J: Join<Tables = T> + Clone + Send + State + 'static,
-    B: Block<Tables = T> + Holds<Wired> + Send + State + 'static,
+    B: Block<Tables = T> + Holds<WireBlock> + Send + State + 'static,
     E: Block<Tables = T> + Holds<Node> + MayHaveTraffic + Send + State + 'static,
 {
     fn directory(&self) -> &Directory {
@@ -51,13 +51,13 @@ where
         Box::new(Network::ends(self).into_iter().filter_map(Holds::part))
     }
 
-    fn bumps(&self) -> Box<dyn Iterator<Item = Option<&Wired>> + '_> {
+    fn bumps(&self) -> Box<dyn Iterator<Item = Option<&WireBlock>> + '_> {
         let bumps = Network::bumps(self);
         let count = bumps.len();
         Box::new((0..count).map(move |bump| bumps.get(bump)?.part()))
     }
 
-    fn bump(&self, bump: usize) -> Option<&Wired> {
+    fn bump(&self, bump: usize) -> Option<&WireBlock> {
         Network::bumps(self).get(bump)?.part()
     }
 }

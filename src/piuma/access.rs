@@ -68,7 +68,7 @@ struct Packet {
 
 /// A packet that is arriving on a channel.
 #[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
-struct Arriving {
+struct IncomingPacket {
     words: [u64; MOST_FLITS],
     flits: usize,
 }
@@ -84,7 +84,7 @@ enum Queue {
 
 /// Packets that wait to leave on the channels of a lane.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
-struct Leaving {
+struct LaneQueue {
     packets: VecDeque<Packet>,
     /// Channel and next flit of the first one, if it has begun.
     begun: Option<(u8, u32)>,
@@ -95,8 +95,8 @@ struct Leaving {
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct RegisterPort {
     /// By point-to-point channel.
-    arriving: Vec<Arriving>,
-    leaving: [Leaving; 2],
+    arriving: Vec<IncomingPacket>,
+    leaving: [LaneQueue; 2],
     stores: Vec<Store>,
     /// The last access that was served here: its address, and what was stored.
     served_q: Option<(u64, Option<u64>)>,
@@ -141,7 +141,7 @@ impl RegisterPort {
             while io.head(0, vc).is_some_and(is_access) {
                 let flit = io.take(0, vc);
                 if self.arriving.len() <= usize::from(channel) {
-                    self.arriving.resize(usize::from(channel) + 1, Arriving::default());
+                    self.arriving.resize(usize::from(channel) + 1, IncomingPacket::default());
                 }
                 let packet = &mut self.arriving[usize::from(channel)];
                 packet.words[packet.flits] = flit.word;
@@ -201,7 +201,7 @@ impl RegisterPort {
             };
             let (first, each) = shares.lane(io.vcs(), lane);
             let other = self.leaving[1 - queue as usize].begun;
-            let Leaving { packets, begun, next_vc_q } = &mut self.leaving[queue as usize];
+            let LaneQueue { packets, begun, next_vc_q } = &mut self.leaving[queue as usize];
             let Some(packet) = packets.front().copied() else { continue };
             if packet.ready > now {
                 wake = wake.or(Wake::At(packet.ready));

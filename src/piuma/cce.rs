@@ -44,7 +44,7 @@
 //! sender's id is 36 bits wide. All MSRs are 0 at reset.
 
 use super::REQUEST;
-use super::claim::{Event, QueueClaim, What};
+use super::claim::{Event, EventKind, QueueClaim};
 use std::collections::VecDeque;
 use watershed_fabric::{Cause, Flit, Io};
 use watershed_kernel::Cycle;
@@ -141,9 +141,9 @@ impl Ports {
     }
 }
 
-/// What a CCE counted.
+/// Counters of a CCE.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counted {
+pub struct CceCounts {
     /// Messages sent.
     pub sent: u64,
     /// Messages received.
@@ -311,7 +311,7 @@ impl Cce {
             if let Some(&(_, since)) = queue.outgoing.front()
                 && let Some(cycle) = claim.wants(since + 1, now)
             {
-                self.told.push(Event { cycle, id, what: What::Ask });
+                self.told.push(Event { cycle, id, what: EventKind::Requested });
             }
         }
         !self.told.is_empty()
@@ -347,7 +347,7 @@ impl Cce {
         }
         *queue.ports.taken(now).1 += 1;
         if let Some(source) = queue.claim.as_mut().and_then(|claim| claim.take()) {
-            self.told.push(Event { cycle: now, id, what: What::Taken(source) });
+            self.told.push(Event { cycle: now, id, what: EventKind::Dequeued(source) });
         }
         Ok(queue.received.pop_front().map(|(message, _)| message))
     }
@@ -389,7 +389,7 @@ impl Cce {
         let flit = io.take(0, REQUEST);
         if let Some(claim) = &mut self.queues[usize::from(id)].claim {
             claim.receive(flit.tag.flags());
-            self.told.push(Event { cycle: io.now(), id, what: What::Came(flit.tag.flags()) });
+            self.told.push(Event { cycle: io.now(), id, what: EventKind::Enqueued(flit.tag.flags()) });
         }
         self.receive(id, Message { data: flit.word, sender: flit.tag.seq() }, io.now()).then_some(id)
     }
@@ -434,9 +434,9 @@ impl Cce {
     }
 
     /// What it counted.
-    pub fn counted(&self) -> Counted {
+    pub fn counted(&self) -> CceCounts {
         let sum = |of: fn(&Queue) -> u64| self.queues.iter().map(of).sum();
-        Counted {
+        CceCounts {
             sent: self.sent,
             received: sum(|queue| queue.arrived),
             events: sum(|queue| queue.events),
@@ -554,7 +554,7 @@ mod tests {
     }
 
     #[test]
-    fn msrs_have_addresses_of_their_own_and_keep_what_they_are_given() {
+    fn msrs_have_distinct_addresses_and_keep_their_values() {
         let mut cce = Cce::new(5, 2, 1);
         let mut seen = std::collections::BTreeSet::new();
         for id in 0..5 {

@@ -53,7 +53,7 @@ use watershed_arith::stages::{TreeStages, units_of};
 use watershed_arith::{self as arith, Flags, Operands, TreeCfg, TreeIn};
 use watershed_fabric::stage_waves::{self, TagField};
 use watershed_fabric::{Flit, Join, JoinCx, JoinOut, Tag};
-use watershed_kernel::{Cycle, Few, FewQueue, Wake};
+use watershed_kernel::{Cycle, InlineQueue, InlineVec, Wake};
 use watershed_probe::{EnumTable, Scope};
 use watershed_state::{Loader, Mismatch, Saver, State, state};
 
@@ -82,7 +82,7 @@ impl CengCfg {
 ///
 /// ```
 /// use watershed_arith::{DType, Mode, Op, TreeCfg};
-/// use watershed_fabric::{Flit, Join, JoinCx, Queued};
+/// use watershed_fabric::{Flit, Join, JoinCx, QueueLengths};
 /// use watershed_piuma::{Ceng, CengCfg, OpSelect, REQUEST, Registers, RegistersCfg};
 /// # use watershed_fabric::routing::{Routes, Routing};
 /// # use watershed_fabric::topology::Die;
@@ -100,10 +100,10 @@ impl CengCfg {
 /// // A tree over 11 ports with units of one stage: four levels, four cycles.
 /// let tree = TreeCfg { radix: 11, unit_stages: 1 };
 /// let mut ceng = Ceng::new(CengCfg { tree, operand_slots: 2, result_slots: 8, scan_slots: 8 });
-/// ceng.put(2, REQUEST, Flit::collective(3, REQUEST, 0, 40), 20); // visible from cycle 20 on
-/// ceng.put(7, REQUEST, Flit::collective(3, REQUEST, 0, 2), 23); // the last operand
+/// ceng.put_flit(2, REQUEST, Flit::collective(3, REQUEST, 0, 40), 20); // visible from cycle 20 on
+/// ceng.put_flit(7, REQUEST, Flit::collective(3, REQUEST, 0, 2), 23); // the last operand
 /// let result = (20..40).find_map(|now| {
-///     let cx = JoinCx { tables: &registers, switch: 0, now, queued: Queued::counts(&[]) };
+///     let cx = JoinCx { tables: &registers, switch: 0, now, queued: QueueLengths::counts(&[]) };
 ///     ceng.tick(&cx).result.map(|flit| (now, flit.word))
 /// });
 /// assert_eq!(result, Some((27, 42))); // taken in cycle 23, at the crossbar four cycles later
@@ -111,25 +111,25 @@ impl CengCfg {
 #[derive(Clone, Debug)]
 pub struct Ceng {
     cfg: CengCfg,
-    busy: Option<Box<Busy>>,
-    beside: Option<Box<Beside>>,
+    busy: Option<Box<ActiveState>>,
+    extras: Option<Box<CengExtras>>,
 }
 
 impl State for Ceng {
     fn save(&self, to: &mut Saver) {
-        let Ceng { cfg: _, busy, beside } = self;
+        let Ceng { cfg: _, busy, extras } = self;
         to.value(busy);
-        to.value(&beside.as_deref().map(|Beside { claim, tap, stages: _ }| (claim, tap)));
-        to.watched(beside.as_ref().and_then(|beside| beside.stages.as_deref()));
+        to.value(&extras.as_deref().map(|CengExtras { claim, tap, stages: _ }| (claim, tap)));
+        to.watched(extras.as_ref().and_then(|extras| extras.stages.as_deref()));
     }
 
     fn load(&mut self, from: &mut Loader<'_>) -> Result<(), Mismatch> {
         self.busy = from.value()?;
         if let Some((claim, tap)) = from.value()? {
-            let beside = self.beside.get_or_insert_default();
-            (beside.claim, beside.tap) = (claim, tap);
+            let extras = self.extras.get_or_insert_default();
+            (extras.claim, extras.tap) = (claim, tap);
         }
-        let stages = self.beside.as_mut().and_then(|beside| beside.stages.as_deref_mut());
+        let stages = self.extras.as_mut().and_then(|extras| extras.stages.as_deref_mut());
         let watched = stages.is_some();
         from.watched(stages)?;
         if let Some(scan) = self.busy.as_mut().and_then(|busy| busy.scan.as_mut()).filter(|_| !watched) {
@@ -139,9 +139,9 @@ impl State for Ceng {
     }
 }
 
-/// What few engines have: claim registers of their switch, and who looks into them.
+/// State that few engines need: claim registers of their switch, a tap, and stage registers for waveforms.
 #[derive(Clone, Debug, Default)]
-struct Beside {
+struct CengExtras {
     /// The claim registers of the switch.
     claim: Unit,
     tap: Option<Tap>,
@@ -166,7 +166,7 @@ impl Stages {
     }
 }
 
-impl Beside {
+impl CengExtras {
     /// One clock of the tree's registers; the tap is behind them.
     fn reduced(&mut self, taken: Option<&TreeIn>, result: &mut Option<Flit>) {
         if let Some(Stages { tree, .. }) = self.stages.as_deref_mut() {
@@ -205,11 +205,11 @@ pub struct Tap {
 
 /// The registers of a working engine.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
-struct Busy {
+struct ActiveState {
     /// Operand slots of all ports together, oldest first.
-    operands: Few<Operand, 4>,
+    operands: InlineVec<Operand, 4>,
     /// What is in the tree, and the cycle in which it comes out, in order.
-    results: FewQueue<(Cycle, Flit)>,
+    results: InlineQueue<(Cycle, Flit)>,
     /// The scan unit, from its first element on.
     scan: Option<Box<ScanUnit>>,
     /// Operands may be complete that were not taken in the last tick.
@@ -241,33 +241,33 @@ static STATES: EnumTable = EnumTable { name: "ceng", names: &["IDLE", "GATHER", 
 impl Ceng {
     /// An idle engine.
     pub fn new(cfg: CengCfg) -> Ceng {
-        Ceng { cfg, busy: None, beside: None }
+        Ceng { cfg, busy: None, extras: None }
     }
 
     /// Puts a tap on the result port.
     pub fn set_tap(&mut self, tap: Tap) {
-        self.beside.get_or_insert_default().tap = Some(tap);
+        self.extras.get_or_insert_default().tap = Some(tap);
     }
 
     /// The tap, if there is one.
     pub fn tap(&self) -> Option<&Tap> {
-        self.beside.as_deref()?.tap.as_ref()
+        self.extras.as_deref()?.tap.as_ref()
     }
 
     /// Whether operands of a collective id wait in it.
     pub fn holds(&self, id: u16) -> bool {
-        let held = |busy: &Busy| busy.operands.as_slice().iter().any(|operand| operand.flit.tag.id() == id);
+        let held = |busy: &ActiveState| busy.operands.as_slice().iter().any(|operand| operand.flit.tag.id() == id);
         self.busy.as_deref().is_some_and(held)
     }
 
     /// The claim registers of its switch, which sit beside it.
     pub fn claim_mut(&mut self) -> &mut Unit {
-        &mut self.beside.get_or_insert_default().claim
+        &mut self.extras.get_or_insert_default().claim
     }
 
     /// The same, if it has any.
     pub fn claim(&self) -> Option<&Unit> {
-        self.beside.as_deref().map(|beside| &beside.claim).filter(|unit| !unit.is_empty())
+        self.extras.as_deref().map(|extras| &extras.claim).filter(|unit| !unit.is_empty())
     }
 
     /// The parameters.
@@ -290,7 +290,7 @@ fn heads(operands: &[Operand], plane: u8, now: Cycle, asked: impl Fn(&Flit) -> b
     heads
 }
 
-impl Busy {
+impl ActiveState {
     fn oldest(&self, port: u16, plane: u8, now: Cycle) -> Option<&Operand> {
         self.operands
             .as_slice()
@@ -379,11 +379,11 @@ impl Busy {
 }
 
 /// The scan unit, if it has anything to do.
-fn scanning(busy: &Busy) -> Option<&ScanUnit> {
+fn scanning(busy: &ActiveState) -> Option<&ScanUnit> {
     busy.scan.as_deref().filter(|scan| !scan.is_idle())
 }
 
-impl Busy {
+impl ActiveState {
     /// Takes the operands of a scan, if there is room for their prefixes; whether it did.
     fn begin_scan(
         &mut self,
@@ -442,9 +442,10 @@ impl Join for Ceng {
     type Tables = Registers;
 
     #[inline]
-    fn room(&self, port: u16, vc: u8) -> bool {
-        let held =
-            |busy: &Busy| busy.operands.as_slice().iter().filter(|operand| operand.is_at(port, plane(vc))).count();
+    fn has_room(&self, port: u16, vc: u8) -> bool {
+        let held = |busy: &ActiveState| {
+            busy.operands.as_slice().iter().filter(|operand| operand.is_at(port, plane(vc))).count()
+        };
         let slots = self.cfg.operand_slots as usize;
         self.busy.as_ref().is_none_or(|busy| {
             if kind(vc) == REQUEST {
@@ -455,9 +456,9 @@ impl Join for Ceng {
         })
     }
 
-    fn lacks(&self, registers: &Registers, switch: u32, (port, vc): (u16, u8), visible: Cycle) -> bool {
-        let front = |busy: &Busy| busy.oldest(port, plane(vc), visible).map(|operand| operand.flit.tag.id());
-        let incomplete = |(busy, id): (&Busy, u16)| {
+    fn operands_missing(&self, registers: &Registers, switch: u32, (port, vc): (u16, u8), visible: Cycle) -> bool {
+        let front = |busy: &ActiveState| busy.oldest(port, plane(vc), visible).map(|operand| operand.flit.tag.id());
+        let incomplete = |(busy, id): (&ActiveState, u16)| {
             let there = heads(busy.operands.as_slice(), plane(vc), visible, |flit| flit.tag.id() == id);
             registers.counted_inputs(switch, id) & !there != 0
         };
@@ -465,11 +466,11 @@ impl Join for Ceng {
         busy.and_then(|busy| Some((busy, front(busy)?))).is_some_and(incomplete)
     }
 
-    fn put(&mut self, port: u16, vc: u8, flit: Flit, visible: Cycle) {
+    fn put_flit(&mut self, port: u16, vc: u8, flit: Flit, visible: Cycle) {
         let busy = self.busy.get_or_insert_with(|| {
-            Box::new(Busy {
-                operands: Few::default(),
-                results: FewQueue::default(),
+            Box::new(ActiveState {
+                operands: InlineVec::default(),
+                results: InlineQueue::default(),
                 scan: None,
                 flying: [0; MAX_PLANES as usize],
                 next_plane_q: 0,
@@ -477,7 +478,7 @@ impl Join for Ceng {
             })
         });
         if kind(vc) == RESPONSE {
-            busy.scan.get_or_insert_default().put(flit, visible);
+            busy.scan.get_or_insert_default().put_flit(flit, visible);
             return;
         }
         busy.operands.push(Operand { visible, flit, port, plane: plane(vc) });
@@ -486,7 +487,7 @@ impl Join for Ceng {
     fn tick(&mut self, cx: &JoinCx<'_, Registers>) -> JoinOut {
         let mut out = JoinOut { result: None, changed: false, wake: Wake::OnInput, fault: None };
         let Some(busy) = &mut self.busy else { return out };
-        let watched = self.beside.as_ref().is_some_and(|beside| beside.stages.is_some());
+        let watched = self.extras.as_ref().is_some_and(|extras| extras.stages.is_some());
         let mut taken = None;
 
         // Operands in: a result place is reserved before they are taken.
@@ -516,7 +517,7 @@ impl Join for Ceng {
                 match busy.gather(cx.tables, cx.switch, plane, (id, needed)) {
                     Ok(operands) => {
                         let due = cx.now + self.cfg.tree.latency_cycles();
-                        busy.results.push((due, Busy::reduce(cx, self.cfg.tree, &operands, id)));
+                        busy.results.push((due, ActiveState::reduce(cx, self.cfg.tree, &operands, id)));
                         busy.flying[usize::from(plane)] += 1;
                         out.changed = true;
                         taken = watched.then_some(operands);
@@ -537,20 +538,20 @@ impl Join for Ceng {
             }
         }
         let reduced = out.result.is_some();
-        if let Some(beside) = &mut self.beside {
-            beside.reduced(taken.as_ref(), &mut out.result);
+        if let Some(extras) = &mut self.extras {
+            extras.reduced(taken.as_ref(), &mut out.result);
         }
 
         let cfg = self.cfg;
         let mut scans = false;
         if let Some(scan) = busy.scan.as_deref_mut().filter(|scan| !scan.is_idle()) {
-            Busy::scan(scan, cx, cfg, watched, &mut out);
+            ActiveState::scan(scan, cx, cfg, watched, &mut out);
             scans = !scan.is_idle();
             if !busy.operands.is_empty() {
                 out.wake = Wake::Next;
             }
         }
-        if let Some(stages) = self.beside.as_mut().and_then(|beside| beside.stages.as_mut()) {
+        if let Some(stages) = self.extras.as_mut().and_then(|extras| extras.stages.as_mut()) {
             let scanned = out.result.as_ref().filter(|_| !reduced);
             stages.scan.clock(busy.scan.as_deref_mut(), cx.now, scanned);
             if !stages.is_empty() {
@@ -574,7 +575,7 @@ impl Join for Ceng {
         self.busy.is_none()
     }
 
-    fn reacts(&self) -> bool {
+    fn acts_on_change(&self) -> bool {
         // Operands that wait for others change nothing before those are there, and then the engine is awake.
         self.busy.as_ref().is_some_and(|busy| (busy.left_q && !busy.operands.is_empty()) || scanning(busy).is_some())
     }
@@ -660,16 +661,16 @@ impl Join for Ceng {
             });
             Stages { tree: TreeStages::new(tree, &in_use), joining: joining.unwrap_or_default(), scan }
         });
-        self.beside.get_or_insert_default().stages = stages.map(Box::new);
+        self.extras.get_or_insert_default().stages = stages.map(Box::new);
     }
 
     fn stages_moved(&self) -> bool {
-        let stages = self.beside.as_ref().and_then(|beside| beside.stages.as_ref());
+        let stages = self.extras.as_ref().and_then(|extras| extras.stages.as_ref());
         stages.is_some_and(|stages| stages.tree.moved() || stages.scan.moved())
     }
 
     fn probe_stages(&self, scope: &mut Scope<'_>) {
-        let Some(stages) = self.beside.as_ref().and_then(|beside| beside.stages.as_ref()) else { return };
+        let Some(stages) = self.extras.as_ref().and_then(|extras| extras.stages.as_ref()) else { return };
         scope.scope("ceng", |scope| {
             stage_waves::tree(scope, &stages.tree, &stages.joining, &STAGE_TAG);
             stages.scan.probe(scope);

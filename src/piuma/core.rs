@@ -33,7 +33,7 @@
 //!
 //! Segments on several planes take turns at a core: in reading, on the link to its switch, and in taking results.
 
-use super::job::{Job, Local, is_whole};
+use super::job::{Job, LocalMemory, is_whole};
 use super::{REQUEST, RESPONSE, channel, plane};
 use std::sync::Arc;
 use watershed_fabric::{Cause, Io};
@@ -83,7 +83,7 @@ impl Memory {
     }
 
     /// Credits the cycles up to `now`.
-    fn settle(&mut self, now: Cycle) {
+    fn accrue_credits(&mut self, now: Cycle) {
         // A sum that does not fit is above the most in any case.
         let earned = self.cfg.bandwidth.unwrap_or(0).saturating_mul(now - self.counted);
         self.balance_q = self.balance_q.saturating_add(earned).min(self.most());
@@ -95,7 +95,7 @@ impl Memory {
         if self.cfg.bandwidth.is_none() {
             return true;
         }
-        self.settle(now);
+        self.accrue_credits(now);
         let price = self.price();
         let enough = self.balance_q >= price;
         if enough {
@@ -107,7 +107,7 @@ impl Memory {
     /// The first cycle from the next one on in which a word can be paid.
     pub fn next_grant(&mut self, now: Cycle) -> Cycle {
         let Some(bandwidth) = self.cfg.bandwidth else { return now + 1 };
-        self.settle(now);
+        self.accrue_credits(now);
         let missing = self.price().saturating_sub(self.balance_q);
         if missing <= bandwidth { now + 1 } else { now + missing.div_ceil(bandwidth) }
     }
@@ -120,9 +120,9 @@ const THREAD_WAITS: u8 = 2;
 /// The last word granted while a thread waited was the thread's.
 const THREAD_LAST: u8 = 4;
 
-/// What is written next.
+/// The source of the next write to memory.
 #[derive(Clone, Copy, Debug)]
-enum Writing {
+enum WriteSource {
     /// The packet at the head of a channel, by a job.
     Arriving(usize, u8),
     /// What has left the unit of an inclusive scan.
@@ -164,7 +164,7 @@ pub struct Core {
     memory: Memory,
     jobs: OneOrMore<Job>,
     /// What most cores do not have.
-    shared: Option<Box<Shared>>,
+    extras: Option<Box<CoreExtras>>,
     next_job_q: u32,
     /// Whose turn it is at the memory: [`READ_LAST`], [`THREAD_WAITS`], [`THREAD_LAST`].
     turns_q: u8,
@@ -176,9 +176,9 @@ pub struct Core {
 
 impl State for Core {
     fn save(&self, to: &mut Saver) {
-        let Core { memory, jobs, shared, next_job_q, turns_q, next_plane_q, planes } = self;
+        let Core { memory, jobs, extras, next_job_q, turns_q, next_plane_q, planes } = self;
         memory.save(to);
-        to.value(&(shared, next_job_q, turns_q, next_plane_q, planes));
+        to.value(&(extras, next_job_q, turns_q, next_plane_q, planes));
         to.value(&jobs.as_slice().len());
         to.each(jobs.as_slice().iter());
     }
@@ -186,7 +186,7 @@ impl State for Core {
     /// Jobs of calls are added to those that are built.
     fn load(&mut self, from: &mut Loader<'_>) -> Result<(), Mismatch> {
         self.memory.load(from)?;
-        (self.shared, self.next_job_q, self.turns_q, self.next_plane_q, self.planes) = from.value()?;
+        (self.extras, self.next_job_q, self.turns_q, self.next_plane_q, self.planes) = from.value()?;
         for _ in self.jobs().len()..from.value()? {
             self.jobs.push(Job::blank());
         }
@@ -194,9 +194,9 @@ impl State for Core {
     }
 }
 
-/// What most cores do not have; mostly it concerns programs.
+/// State that most cores do not need, most of it for programs.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
-struct Shared {
+struct CoreExtras {
     /// Cycle from which the core takes responses; before it, it blocks its port.
     consume_from: Cycle,
     /// Collective ids that programs call, and those of them that are inclusive scans.
@@ -216,7 +216,7 @@ impl Core {
         Core {
             memory: Memory::new(cfg),
             jobs: OneOrMore::default(),
-            shared: None,
+            extras: None,
             next_job_q: 0,
             turns_q: 0,
             next_plane_q: [0; 2],
@@ -224,28 +224,28 @@ impl Core {
         }
     }
 
-    fn share(&mut self) -> &mut Shared {
+    fn extras_mut(&mut self) -> &mut CoreExtras {
         let fixed = self.jobs().len();
-        self.shared.get_or_insert_with(|| Box::new(Shared { fixed, ..Shared::default() }))
+        self.extras.get_or_insert_with(|| Box::new(CoreExtras { fixed, ..CoreExtras::default() }))
     }
 
     /// Results of this collective id may come before the core has called it: they wait in the network.
     /// `combines`: they are of an inclusive scan.
     pub fn wait_for(&mut self, id: u16, combines: bool) {
-        self.share().called.push(id);
+        self.extras_mut().called.push(id);
         if combines {
-            self.share().combining.push(id);
+            self.extras_mut().combining.push(id);
         }
     }
 
     /// Requests of this collective id belong to the CCE at this port.
     pub fn leave(&mut self, id: u16) {
-        self.share().left.push(id);
+        self.extras_mut().left.push(id);
     }
 
     /// Calls of this collective id claim.
     pub fn claims(&mut self, id: u16) {
-        self.share().claiming.push(id);
+        self.extras_mut().claiming.push(id);
     }
 
     fn is(&self, turn: u8) -> bool {
@@ -293,8 +293,8 @@ impl Core {
     pub fn add(&mut self, job: Job) {
         self.planes = self.planes.max(job.plane + 1);
         self.jobs.push(job);
-        if let Some(shared) = &mut self.shared {
-            shared.fixed = self.jobs.as_slice().len();
+        if let Some(extras) = &mut self.extras {
+            extras.fixed = self.jobs.as_slice().len();
         }
     }
 
@@ -316,7 +316,7 @@ impl Core {
 
     /// Whether it takes part in collectives in the network, or may. A plain fabric has no channels for them.
     pub(super) fn is_used(&self) -> bool {
-        !self.jobs().is_empty() || self.shared.as_ref().is_some_and(|shared| !shared.called.is_empty())
+        !self.jobs().is_empty() || self.extras.as_ref().is_some_and(|extras| !extras.called.is_empty())
     }
 
     /// Its parts in collectives, in the order they were given.
@@ -332,16 +332,16 @@ impl Core {
 
     /// Lets the core take nothing before `cycle`: a blocked consumer.
     pub fn block_until(&mut self, cycle: Cycle) {
-        self.share().consume_from = cycle;
+        self.extras_mut().consume_from = cycle;
     }
 
     /// Cycle from which the core takes responses.
     fn consume_from(&self) -> Cycle {
-        self.shared.as_ref().map_or(0, |shared| shared.consume_from)
+        self.extras.as_ref().map_or(0, |extras| extras.consume_from)
     }
 
     /// One clock on port 0; `local` is the memory in which vectors of calls by programs are.
-    pub(super) fn tick(&mut self, io: &mut Io<'_>, mut local: Local<'_>) -> Wake {
+    pub(super) fn tick(&mut self, io: &mut Io<'_>, mut local: LocalMemory<'_>) -> Wake {
         let now = io.now();
         let mut wake = Wake::OnInput;
         let arriving = match self.arrivals(io) {
@@ -359,7 +359,7 @@ impl Core {
             other => (None, other),
         };
         let combined = self.jobs().iter().position(|job| job.combined_at().is_some_and(|at| at <= now));
-        let writing = combined.map(Writing::Combined).or(arriving.map(|(job, vc)| Writing::Arriving(job, vc)));
+        let writing = combined.map(WriteSource::Combined).or(arriving.map(|(job, vc)| WriteSource::Arriving(job, vc)));
         let reading = if adding.is_some() { None } else { self.reading(now) };
 
         // Memory: up to one write and one read; the side that was served last yields when there is only enough for one.
@@ -409,15 +409,15 @@ impl Core {
     /// The job that takes the packet at the head of a channel.
     fn taker(&self, io: &mut Io<'_>, vc: u8) -> Option<usize> {
         let (now, flit) = (io.now(), io.head(0, vc)?);
-        let (id, jobs, shared) = (flit.tag.id(), self.jobs(), self.shared.as_deref());
-        if vc == REQUEST && shared.is_some_and(|shared| shared.left.contains(&id)) {
+        let (id, jobs, extras) = (flit.tag.id(), self.jobs(), self.extras.as_deref());
+        if vc == REQUEST && extras.is_some_and(|extras| extras.left.contains(&id)) {
             return None;
         }
         let takes = |job: &Job| job.id() == id && job.takes(now);
         let Some((at, job)) = jobs.iter().enumerate().find(|(_, job)| takes(job)) else {
             // A participant that is late has not called the collective yet; its results wait in the network.
             let is_late = jobs.iter().any(|job| job.id() == id && job.is_open());
-            if !is_late && !shared.is_some_and(|shared| shared.called.contains(&id)) {
+            if !is_late && !extras.is_some_and(|extras| extras.called.contains(&id)) {
                 io.fail(|| format!("a core got a packet of collective id {id} that it has no part in"));
             }
             return None;
@@ -465,21 +465,21 @@ impl Core {
         true
     }
 
-    fn write(&mut self, io: &mut Io<'_>, writing: Writing, local: Local<'_>) -> bool {
+    fn write(&mut self, io: &mut Io<'_>, writing: WriteSource, local: LocalMemory<'_>) -> bool {
         let now = io.now();
-        let (Writing::Arriving(at, _) | Writing::Combined(at)) = writing;
+        let (WriteSource::Arriving(at, _) | WriteSource::Combined(at)) = writing;
         let pays = self.jobs()[at].pays_write();
         if pays && !self.grant(now) {
             return false;
         }
         let job = &mut self.jobs.as_mut_slice()[at];
         let (word, flags) = match writing {
-            Writing::Arriving(_, vc) => {
+            WriteSource::Arriving(_, vc) => {
                 let value = job.value(&io.take(0, vc));
                 self.next_plane_q[usize::from(RESPONSE)] = self.after(plane(vc));
                 value
             }
-            Writing::Combined(_) => job.combined().unwrap_or_default(),
+            WriteSource::Combined(_) => job.combined().unwrap_or_default(),
         };
         let lands = if pays { now + self.memory.cfg.write_latency } else { now };
         self.jobs.as_mut_slice()[at].take(word, flags, lands, local);
@@ -561,7 +561,7 @@ impl Core {
 
     /// Whether a packet of a collective waits for a call by a program, which has not come.
     pub(super) fn has_not_called(&self, id: u16, vc: u8) -> bool {
-        let called = self.shared.as_deref().is_some_and(|shared| shared.called.contains(&id));
+        let called = self.extras.as_deref().is_some_and(|extras| extras.called.contains(&id));
         called && vc < channel(self.planes, REQUEST) && !self.jobs().iter().any(|job| job.id() == id && job.is_open())
     }
 
@@ -580,18 +580,18 @@ impl Core {
 
     /// Describes the jobs to a wave.
     pub fn probe(&self, scope: &mut Scope<'_>) {
-        let fixed = self.shared.as_ref().map_or(self.jobs().len(), |shared| shared.fixed);
+        let fixed = self.extras.as_ref().map_or(self.jobs().len(), |extras| extras.fixed);
         for (number, job) in self.jobs().iter().take(fixed).enumerate() {
             scope.indexed("job", number, |scope| {
                 Job::probe(Some(job), (job.combines().is_some(), job.claimed().is_some()), scope);
             });
         }
-        if let Some(shared) = &self.shared {
-            for &id in &shared.called {
+        if let Some(extras) = &self.extras {
+            for &id in &extras.called {
                 // Calls of an id run one after the other.
                 let job = self.jobs().iter().rev().find(|job| job.id() == id);
                 scope.indexed("call", id.into(), |scope| {
-                    Job::probe(job, (shared.combining.contains(&id), shared.claiming.contains(&id)), scope);
+                    Job::probe(job, (extras.combining.contains(&id), extras.claiming.contains(&id)), scope);
                 });
             }
         }

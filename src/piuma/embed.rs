@@ -17,7 +17,7 @@
 //! Several trees, one for each segment of a vector (P-EMB-4), take the ways of
 //! [`trees`](watershed_fabric::topology::trees) and have their roots at the participants nearest to their centres. A
 //! mesh has no two trees without a common link; there they are the shortest ways to different roots. On any other graph
-//! (requirement X-NET-1) ways are searched ([`Ways`]), and trees have no link in common as long as the graph has
+//! (requirement X-NET-1) ways are searched ([`SwitchGraph`]), and trees have no link in common as long as the graph has
 //! disjoint trees.
 //!
 //! Cost: a step for every switch on the tree, and a word for every switch there is.
@@ -25,7 +25,7 @@
 use super::{MAX_PLANES, REQUEST, RESPONSE, Registers};
 use std::collections::{BTreeMap, HashMap};
 use watershed_fabric::routing::Routing;
-use watershed_fabric::topology::{EndPlace, Neighbours, Nodes, Towards, Ways};
+use watershed_fabric::topology::{EndPlace, Neighbours, Nodes, SwitchGraph, TreeToRoot};
 
 /// Where a register vector stands: switch, channel, input port.
 pub type Key = (u32, u8, u16);
@@ -70,9 +70,9 @@ impl From<BTreeMap<Key, u64>> for Vectors {
     }
 }
 
-/// What the embedding needs to know of the system.
+/// The system as the embedding sees it.
 #[derive(Clone, Copy, Debug)]
-pub struct Ground<'a> {
+pub struct EmbedContext<'a> {
     /// Routes between switches.
     pub routing: &'a Routing,
     /// Who is at the far end of a port.
@@ -82,7 +82,7 @@ pub struct Ground<'a> {
     /// Number of switches.
     pub switches: u32,
     /// The graph of switches, where no arithmetic knows the topology: trees are made of its shortest ways.
-    pub ways: Option<&'a Ways>,
+    pub ways: Option<&'a SwitchGraph>,
     /// Of that graph, links of trees that have none in common, for those of several trees.
     pub apart: &'a [Vec<bool>],
     /// Which of several trees that share as few links as there are; `None`: one alone, on shortest ways.
@@ -92,22 +92,22 @@ pub struct Ground<'a> {
 /// The ways of a tree to its root.
 enum Tree<'a> {
     /// By arithmetic.
-    Routed(&'a Ground<'a>, u32),
+    Routed(&'a EmbedContext<'a>, u32),
     /// Searched.
-    Searched(Towards),
+    Searched(TreeToRoot),
 }
 
 impl Tree<'_> {
     /// The output port of the next step on the way to the root.
     fn hop(&self, at: u32) -> Option<u16> {
         match self {
-            Tree::Routed(ground, root) => ground.hop(at, *root),
+            Tree::Routed(context, root) => context.hop(at, *root),
             Tree::Searched(towards) => towards.hop(at),
         }
     }
 }
 
-impl Ground<'_> {
+impl EmbedContext<'_> {
     /// The output port of the next step on the way to the root.
     fn hop(&self, at: u32, root: u32) -> Option<u16> {
         match (self.tree, self.routing) {
@@ -143,32 +143,32 @@ impl Ground<'_> {
 ///
 /// # Panics
 /// If there is no participant.
-pub fn middle(ground: &Ground<'_>, participants: &[EndPlace]) -> u32 {
+pub fn middle(context: &EmbedContext<'_>, participants: &[EndPlace]) -> u32 {
     let mut switches: Vec<u32> = participants.iter().map(|place| place.switch).collect();
     switches.sort_unstable();
     switches.dedup();
-    if let Some(ways) = ground.ways {
-        return searched(ground, ways, &switches);
+    if let Some(ways) = context.ways {
+        return searched(context, ways, &switches);
     }
-    if let Some(tree) = ground.tree {
-        return centre(ground, tree, &switches);
+    if let Some(tree) = context.tree {
+        return centre(context, tree, &switches);
     }
-    if let Routing::Nodes(nodes) = ground.routing {
+    if let Routing::Nodes(nodes) = context.routing {
         let node = middle_node(nodes, &switches);
         let first = switches.partition_point(|&switch| nodes.place(switch).node < node);
         return switches[first];
     }
-    let eccentricity = |from: u32| switches.iter().map(|&to| ground.distance(from, to)).max();
+    let eccentricity = |from: u32| switches.iter().map(|&to| context.distance(from, to)).max();
     *switches.iter().min_by_key(|&&switch| (eccentricity(switch), switch)).expect("a collective has participants")
 }
 
 /// The root of a tree of searched ways: in the middle of the participants, or of its own links where trees have none in
 /// common. Trees beyond those share links; their roots are spread over the participants.
-fn searched(ground: &Ground<'_>, ways: &Ways, switches: &[u32]) -> u32 {
-    let Some(tree) = ground.tree.filter(|&tree| tree > 0 || !ground.apart.is_empty()) else {
+fn searched(context: &EmbedContext<'_>, ways: &SwitchGraph, switches: &[u32]) -> u32 {
+    let Some(tree) = context.tree.filter(|&tree| tree > 0 || !context.apart.is_empty()) else {
         return ways.middle(switches);
     };
-    match ground.apart.get(tree as usize) {
+    match context.apart.get(tree as usize) {
         Some(links) => ways.middle_of(links, switches),
         None => switches[tree as usize * switches.len() / usize::from(MAX_PLANES) % switches.len()],
     }
@@ -176,12 +176,12 @@ fn searched(ground: &Ground<'_>, ways: &Ways, switches: &[u32]) -> u32 {
 
 /// The root of one of several trees: the participating switch that is nearest to the tree's centre. Where trees are the
 /// shortest ways to different roots, the next one by eccentricity.
-fn centre(ground: &Ground<'_>, tree: u32, switches: &[u32]) -> u32 {
-    let nearest = match ground.routing {
+fn centre(context: &EmbedContext<'_>, tree: u32, switches: &[u32]) -> u32 {
+    let nearest = match context.routing {
         Routing::Nodes(nodes) => switches.iter().min_by_key(|&&at| (nodes.tree_depth(tree, at), at)),
         Routing::Die(die) => switches.iter().min_by_key(|&&at| (die.tree_depth(tree, at), at)),
         _ => {
-            let eccentricity = |from: u32| switches.iter().map(|&to| ground.distance(from, to)).max();
+            let eccentricity = |from: u32| switches.iter().map(|&to| context.distance(from, to)).max();
             let mut order: Vec<&u32> = switches.iter().collect();
             order.sort_by_cached_key(|&&at| (eccentricity(at), at));
             order.get(tree as usize % order.len().max(1)).copied()
@@ -248,15 +248,15 @@ fn by_links(places: &[Vec<u32>], dimensions: usize) -> Vec<u64> {
 }
 
 /// Marks the ports by which what comes from `places` enters each switch on its way up a tree.
-fn entries(ground: &Ground<'_>, places: &[EndPlace], tree: &Tree<'_>) -> Vec<u64> {
-    let mut entries = vec![0u64; ground.switches as usize];
+fn entries(context: &EmbedContext<'_>, places: &[EndPlace], tree: &Tree<'_>) -> Vec<u64> {
+    let mut entries = vec![0u64; context.switches as usize];
     for place in places {
         let mut at = place.switch;
         let mut seen = entries[at as usize] != 0;
         entries[at as usize] |= 1 << place.port;
         // From where another path has been before, the rest of the way is known.
         while !seen && let Some(port) = tree.hop(at) {
-            let (next, by) = ground.next(at, port);
+            let (next, by) = context.next(at, port);
             seen = entries[next as usize] != 0;
             entries[next as usize] |= 1 << by;
             at = next;
@@ -267,18 +267,18 @@ fn entries(ground: &Ground<'_>, places: &[EndPlace], tree: &Tree<'_>) -> Vec<u64
 
 /// The registers of a reduction tree over `participants` to the CENG of switch `root`, whose result goes to
 /// `receivers`.
-pub fn reduction(ground: &Ground<'_>, participants: &[EndPlace], root: u32, receivers: &[EndPlace]) -> Vectors {
+pub fn reduction(context: &EmbedContext<'_>, participants: &[EndPlace], root: u32, receivers: &[EndPlace]) -> Vectors {
     // Inputs of every switch on a path: from its participants and from its children.
-    let tree = ground.towards(root);
-    let inputs = entries(ground, participants, &tree);
+    let tree = context.towards(root);
+    let inputs = entries(context, participants, &tree);
     // Responses go the inverse way, from the root's engine down to the receivers.
-    let apart = (participants != receivers).then(|| entries(ground, receivers, &tree));
+    let apart = (participants != receivers).then(|| entries(context, receivers, &tree));
     let outputs = apart.as_ref().unwrap_or(&inputs);
-    let engine = ground.engine;
+    let engine = context.engine;
     // A vector for each input, one for the engine's result and one for the response.
     let most = inputs.iter().map(|ports| ports.count_ones() as usize + if *ports == 0 { 0 } else { 2 }).sum();
     let mut vectors = Vec::with_capacity(most);
-    for switch in 0..ground.switches {
+    for switch in 0..context.switches {
         let (ports, outs) = (inputs[switch as usize], outputs[switch as usize]);
         if ports | outs == 0 {
             continue;
@@ -300,9 +300,9 @@ pub fn reduction(ground: &Ground<'_>, participants: &[EndPlace], root: u32, rece
 }
 
 /// The registers of a multicast tree from `source` to `receivers`: requests only, no engine (P-MC-1).
-pub fn multicast(ground: &Ground<'_>, source: EndPlace, receivers: &[EndPlace]) -> Vectors {
-    let tree = ground.towards(source.switch);
-    let outputs = entries(ground, receivers, &tree);
+pub fn multicast(context: &EmbedContext<'_>, source: EndPlace, receivers: &[EndPlace]) -> Vectors {
+    let tree = context.towards(source.switch);
+    let outputs = entries(context, receivers, &tree);
     let outputs = outputs.iter().enumerate().filter(|(_, outs)| **outs != 0);
     let vector = |(switch, &outs): (usize, &u64)| {
         let up = tree.hop(switch as u32);

@@ -3,7 +3,7 @@
 use super::access::RegisterPort;
 use super::core::Core;
 use super::host::Host;
-use super::processor::{Processor, Ready, Store};
+use super::processor::{Processor, ReadyCall, Store};
 use super::rank::Rank;
 use super::{REQUEST, Registers};
 use watershed_fabric::traffic::{MayHaveTraffic, Traffic};
@@ -18,14 +18,14 @@ pub struct End {
     /// The core, if there is one. Its collective packets go before traffic on the shared port.
     pub core: Option<Box<Core>>,
     /// What is beside it; mostly nothing.
-    pub beside: Option<Box<Beside>>,
+    pub beside: Option<Box<EndExtras>>,
 }
 
 state!(End { boxed: core, beside });
 
-/// What else can be at the port of an end point.
+/// Optional blocks that share the port of an end point with its core.
 #[derive(Clone, Debug, Default)]
-pub struct Beside {
+pub struct EndExtras {
     /// Background traffic.
     pub traffic: Option<Traffic>,
     /// What runs programs; it needs the core beside it.
@@ -38,7 +38,7 @@ pub struct Beside {
     pub registers: Option<Box<RegisterPort>>,
 }
 
-state!(Beside { saved: registers; each: traffic, processor, hosts; boxed: rank });
+state!(EndExtras { saved: registers; each: traffic, processor, hosts; boxed: rank });
 
 impl End {
     /// The processor, if there is one.
@@ -74,7 +74,7 @@ impl End {
     }
 
     /// Calls of collectives that have become ready to claim since the last time.
-    pub fn take_ready(&mut self) -> Vec<Ready> {
+    pub fn take_ready(&mut self) -> Vec<ReadyCall> {
         let Some(beside) = &mut self.beside else { return Vec::new() };
         let mut ready = beside.processor.as_mut().map_or_else(Vec::new, Processor::take_ready);
         ready.extend(beside.rank.iter_mut().flat_map(|rank| rank.take_ready()));
@@ -100,7 +100,7 @@ impl Block for End {
             io.heed_credits(self.core.as_ref().is_some_and(|core| core.wants_credits()));
             return wake;
         };
-        let Beside { traffic, processor, hosts, rank, registers: port } = &mut **beside;
+        let EndExtras { traffic, processor, hosts, rank, registers: port } = &mut **beside;
         if let Some(port) = port {
             port.receive(io, registers, processor.as_mut());
         }
@@ -145,10 +145,10 @@ impl Block for End {
         core.or_else(|| self.traffic().and_then(Traffic::open))
     }
 
-    fn refuses(&self, head: &Flit) -> Option<String> {
+    fn stall_reason(&self, head: &Flit) -> Option<String> {
         let id = head.tag.id();
         if head.tag.vc() == REQUEST
-            && let Some(why) = self.processor().and_then(|processor| processor.refuses(id))
+            && let Some(why) = self.processor().and_then(|processor| processor.stall_reason(id))
         {
             return Some(why);
         }

@@ -8,7 +8,7 @@
 //! | claim | `claims` | of a collective that overlaps others: the core waits for the [claim](super::claim) |
 //! | element counter | `landed` | words of the result that are in memory; all of them complete the collective |
 //!
-//! The vectors of a call by a program are in local memory ([`Place`]). The fragmenter reads a word in the cycle in
+//! The vectors of a call by a program are in local memory ([`VectorPlace`]). The fragmenter reads a word in the cycle in
 //! which memory grants it, and a word of the result is there from the cycle in which its write is granted (requirement
 //! H-MEM-1, `hardware.md`). Programs cannot write the vectors of a collective that starts by itself.
 
@@ -69,7 +69,7 @@ pub struct ScanEnd {
 
 /// Where the vectors of a call are in local memory, in words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Place {
+pub struct VectorPlace {
     /// The first word of the input.
     pub from: usize,
     /// The first word of the result.
@@ -80,9 +80,9 @@ pub struct Place {
     pub last: u64,
 }
 
-/// What a claim of a core's part in a collective came to (see [`claim`](super::claim)).
+/// The times of a claim for a core's part in a collective (see [`claim`](super::claim)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Claimed {
+pub struct ClaimTimes {
     /// When the core was ready.
     pub ready: Cycle,
     /// When the last participant was, and the end point of that.
@@ -94,7 +94,7 @@ pub struct Claimed {
 }
 
 /// The local memory of a core that runs programs, as far as anything was written to it.
-pub(super) type Local<'a> = Option<&'a mut Vec<u64>>;
+pub(super) type LocalMemory<'a> = Option<&'a mut Vec<u64>>;
 
 /// A word of local memory.
 fn word_at(local: Option<&Vec<u64>>, at: usize) -> u64 {
@@ -122,8 +122,8 @@ pub struct Job {
     word: u64,
     /// First word of this core in the input.
     offset: usize,
-    /// What most jobs do not need.
-    more: Option<Box<More>>,
+    /// State that most jobs do not need.
+    extras: Option<Box<JobExtras>>,
     pub(super) plane: u8,
     pub(super) kind: JobKind,
     flags: u8,
@@ -146,7 +146,7 @@ impl State for Job {
             landing,
             word,
             offset,
-            more,
+            extras,
             plane,
             kind,
             flags,
@@ -154,7 +154,7 @@ impl State for Job {
             called,
         } = self;
         to.value(&called.then_some(&**task));
-        to.value(&(start, end, read_q, received_q, at_fragmenter, landing, word, offset, more));
+        to.value(&(start, end, read_q, received_q, at_fragmenter, landing, word, offset, extras));
         to.value(&(plane, kind, flags, one_word));
     }
 
@@ -173,7 +173,7 @@ impl State for Job {
             self.landing,
             self.word,
             self.offset,
-            self.more,
+            self.extras,
         ) = from.value()?;
         (self.plane, self.kind, self.flags, self.one_word) = from.value()?;
         Ok(())
@@ -182,7 +182,7 @@ impl State for Job {
 
 /// What most jobs do not need.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
-struct More {
+struct JobExtras {
     /// The words at the fragmenter behind the oldest, by the cycle in which they are there.
     at_fragmenter: VecDeque<Cycle>,
     /// The words that are being written behind the oldest, by the cycle in which they land.
@@ -196,11 +196,11 @@ struct More {
     /// The cycle in which each word was at the fragmenter; kept together with `landed_at`.
     there_at: Vec<Cycle>,
     /// Where the vectors of a program's call are.
-    place: Option<Place>,
+    place: Option<VectorPlace>,
     /// The words of such a call's input as memory had them when it granted them.
     read: Vec<u64>,
     /// The claim it needs, or needed.
-    claim: Option<Claimed>,
+    claim: Option<ClaimTimes>,
     /// Inclusive scans: results on their way through the unit that adds the core's own value, oldest first.
     combining: VecDeque<(Cycle, u64, u8)>,
 }
@@ -233,7 +233,7 @@ impl Job {
             landing: QueueHead::default(),
             word: 0,
             offset,
-            more: None,
+            extras: None,
             plane: 0,
             kind,
             flags: 0,
@@ -264,17 +264,17 @@ impl Job {
     }
 
     /// Takes the input from local memory and puts the result there.
-    pub fn lies_at(&mut self, place: Place) {
-        self.more.get_or_insert_default().place = Some(place);
+    pub fn set_vectors(&mut self, place: VectorPlace) {
+        self.extras.get_or_insert_default().place = Some(place);
     }
 
-    fn place(&self) -> Option<Place> {
-        self.more.as_ref()?.place
+    fn place(&self) -> Option<VectorPlace> {
+        self.extras.as_ref()?.place
     }
 
     /// The words of the input as they were read, of a call with its vectors in local memory.
     pub fn words_from_memory(&self) -> &[u64] {
-        self.more.as_ref().map_or(&[], |more| &more.read)
+        self.extras.as_ref().map_or(&[], |extras| &extras.read)
     }
 
     /// Whether results go through a unit that adds the core's own value.
@@ -283,7 +283,7 @@ impl Job {
     }
 
     fn combining(&self) -> u64 {
-        self.more.as_ref().map_or(0, |more| more.combining.len() as u64)
+        self.extras.as_ref().map_or(0, |extras| extras.combining.len() as u64)
     }
 
     /// Words of the result that have come.
@@ -298,7 +298,7 @@ impl Job {
 
     /// The cycle in which the unit's next result is there.
     pub(super) fn combined_at(&self) -> Option<Cycle> {
-        self.more.as_ref()?.combining.front().map(|&(at, ..)| at)
+        self.extras.as_ref()?.combining.front().map(|&(at, ..)| at)
     }
 
     /// The core's own value of an element, read now.
@@ -320,12 +320,12 @@ impl Job {
             let (word, flags) = scan::combine(end.select, flit.word, own);
             (word, flit.tag.flags() | flags.bits())
         };
-        self.more.get_or_insert_default().combining.push_back((there + end.stages, word, flags));
+        self.extras.get_or_insert_default().combining.push_back((there + end.stages, word, flags));
     }
 
     /// The unit's next result, to be written.
     pub(super) fn combined(&mut self) -> Option<(u64, u8)> {
-        self.more.as_mut()?.combining.pop_front().map(|(_, word, flags)| (word, flags))
+        self.extras.as_mut()?.combining.pop_front().map(|(_, word, flags)| (word, flags))
     }
 
     /// The number of the element that a packet carries.
@@ -364,8 +364,8 @@ impl Job {
 
     /// The word of the network with this number, and the flags of widening it.
     pub(super) fn word_of(&self, number: u64) -> (u64, u8) {
-        let at = |index: u64| match &self.more {
-            Some(more) if more.place.is_some() => more.read.get(index as usize).copied().unwrap_or(0),
+        let at = |index: u64| match &self.extras {
+            Some(extras) if extras.place.is_some() => extras.read.get(index as usize).copied().unwrap_or(0),
             _ => self.task.input.get(self.offset + index as usize).copied().unwrap_or(0),
         };
         match self.task.conversion {
@@ -382,36 +382,36 @@ impl Job {
     pub(super) fn fetch(&mut self, there: Cycle, local: Option<&Vec<u64>>) {
         if self.place().is_some() && is_whole(self.read_q, self.words_read()) {
             let word = self.own(self.read_q / self.words_read(), local);
-            self.more.get_or_insert_default().read.push(word);
+            self.extras.get_or_insert_default().read.push(word);
         }
-        let newest = self.more.as_ref().and_then(|more| more.at_fragmenter.back().copied());
+        let newest = self.extras.as_ref().and_then(|extras| extras.at_fragmenter.back().copied());
         let there = newest.or(self.at_fragmenter.front()).map_or(there, |newest| newest.max(there));
         self.read_q += 1;
-        if let Some(more) = self.more.as_mut().filter(|more| more.landed_at.is_some()) {
-            more.there_at.push(there);
+        if let Some(extras) = self.extras.as_mut().filter(|extras| extras.landed_at.is_some()) {
+            extras.there_at.push(there);
         }
-        self.at_fragmenter.push(there, || &mut self.more.get_or_insert_default().at_fragmenter);
+        self.at_fragmenter.push(there, || &mut self.extras.get_or_insert_default().at_fragmenter);
     }
 
     /// Writes words; they land in cycle `lands`.
     fn store(&mut self, words: usize, lands: Cycle) {
         for _ in 0..words {
-            self.landing.push(lands, || &mut self.more.get_or_insert_default().landing);
+            self.landing.push(lands, || &mut self.extras.get_or_insert_default().landing);
         }
     }
 
     /// Counts the words that land in cycle `now`.
     pub(super) fn land(&mut self, now: Cycle) {
         while self.landing.is_due(now) {
-            self.landing.pop(self.more.as_mut().map(|more| &mut more.landing));
-            if let Some(times) = self.more.as_mut().and_then(|more| more.landed_at.as_mut()) {
+            self.landing.pop(self.extras.as_mut().map(|extras| &mut extras.landing));
+            if let Some(times) = self.extras.as_mut().and_then(|extras| extras.landed_at.as_mut()) {
                 times.push(now);
             }
         }
     }
 
     /// Appends a word to the output.
-    fn put_out(&mut self, word: u64, local: Local<'_>) {
+    fn put_out(&mut self, word: u64, local: LocalMemory<'_>) {
         if let (Some(place), Some(local)) = (self.place(), local) {
             let at = place.to + self.output().len();
             if local.len() <= at {
@@ -419,9 +419,9 @@ impl Job {
             }
             local[at] = word;
         }
-        let first = !self.one_word && self.more.as_ref().is_none_or(|more| more.output.is_empty());
+        let first = !self.one_word && self.extras.as_ref().is_none_or(|extras| extras.output.is_empty());
         if !first {
-            let output = &mut self.more.get_or_insert_default().output;
+            let output = &mut self.extras.get_or_insert_default().output;
             if self.one_word {
                 output.push(self.word);
             }
@@ -431,7 +431,7 @@ impl Job {
     }
 
     /// Takes a word of the result; it lands, with those that were collected before it, in cycle `lands`.
-    pub(super) fn take(&mut self, word: u64, flags: u8, lands: Cycle, local: Local<'_>) {
+    pub(super) fn take(&mut self, word: u64, flags: u8, lands: Cycle, local: LocalMemory<'_>) {
         self.flags |= flags;
         let Some(Conversion { pair, mode, narrows: true }) = self.task.conversion else {
             self.received_q += 1;
@@ -441,7 +441,7 @@ impl Job {
         };
         let completes = self.pays_write() || !self.kind.data;
         self.received_q += 1;
-        let collected = &mut self.more.get_or_insert_default().collected;
+        let collected = &mut self.extras.get_or_insert_default().collected;
         collected.push(word);
         if completes {
             let (words, (word, flags)) = (collected.len(), pair.narrow_words(mode, collected));
@@ -454,17 +454,17 @@ impl Job {
 
     /// Keeps the cycles in which each word is at the fragmenter and in which each lands.
     pub fn keep_times(&mut self) {
-        self.more.get_or_insert_default().landed_at = Some(Vec::new());
+        self.extras.get_or_insert_default().landed_at = Some(Vec::new());
     }
 
     /// The cycle in which each word landed, if kept.
     pub fn landed_at(&self) -> &[Cycle] {
-        self.more.as_ref().and_then(|more| more.landed_at.as_deref()).unwrap_or_default()
+        self.extras.as_ref().and_then(|extras| extras.landed_at.as_deref()).unwrap_or_default()
     }
 
     /// The cycle in which each word was at the fragmenter, if kept.
     pub fn there_at(&self) -> &[Cycle] {
-        self.more.as_ref().map_or(&[], |more| &more.there_at)
+        self.extras.as_ref().map_or(&[], |extras| &extras.there_at)
     }
 
     /// Lets the core call the collective in cycle `start`.
@@ -475,19 +475,19 @@ impl Job {
     /// Lets it wait for its claim, for which it is ready from cycle `ready` on.
     pub fn claim(&mut self, ready: Cycle) {
         self.start = Cycle::MAX;
-        self.more.get_or_insert_default().claim = Some(Claimed { ready, ..Claimed::default() });
+        self.extras.get_or_insert_default().claim = Some(ClaimTimes { ready, ..ClaimTimes::default() });
     }
 
     /// The claim has been granted: it starts.
-    pub fn grant(&mut self, claimed: Claimed, start: Cycle) {
+    pub fn grant(&mut self, claimed: ClaimTimes, start: Cycle) {
         self.start = start;
-        let claim = &mut self.more.get_or_insert_default().claim;
-        *claim = claim.map(|before| Claimed { ready: before.ready, ..claimed });
+        let claim = &mut self.extras.get_or_insert_default().claim;
+        *claim = claim.map(|before| ClaimTimes { ready: before.ready, ..claimed });
     }
 
     /// Its claim, if it needs one.
-    pub fn claimed(&self) -> Option<Claimed> {
-        self.more.as_ref()?.claim
+    pub fn claimed(&self) -> Option<ClaimTimes> {
+        self.extras.as_ref()?.claim
     }
 
     /// Cycle in which the core called the collective, whatever it had to claim before it could start.
@@ -527,13 +527,14 @@ impl Job {
 
     /// Words that stand at the fragmenter, or are on their way from memory to it.
     fn waiting(&self) -> u64 {
-        u64::from(!self.at_fragmenter.is_empty()) + self.more.as_ref().map_or(0, |more| more.at_fragmenter.len() as u64)
+        u64::from(!self.at_fragmenter.is_empty())
+            + self.extras.as_ref().map_or(0, |extras| extras.at_fragmenter.len() as u64)
     }
 
     /// Sends the oldest word at the fragmenter.
     pub(super) fn leave(&mut self) -> Flit {
         let number = self.sent();
-        self.at_fragmenter.pop(self.more.as_mut().map(|more| &mut more.at_fragmenter));
+        self.at_fragmenter.pop(self.extras.as_mut().map(|extras| &mut extras.at_fragmenter));
         let (word, flags) = self.word_of(number);
         let mut flit = Flit::part(self.id(), channel(self.plane, REQUEST), number, 0, 1, word);
         if flags != 0 {
@@ -566,7 +567,7 @@ impl Job {
         if combines {
             scope.scope("combine", |scope| {
                 scope.bits("held", 8, register(Job::combining));
-                let next = job.and_then(|job| job.more.as_ref()?.combining.front());
+                let next = job.and_then(|job| job.extras.as_ref()?.combining.front());
                 scope.valid("word", 64, next.map(|&(_, word, _)| word));
             });
         }
@@ -579,16 +580,16 @@ impl Job {
 
     /// Words that landed.
     pub fn landed(&self) -> u64 {
-        let held = |more: &More| more.landing.len() + more.collected.len();
-        let held = self.more.as_ref().map_or(0, |more| held(more) as u64);
+        let held = |extras: &JobExtras| extras.landing.len() + extras.collected.len();
+        let held = self.extras.as_ref().map_or(0, |extras| held(extras) as u64);
         self.received_q - held - u64::from(!self.landing.is_empty())
     }
 
     /// The words that were written to memory, in order.
     pub fn output(&self) -> &[u64] {
-        match &self.more {
+        match &self.extras {
             _ if self.one_word => std::slice::from_ref(&self.word),
-            Some(more) => &more.output,
+            Some(extras) => &extras.output,
             None => &[],
         }
     }

@@ -28,7 +28,7 @@ use watershed_oracle::{EngineList, Source};
 
 /// A place in a configuration: a switch's input port on a channel, or its engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
-pub struct At {
+pub struct ConfigPoint {
     /// The switch.
     pub switch: u32,
     /// Request or response.
@@ -37,11 +37,11 @@ pub struct At {
     pub port: u16,
 }
 
-/// What is wrong with a configuration.
+/// A violation of the rules in a configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Illegal {
+pub struct LegalityError {
     /// The register at fault, if one is.
-    pub at: Option<At>,
+    pub at: Option<ConfigPoint>,
     /// What is wrong, with names.
     pub message: String,
     /// What would be right.
@@ -67,7 +67,7 @@ pub struct Claim<'a> {
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Footprint {
     /// Links by sending switch, port and channel.
-    pub links: Vec<At>,
+    pub links: Vec<ConfigPoint>,
     /// Switches whose engine it uses.
     pub engines: Vec<u32>,
     /// All switches it passes.
@@ -115,7 +115,7 @@ pub fn check(
     neighbours: &Neighbours,
     radix: u8,
     claim: &Claim<'_>,
-) -> Result<Footprint, Illegal> {
+) -> Result<Footprint, LegalityError> {
     let switches = registers.switches() as usize;
     let mut senders: Vec<(EndPlace, usize)> =
         claim.senders.iter().enumerate().map(|(number, &place)| (place, number)).collect();
@@ -141,7 +141,7 @@ pub fn check(
         flags.iter().enumerate().filter(|(_, set)| **set).map(|(switch, _)| switch as u32).collect()
     };
     let fed = walk.fed_by.iter().enumerate().filter(|(_, input)| **input != 0);
-    let links = fed.map(|(at, _)| At {
+    let links = fed.map(|(at, _)| ConfigPoint {
         switch: (at / ports / 2) as u32,
         channel: (at / ports % 2) as u8,
         port: (at % ports) as u16,
@@ -193,9 +193,9 @@ pub fn meet(a: &Footprint, b: &Footprint) -> bool {
 }
 
 /// Whether two ascending lists of links have one in common, whatever its channel.
-fn share_a_link(a: &[At], b: &[At]) -> bool {
+fn share_a_link(a: &[ConfigPoint], b: &[ConfigPoint]) -> bool {
     let [mut a, mut b] = [a, b].map(|links| links.chunk_by(|one, next| one.switch == next.switch).peekable());
-    let ports = |links: &[At]| links.iter().fold(0u64, |ports, at| ports | 1 << at.port);
+    let ports = |links: &[ConfigPoint]| links.iter().fold(0u64, |ports, at| ports | 1 << at.port);
     while let (Some(x), Some(y)) = (a.peek(), b.peek()) {
         match x[0].switch.cmp(&y[0].switch) {
             std::cmp::Ordering::Less => _ = a.next(),
@@ -218,18 +218,18 @@ impl Walk<'_> {
     }
 
     /// The input that feeds an output.
-    fn feeder(&self, switch: u32, channel: u8, port: u16) -> Option<At> {
+    fn feeder(&self, switch: u32, channel: u8, port: u16) -> Option<ConfigPoint> {
         let input = self.fed_by[self.output(switch, channel, port)];
-        (input != 0).then(|| At { switch, channel, port: u16::from(input) - 1 })
+        (input != 0).then(|| ConfigPoint { switch, channel, port: u16::from(input) - 1 })
     }
 
     /// Walks the registers; the tree that the engines make, for a reduction.
-    fn run(&mut self) -> Result<Option<EngineList>, Illegal> {
-        let mut work: Vec<At> = self
+    fn run(&mut self) -> Result<Option<EngineList>, LegalityError> {
+        let mut work: Vec<ConfigPoint> = self
             .claim
             .senders
             .iter()
-            .map(|place| At { switch: place.switch, channel: REQUEST, port: place.port })
+            .map(|place| ConfigPoint { switch: place.switch, channel: REQUEST, port: place.port })
             .collect();
         // Requests, engine by engine; then responses from the root.
         loop {
@@ -247,10 +247,10 @@ impl Walk<'_> {
                 let root = self.registers.is_root(switch, self.claim.id);
                 if root && let Some(other) = self.root.replace(switch) {
                     let message = format!("both {} and {} are roots", self.name(other), self.name(switch));
-                    let at = At { switch, channel: RESPONSE, port: self.engine };
+                    let at = ConfigPoint { switch, channel: RESPONSE, port: self.engine };
                     return illegal(Some(at), message, "one engine with an empty request and a response vector");
                 }
-                work.push(At { switch, channel: if root { RESPONSE } else { REQUEST }, port: self.engine });
+                work.push(ConfigPoint { switch, channel: if root { RESPONSE } else { REQUEST }, port: self.engine });
             }
         }
         // Every port is fed once, on the one channel that delivers: nobody is reached twice.
@@ -271,7 +271,7 @@ impl Walk<'_> {
     }
 
     /// Follows one register to the inputs it feeds.
-    fn follow(&mut self, at: At, work: &mut Vec<At>) -> Result<(), Illegal> {
+    fn follow(&mut self, at: ConfigPoint, work: &mut Vec<ConfigPoint>) -> Result<(), LegalityError> {
         let visited = &mut self.visited[at.switch as usize * 2 + usize::from(at.channel)];
         let before = *visited;
         *visited |= 1 << at.port;
@@ -353,7 +353,7 @@ impl Walk<'_> {
             if leaves {
                 self.reached.push(EndPlace { switch: at.switch, port });
             } else {
-                work.push(At { switch: far, channel: at.channel, port: by });
+                work.push(ConfigPoint { switch: far, channel: at.channel, port: by });
             }
         }
         if self.claim.reduces && at.channel == REQUEST && vector.count_ones() > 1 {
@@ -370,7 +370,7 @@ impl Walk<'_> {
     }
 
     /// Two inputs feed one output: a link would carry elements twice, or an end point get them twice.
-    fn doubled(&self, at: At, other: u16, port: u16, leaves: bool) -> Result<(), Illegal> {
+    fn doubled(&self, at: ConfigPoint, other: u16, port: u16, leaves: bool) -> Result<(), LegalityError> {
         let name = self.name(at.switch);
         if leaves {
             let message = format!("the result arrives twice at port {port} of {name}, by I{other} and by I{}", at.port);
@@ -381,7 +381,7 @@ impl Walk<'_> {
     }
 
     /// Engines that are fed but can never fire.
-    fn starved(&self) -> Result<(), Illegal> {
+    fn starved(&self) -> Result<(), LegalityError> {
         for (switch, &fed) in self.engine_inputs.iter().enumerate() {
             if fed == 0 || self.fires[switch] {
                 continue;
@@ -389,7 +389,7 @@ impl Walk<'_> {
             let switch = switch as u32;
             let configured = self.registers.engine_inputs(switch, self.claim.id);
             let port = (configured & !fed).trailing_zeros() as u16;
-            let at = At { switch, channel: REQUEST, port };
+            let at = ConfigPoint { switch, channel: REQUEST, port };
             return illegal(
                 Some(at),
                 format!("the engine of {} would wait for port {port} for ever: nothing feeds it", self.name(switch)),
@@ -400,7 +400,7 @@ impl Walk<'_> {
     }
 
     /// The result must reach exactly those who are to get it.
-    fn delivered(&self) -> Result<(), Illegal> {
+    fn delivered(&self) -> Result<(), LegalityError> {
         let reached = &self.reached;
         let mut members = self.claim.receivers.unwrap_or(self.claim.members).to_vec();
         members.sort_unstable();
@@ -427,7 +427,7 @@ impl Walk<'_> {
     }
 
     /// The tree above an engine's inputs, read from the registers.
-    fn tree(&self, root: u32) -> Result<EngineList, Illegal> {
+    fn tree(&self, root: u32) -> Result<EngineList, LegalityError> {
         // Engines from the leaves up, so that a long row does not need a deep call stack.
         let mut order: Vec<(u32, u32)> = Vec::new();
         let mut work = vec![root];
@@ -443,7 +443,7 @@ impl Walk<'_> {
                     }
                     Origin::Sender(sender) => Source::Leaf(sender),
                     Origin::Nobody => {
-                        let at = At { switch, channel: REQUEST, port };
+                        let at = ConfigPoint { switch, channel: REQUEST, port };
                         let message = format!("nothing traces back from I{port} of {}", self.name(switch));
                         return illegal(Some(at), message, "a tree");
                     }
@@ -496,8 +496,8 @@ impl Walk<'_> {
     }
 }
 
-fn illegal<T>(at: Option<At>, message: String, expected: impl Into<String>) -> Result<T, Illegal> {
-    Err(Illegal { at, message, expected: expected.into() })
+fn illegal<T>(at: Option<ConfigPoint>, message: String, expected: impl Into<String>) -> Result<T, LegalityError> {
+    Err(LegalityError { at, message, expected: expected.into() })
 }
 
 /// Where a request comes from.

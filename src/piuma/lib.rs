@@ -51,10 +51,10 @@ pub use access::RegisterPort;
 pub use cce::Cce;
 pub use ceng::{Ceng, CengCfg, Tap};
 pub use core::{Core, Memory, MemoryCfg};
-pub use end::{Beside, End};
-pub use job::{Claimed, Conversion, Job, JobKind, Place, ScanEnd};
-pub use processor::{Processor, ProcessorCfg, Store, Use};
-pub use registers::{AddressError, Named, OpSelect, Registers, RegistersCfg};
+pub use end::{End, EndExtras};
+pub use job::{ClaimTimes, Conversion, Job, JobKind, ScanEnd, VectorPlace};
+pub use processor::{IdUse, Processor, ProcessorCfg, Store};
+pub use registers::{AddressError, OpSelect, RegisterName, Registers, RegistersCfg};
 pub use view::{View, view, view_mut};
 
 /// The request channel: inputs and partial results climb on it.

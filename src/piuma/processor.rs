@@ -38,7 +38,7 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use watershed_piuma::{Beside, End};
+//! use watershed_piuma::{EndExtras, End};
 //! use watershed_piuma::program::assemble;
 //! use watershed_piuma::{Processor, ProcessorCfg};
 //! # use watershed_fabric::{Bench, Vcs};
@@ -68,7 +68,7 @@
 //! let program = assemble("compute 7\n add r1, r1, 40\n add r1, r1, 2\n report r1\n").unwrap();
 //! let mut processor = Processor::new(cfg, (0, 1), 0, "core0".into(), 4);
 //! assert!(processor.start(&Arc::new(program), false, 3)); // a thread, from cycle 3 on
-//! let beside = Beside { processor: Some(processor), ..Beside::default() };
+//! let beside = EndExtras { processor: Some(processor), ..EndExtras::default() };
 //! let end = End { core: Some(Box::new(core)), beside: Some(Box::new(beside)) };
 //! let mut bench = Bench::<_, _, 1>::at_the_end(end, registers, Vcs { set: 2, unicast: 0 }, []);
 //! while bench.tick() {}
@@ -85,14 +85,14 @@ mod state;
 
 use super::Registers;
 use call::Calls;
-pub use call::{Call, Ready, Role};
-pub use crossbar::Accessed;
+pub use call::{Call, ReadyCall, Role};
+pub use crossbar::RegisterAccess;
 
-use super::cce::{Cce, Counted, MAX_SENDER};
+use super::cce::{Cce, CceCounts, MAX_SENDER};
 use super::core::Core;
 use super::icu::Icu;
 use super::program::{Instruction, Program, REGISTERS, SCRATCHPAD, Source};
-use super::thread::{Doing, Pipeline, State, Thread};
+use super::thread::{Activity, Pipeline, State, Thread};
 pub use super::thread::{Key, Request, Store};
 use std::sync::Arc;
 use watershed_fabric::Io;
@@ -144,7 +144,7 @@ pub struct Report {
 
 /// The last use of a collective id by a core: a call, or a message to a tree.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Use {
+pub struct IdUse {
     /// The id.
     pub id: u16,
     /// Cycle of the instruction.
@@ -179,7 +179,7 @@ pub struct Processor {
     /// Stores to configuration registers that the driver is to make.
     stores: Vec<Store>,
     /// The last use of each id, for the checks of the run.
-    uses: Vec<Use>,
+    uses: Vec<IdUse>,
 }
 
 impl Processor {
@@ -214,7 +214,7 @@ impl Processor {
         let (range, most) = if on_stp { (mtps..mtps + stps, 1) } else { (0..mtps, self.cfg.mtp_threads as usize) };
         let place = range.min_by_key(|&at| (self.pipelines[at].threads.len(), at));
         let Some(place) = place.filter(|&at| self.pipelines[at].threads.len() < most) else { return false };
-        let state = if start == 0 { State::Ready } else { State::Until(start, Doing::Compute) };
+        let state = if start == 0 { State::Ready } else { State::Until(start, Activity::Compute) };
         let number = self.started;
         self.started += 1;
         let program = Arc::clone(program);
@@ -240,7 +240,7 @@ impl Processor {
 
     /// Whether messages to a tree are on their way to the switch.
     pub fn is_sending_to(&self, id: u16, now: Cycle) -> bool {
-        let crossing = |of: &Use| of.id == id && of.cycle + self.cfg.xbar + 1 >= now;
+        let crossing = |of: &IdUse| of.id == id && of.cycle + self.cfg.xbar + 1 >= now;
         self.cce.is_sending_to(id) || (self.cce.serves(id) && self.uses.iter().any(crossing))
     }
 
@@ -250,7 +250,7 @@ impl Processor {
     }
 
     /// What the CCE counted.
-    pub fn counted(&self) -> Counted {
+    pub fn counted(&self) -> CceCounts {
         self.cce.counted()
     }
 
@@ -303,12 +303,12 @@ impl Processor {
     }
 
     /// The last use of each id.
-    pub fn uses(&self) -> &[Use] {
+    pub fn uses(&self) -> &[IdUse] {
         &self.uses
     }
 
     /// Calls that have become ready to claim since the last time.
-    pub fn take_ready(&mut self) -> Vec<Ready> {
+    pub fn take_ready(&mut self) -> Vec<ReadyCall> {
         std::mem::take(&mut self.calls.ready)
     }
 
@@ -333,8 +333,8 @@ impl Processor {
         let thread = self.thread(key);
         let by = (thread.number, thread.line());
         match self.uses.iter_mut().find(|known| known.id == id) {
-            Some(known) => *known = Use { id, cycle, by },
-            None => self.uses.push(Use { id, cycle, by }),
+            Some(known) => *known = IdUse { id, cycle, by },
+            None => self.uses.push(IdUse { id, cycle, by }),
         }
     }
 
@@ -465,15 +465,15 @@ impl Processor {
         }
         // Threads of interrupted pipelines may have operations in the CCE, too.
         for &(key, decoded) in &self.crossbar.operations.clone() {
-            let State::Engine(since, doing) = self.thread(key).state else { continue };
+            let State::Engine(since, activity) = self.thread(key).state else { continue };
             let thread = self.thread(key);
             let (instruction, _) = thread.program.code[thread.pc];
             let served = match instruction {
-                Instruction::Wait(_, _, tree, _) if doing == Doing::Wait => {
+                Instruction::Wait(_, _, tree, _) if activity == Activity::Wait => {
                     let tree = self.value(key, tree, now);
                     self.cce.has_message(tree as u16)
                 }
-                Instruction::Send(tree, ..) if doing == Doing::Send => {
+                Instruction::Send(tree, ..) if activity == Activity::Send => {
                     let tree = self.value(key, tree, now);
                     self.cce.has_room_to_send(tree as u16)
                 }
@@ -591,7 +591,7 @@ impl Processor {
             I::Compute(x) => {
                 let cycles = self.value(key, x, now);
                 if cycles > 1 {
-                    next = State::Until(now.saturating_add(cycles), Doing::Compute);
+                    next = State::Until(now.saturating_add(cycles), Activity::Compute);
                 }
             }
             I::Load(d, base, offset) => match self.load_into(key, (d, base, offset), core, io) {
@@ -607,10 +607,10 @@ impl Processor {
                 if sender > MAX_SENDER {
                     return self.trap(key, io, &format!("sender id {sender:#x} is wider than 36 bits"));
                 }
-                return self.engine(key, tree, Doing::Send, io);
+                return self.engine(key, tree, Activity::Send, io);
             }
-            I::Poll(_, _, _, tree) => return self.engine(key, tree, Doing::Poll, io),
-            I::Wait(_, _, tree, _) => return self.engine(key, tree, Doing::Wait, io),
+            I::Poll(_, _, _, tree) => return self.engine(key, tree, Activity::Poll, io),
+            I::Wait(_, _, tree, _) => return self.engine(key, tree, Activity::Wait, io),
             I::Call(intrinsic, handle, arguments) => match self.start_call(key, (intrinsic, handle, arguments), io) {
                 Some(state) => next = state,
                 None => return,
@@ -686,16 +686,16 @@ impl Processor {
     }
 
     /// Sends an operation through the crossbar to the CCE.
-    fn engine(&mut self, key: Key, tree: Source, doing: Doing, io: &mut Io<'_>) {
+    fn engine(&mut self, key: Key, tree: Source, activity: Activity, io: &mut Io<'_>) {
         let now = io.now();
         let tree = self.value(key, tree, now);
         if tree >= u64::from(self.cce.ids()) || !self.cce.serves(tree as u16) {
             return self.trap(key, io, &format!("there is no multicast tree {tree}"));
         }
-        if doing == Doing::Send {
+        if activity == Activity::Send {
             self.note_use(key, tree as u16, now);
         }
-        self.cross(key, doing, now);
+        self.cross(key, activity, now);
     }
 
     // -------------------------------------------------------------------------------------------------- memory

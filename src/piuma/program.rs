@@ -283,23 +283,23 @@ pub const MNEMONICS: [&str; 37] = [
 
 /// A piece of the text and where it is.
 #[derive(Clone, Copy)]
-struct Piece<'a> {
+struct Token<'a> {
     text: &'a str,
     at: usize,
 }
 
-impl<'a> Piece<'a> {
-    fn trim(self) -> Piece<'a> {
+impl<'a> Token<'a> {
+    fn trim(self) -> Token<'a> {
         let start = self.text.len() - self.text.trim_start().len();
-        Piece { text: self.text.trim(), at: self.at + start }
+        Token { text: self.text.trim(), at: self.at + start }
     }
 
-    fn split(self, by: char) -> Vec<Piece<'a>> {
+    fn split(self, by: char) -> Vec<Token<'a>> {
         let mut at = self.at;
         self.text
             .split(by)
             .map(|text| {
-                let piece = Piece { text, at }.trim();
+                let piece = Token { text, at }.trim();
                 at += text.len() + by.len_utf8();
                 piece
             })
@@ -312,7 +312,7 @@ struct Assembler<'a> {
     constants: BTreeMap<&'a str, u64>,
     labels: BTreeMap<&'a str, usize>,
     /// Uses of labels: instruction (`None`: the handler), name.
-    uses: Vec<(Option<usize>, Piece<'a>, u32)>,
+    uses: Vec<(Option<usize>, Token<'a>, u32)>,
     program: Program,
 }
 
@@ -334,7 +334,7 @@ pub fn assemble(text: &str) -> Result<Program> {
     for whole in text.split('\n') {
         assembler.line += 1;
         let code = whole.split([';', '#']).next().unwrap_or("");
-        assembler.statement(Piece { text: code, at }.trim())?;
+        assembler.statement(Token { text: code, at }.trim())?;
         at += whole.len() + 1;
     }
     assembler.link()
@@ -362,28 +362,28 @@ fn number(text: &str) -> Option<u64> {
 }
 
 impl<'a> Assembler<'a> {
-    fn fault<T>(&self, at: Piece<'_>, message: impl Into<String>, expected: impl Into<String>) -> Result<T> {
+    fn fault<T>(&self, at: Token<'_>, message: impl Into<String>, expected: impl Into<String>) -> Result<T> {
         let at = at.at..at.at + at.text.len().max(1);
         Err(Fault { line: self.line, at, message: message.into(), expected: expected.into() })
     }
 
-    fn statement(&mut self, mut line: Piece<'a>) -> Result<()> {
+    fn statement(&mut self, mut line: Token<'a>) -> Result<()> {
         while let Some((label, _)) = line.text.split_once(':') {
-            let piece = Piece { text: label, at: line.at }.trim();
+            let piece = Token { text: label, at: line.at }.trim();
             if !is_name(piece.text) {
                 return self.fault(piece, format!("`{}` is no label", piece.text), "letters, digits and `_`");
             }
             if self.labels.insert(piece.text, self.program.code.len()).is_some() {
                 return self.fault(piece, format!("there are two labels `{}`", piece.text), "a name of its own");
             }
-            line = Piece { text: &line.text[label.len() + 1..], at: line.at + label.len() + 1 }.trim();
+            line = Token { text: &line.text[label.len() + 1..], at: line.at + label.len() + 1 }.trim();
         }
         if line.text.is_empty() {
             return Ok(());
         }
         let length = line.text.find(char::is_whitespace).unwrap_or(line.text.len());
-        let word = Piece { text: &line.text[..length], at: line.at };
-        let rest = Piece { text: &line.text[length..], at: line.at + length }.trim();
+        let word = Token { text: &line.text[..length], at: line.at };
+        let rest = Token { text: &line.text[length..], at: line.at + length }.trim();
         let operands = if rest.text.is_empty() { Vec::new() } else { rest.split(',') };
         if word.text.starts_with('.') {
             return self.directive(word, &operands);
@@ -393,7 +393,7 @@ impl<'a> Assembler<'a> {
         Ok(())
     }
 
-    fn directive(&mut self, word: Piece<'a>, operands: &[Piece<'a>]) -> Result<()> {
+    fn directive(&mut self, word: Token<'a>, operands: &[Token<'a>]) -> Result<()> {
         match (word.text, operands) {
             (".equ", [name, value]) => {
                 if !is_name(name.text) || register(name.text).is_some() {
@@ -429,7 +429,7 @@ impl<'a> Assembler<'a> {
         Ok(())
     }
 
-    fn number(&self, piece: Piece<'_>) -> Result<u64> {
+    fn number(&self, piece: Token<'_>) -> Result<u64> {
         match number(piece.text).or_else(|| self.constants.get(piece.text).copied()) {
             Some(value) => Ok(value),
             None => self.fault(piece, format!("`{}` is no number", piece.text), "a number or a constant of `.equ`"),
@@ -437,7 +437,7 @@ impl<'a> Assembler<'a> {
     }
 
     /// A word-aligned address of local memory.
-    fn local(&self, piece: Piece<'_>) -> Result<u64> {
+    fn local(&self, piece: Token<'_>) -> Result<u64> {
         let address = self.number(piece)?;
         if address & 7 != 0 || address >= SCRATCHPAD {
             return self.fault(piece, format!("{address:#x} is no word of local memory"), "a multiple of 8 below 2^60");
@@ -445,14 +445,14 @@ impl<'a> Assembler<'a> {
         Ok(address)
     }
 
-    fn reg(&self, piece: Piece<'_>) -> Result<u8> {
+    fn reg(&self, piece: Token<'_>) -> Result<u8> {
         match register(piece.text) {
             Some(register) => Ok(register),
             None => self.fault(piece, format!("`{}` is no register", piece.text), "r0 to r15"),
         }
     }
 
-    fn source(&self, piece: Piece<'_>) -> Result<Source> {
+    fn source(&self, piece: Token<'_>) -> Result<Source> {
         Ok(match piece.text {
             "%core" => Source::Core,
             "%cores" => Source::Cores,
@@ -472,12 +472,12 @@ impl<'a> Assembler<'a> {
     }
 
     /// `[x + n]`, `[x]`.
-    fn address(&self, piece: Piece<'_>) -> Result<(Source, u64)> {
+    fn address(&self, piece: Token<'_>) -> Result<(Source, u64)> {
         let inner = piece.text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
         let Some(inner) = inner else {
             return self.fault(piece, format!("`{}` is no address", piece.text), "[x] or [x + n]");
         };
-        let parts = Piece { text: inner, at: piece.at + 1 }.split('+');
+        let parts = Token { text: inner, at: piece.at + 1 }.split('+');
         match parts.as_slice() {
             [base] => Ok((self.source(*base)?, 0)),
             [base, offset] => Ok((self.source(*base)?, self.number(*offset)?)),
@@ -485,18 +485,18 @@ impl<'a> Assembler<'a> {
         }
     }
 
-    fn size(&self, piece: Piece<'_>) -> Result<u8> {
+    fn size(&self, piece: Token<'_>) -> Result<u8> {
         match piece.text {
             "1" | "2" | "4" | "8" => Ok(piece.text.as_bytes()[0] - b'0'),
             text => self.fault(piece, format!("`{text}` is no SIZE"), "1, 2, 4 or 8 bytes"),
         }
     }
 
-    fn label(&mut self, piece: Piece<'a>) {
+    fn label(&mut self, piece: Token<'a>) {
         self.uses.push((Some(self.program.code.len()), piece, self.line));
     }
 
-    fn instruction(&mut self, word: Piece<'a>, operands: &[Piece<'a>]) -> Result<Instruction> {
+    fn instruction(&mut self, word: Token<'a>, operands: &[Token<'a>]) -> Result<Instruction> {
         use Instruction as I;
         let alu = |name: &str| {
             Some(match name {
@@ -584,8 +584,8 @@ impl<'a> Assembler<'a> {
         &mut self,
         intrinsic: Intrinsic,
         non_blocking: bool,
-        word: Piece<'a>,
-        operands: &[Piece<'a>],
+        word: Token<'a>,
+        operands: &[Token<'a>],
     ) -> Result<Instruction> {
         let (handle, operands) = match operands {
             [handle, rest @ ..] if non_blocking => (Some(self.reg(*handle)?), rest),

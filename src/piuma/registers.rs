@@ -34,7 +34,7 @@ use watershed_arith::{DType, Mode, Op, Round};
 use watershed_fabric::Shares;
 use watershed_fabric::routing::Routes;
 use watershed_fabric::topology::Names;
-use watershed_fabric::{At, Flit, PortSet, Route, Tables};
+use watershed_fabric::{Flit, PortSet, Route, RouteView, Tables};
 use watershed_state::state;
 
 /// The size of a register file.
@@ -155,7 +155,7 @@ pub struct Registers {
     /// By switch: the external ports that it was built with, a bit each, if it has only those; empty if all have all.
     wired: Vec<u64>,
     /// The sets as the fabric sees them, if not all switches have all ports: it counts those that were built.
-    built: Built,
+    built: BuiltPorts,
     /// Point-to-point routes.
     pub routes: Routes,
     /// Programs may store to the registers while they run.
@@ -177,7 +177,7 @@ state!(Registers {
 
 /// Register sets with ports as the fabric counts them; empty if all switches have all ports.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
-struct Built {
+struct BuiltPorts {
     /// By set: the external ports that its switches were built with.
     wired: Vec<u64>,
     /// As `vectors` of the registers.
@@ -199,7 +199,7 @@ fn count_ports(wired: u64, mut ports: u64) -> u64 {
 
 /// Which register an address names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Named {
+pub struct RegisterName {
     /// The switch.
     pub switch: u32,
     /// The collective id.
@@ -209,7 +209,7 @@ pub struct Named {
 }
 
 /// Where a register lies in the arrays.
-enum Place {
+enum RegisterSlot {
     Vector(usize, u8, u16),
     Select(usize),
     Order(usize),
@@ -232,7 +232,7 @@ impl Registers {
             engine_inputs: vec![0],
             names: names.into(),
             wired: Vec::new(),
-            built: Built::default(),
+            built: BuiltPorts::default(),
             routes,
             rewritable: false,
             reach: None,
@@ -356,7 +356,7 @@ impl Registers {
     /// Says which external ports each switch was built with, a bit each: the fabric counts only those, from 0 on, while
     /// registers keep the numbers of all.
     pub fn wire(&mut self, ports: Vec<u64>) {
-        (self.wired, self.built) = (Vec::new(), Built::default());
+        (self.wired, self.built) = (Vec::new(), BuiltPorts::default());
         if ports.is_empty() {
             return;
         }
@@ -456,15 +456,15 @@ impl Registers {
     ///
     /// # Errors
     /// If there is none.
-    pub fn named(&self, address: u64) -> Result<Named, AddressError> {
+    pub fn named(&self, address: u64) -> Result<RegisterName, AddressError> {
         let vector = match self.place(address)? {
-            Place::Vector(_, channel, port) => Some((channel, port)),
-            Place::Select(_) | Place::Order(_) => None,
+            RegisterSlot::Vector(_, channel, port) => Some((channel, port)),
+            RegisterSlot::Select(_) | RegisterSlot::Order(_) => None,
         };
-        Ok(Named { switch: (address >> 24) as u32, id: (address >> 12 & 0xfff) as u16, vector })
+        Ok(RegisterName { switch: (address >> 24) as u32, id: (address >> 12 & 0xfff) as u16, vector })
     }
 
-    fn place(&self, address: u64) -> Result<Place, AddressError> {
+    fn place(&self, address: u64) -> Result<RegisterSlot, AddressError> {
         if address & 7 != 0 {
             return Err(AddressError::Unaligned(address));
         }
@@ -476,16 +476,16 @@ impl Registers {
         let set = (switch * u64::from(self.cfg.ids) + id) as usize;
         let offset = address & 0xfff;
         if offset == 0x800 {
-            return Ok(Place::Select(set));
+            return Ok(RegisterSlot::Select(set));
         }
         if offset == 0x808 {
-            return Ok(Place::Order(set));
+            return Ok(RegisterSlot::Order(set));
         }
         let (channel, port) = (offset >> 10, (offset >> 3 & 0x7f) as u16);
         if channel >= u64::from(CHANNELS) || port > self.cfg.external_ports {
             return Err(unmapped);
         }
-        Ok(Place::Vector(set, channel as u8, port))
+        Ok(RegisterSlot::Vector(set, channel as u8, port))
     }
 
     #[inline]
@@ -501,9 +501,9 @@ impl Registers {
     /// If there is none at the address.
     pub fn load(&self, address: u64) -> Result<u64, AddressError> {
         Ok(match self.place(address)? {
-            Place::Vector(set, channel, port) => self.vectors[self.vector_index(set, channel, port)],
-            Place::Select(set) => self.selects[self.sets[set] as usize].encode(),
-            Place::Order(set) => self.orders.get(set).copied().unwrap_or(0),
+            RegisterSlot::Vector(set, channel, port) => self.vectors[self.vector_index(set, channel, port)],
+            RegisterSlot::Select(set) => self.selects[self.sets[set] as usize].encode(),
+            RegisterSlot::Order(set) => self.orders.get(set).copied().unwrap_or(0),
         })
     }
 
@@ -513,7 +513,7 @@ impl Registers {
     /// If there is none at the address, or the value has no meaning there; nothing is changed then.
     pub fn store(&mut self, address: u64, value: u64) -> Result<(), AddressError> {
         match self.place(address)? {
-            Place::Vector(at, channel, port) => {
+            RegisterSlot::Vector(at, channel, port) => {
                 let last_port = self.engine_port();
                 if value >> last_port > 1 {
                     return Err(AddressError::NoSuchPort { address, value, last_port });
@@ -527,7 +527,7 @@ impl Registers {
                 }
                 self.count_set(set);
             }
-            Place::Order(set) => {
+            RegisterSlot::Order(set) => {
                 if let Some(port) = super::scan::ports(value).find(|&port| port >= self.cfg.external_ports) {
                     let value = u64::from(port);
                     return Err(AddressError::NoSuchPort { address, value, last_port: self.cfg.external_ports - 1 });
@@ -537,7 +537,7 @@ impl Registers {
                 }
                 self.orders[set] = value;
             }
-            Place::Select(at) => {
+            RegisterSlot::Select(at) => {
                 let select = OpSelect::decode(value).ok_or(AddressError::NoSuchOperation { address, value })?;
                 let set = self.own(at);
                 self.selects[set] = select;
@@ -638,7 +638,7 @@ impl Tables<1> for Registers {
     }
 
     #[inline(always)]
-    fn unicast(&self, at: &At<'_>, flit: &Flit) -> Route {
+    fn unicast(&self, at: &RouteView<'_>, flit: &Flit) -> Route {
         self.shares.route(at, |at| self.routes.route(at, flit))
     }
 

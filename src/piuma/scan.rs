@@ -56,7 +56,7 @@
 use super::RESPONSE;
 use super::registers::OpSelect;
 use std::collections::VecDeque;
-use watershed_arith::stages::Entry;
+use watershed_arith::stages::UnitInput;
 use watershed_arith::{Flags, Unit, lanes_apply};
 use watershed_fabric::{Flit, Tag};
 use watershed_kernel::Cycle;
@@ -112,7 +112,7 @@ type Value = (u64, Flags);
 
 /// Prefixes of the inputs of an element.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
-struct Kept {
+struct Prefixes {
     id: u16,
     seq: u64,
     /// In rank order; `None` for the first.
@@ -122,7 +122,7 @@ struct Kept {
 /// A scan unit at work.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct ScanUnit {
-    retained: VecDeque<Kept>,
+    retained: VecDeque<Prefixes>,
     /// What is made, and from when on it can leave, in order.
     up: VecDeque<(Cycle, Flit)>,
     down: VecDeque<(Cycle, Flit)>,
@@ -139,15 +139,15 @@ pub(super) struct Operand {
     pub from: Cycle,
     /// A unit of the chain, or the one that combines with the response from above.
     pub unit: Option<usize>,
-    pub entry: Entry<Unit>,
+    pub entry: UnitInput<Unit>,
 }
 
 /// One or two values as a unit takes them.
-fn entry(select: OpSelect, tag: Tag, left: u64, right: Option<u64>) -> Entry<Unit> {
+fn entry(select: OpSelect, tag: Tag, left: u64, right: Option<u64>) -> UnitInput<Unit> {
     let OpSelect { op, dtype, mode } = select;
     match (right, Unit::of(op, dtype, mode)) {
-        (Some(right), Some(unit)) => Entry::pair(op, dtype, tag.0, unit, left, right),
-        _ => Entry::lone(op, dtype, tag.0, left),
+        (Some(right), Some(unit)) => UnitInput::pair(op, dtype, tag.0, unit, left, right),
+        _ => UnitInput::lone(op, dtype, tag.0, left),
     }
 }
 
@@ -199,7 +199,7 @@ impl ScanUnit {
     }
 
     /// Takes a response from above.
-    pub fn put(&mut self, flit: Flit, visible: Cycle) {
+    pub fn put_flit(&mut self, flit: Flit, visible: Cycle) {
         self.above.push_back((visible, flit));
     }
 
@@ -230,7 +230,7 @@ impl ScanUnit {
             });
         }
         let made = now + (stages * (inputs.len() as u64 - 1)).max(1);
-        let kept = Kept { id, seq, prefixes };
+        let kept = Prefixes { id, seq, prefixes };
         if root {
             self.descend(&kept, None, select, made, stages);
         } else {
@@ -242,7 +242,7 @@ impl ScanUnit {
         }
     }
 
-    fn descend(&mut self, kept: &Kept, before: Option<Value>, select: OpSelect, from: Cycle, stages: u64) {
+    fn descend(&mut self, kept: &Prefixes, before: Option<Value>, select: OpSelect, from: Cycle, stages: u64) {
         for (at, &(port, prefix)) in kept.prefixes.iter().enumerate() {
             let value = match (before, prefix) {
                 (Some(before), Some(prefix)) => Some(joined(select, before, prefix)),
@@ -330,7 +330,7 @@ mod tests {
         assert_eq!((unit.leave(25), unit.retained()), (None, 1));
         let total = unit.leave(26).expect("two additions of three stages");
         assert_eq!((total.word, total.tag.vc()), (111, 0));
-        unit.put(Flit::collective(3, 1, 5, 1000), 40);
+        unit.put_flit(Flit::collective(3, 1, 5, 1000), 40);
         unit.meet(|_| select, 3, 39).unwrap();
         assert_eq!(unit.retained(), 1, "not there yet");
         unit.meet(|_| select, 3, 40).unwrap();

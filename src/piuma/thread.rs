@@ -44,7 +44,7 @@ pub(super) enum State {
     /// It can issue.
     Ready,
     /// Computes, or waits for an answer, until a cycle.
-    Until(Cycle, Doing),
+    Until(Cycle, Activity),
     /// Waits for the memory to grant a word.
     Memory,
     /// An access is on its way to a configuration register, until a cycle.
@@ -58,14 +58,14 @@ pub(super) enum State {
     /// Waits until the core may have one more call under way.
     Calls,
     /// An operation stands in the CCE since a cycle.
-    Engine(Cycle, Doing),
+    Engine(Cycle, Activity),
     /// Waits for a call.
     Collective(usize),
     Halted,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub(super) enum Doing {
+pub(super) enum Activity {
     Compute,
     Load,
     Answer,
@@ -119,14 +119,14 @@ impl Thread {
     pub(super) fn wave_state(&self) -> u64 {
         match self.state {
             State::Ready => 0,
-            State::Until(_, Doing::Compute) => 1,
-            State::Until(_, Doing::Load) => 10,
+            State::Until(_, Activity::Compute) => 1,
+            State::Until(_, Activity::Load) => 10,
             State::Memory => 2,
             State::Crossbar | State::Remotes => 11,
             State::Calls => 12,
-            State::Engine(_, Doing::Msr) | State::Until(..) | State::Register(_) | State::Remote => 3,
-            State::Engine(_, Doing::Send) => 4,
-            State::Engine(_, Doing::Poll) => 5,
+            State::Engine(_, Activity::Msr) | State::Until(..) | State::Register(_) | State::Remote => 3,
+            State::Engine(_, Activity::Send) => 4,
+            State::Engine(_, Activity::Poll) => 5,
             State::Engine(..) => 6,
             State::Collective(_) => 7,
             State::Halted => 8,

@@ -274,16 +274,16 @@ fn needed(row: &Row, per_cycle: u32, tables: &[wave_in::Table]) -> u32 {
     u32::try_from(groups.max().unwrap_or(0)).unwrap_or(u32::MAX)
 }
 
-/// What stands in a picture and may need a word.
+/// What a picture shows that needs a word in the legend.
 #[derive(Debug, Clone, Copy, Default)]
-struct Seen {
+struct LegendNeeds {
     /// A number that would be another one in decimal digits.
     hexadecimal: bool,
     /// A value that is cut short.
     cut: bool,
 }
 
-impl Seen {
+impl LegendNeeds {
     fn words(self) -> &'static str {
         match (self.hexadecimal, self.cut) {
             (false, false) => "",
@@ -310,8 +310,8 @@ fn rows_of_text(
     (first, cycle, width): (u64, u64, usize),
     (names, margin): (usize, usize),
     style: Style,
-) -> (String, Seen) {
-    let mut seen = Seen::default();
+) -> (String, LegendNeeds) {
+    let mut seen = LegendNeeds::default();
     let mut picture = format!("{:<margin$}{}\n", "cycle", ruler(first, cycle, width));
     let mut scope = None;
     for row in rows {
@@ -380,7 +380,7 @@ fn line(row: &Row, style: Style) -> String {
 }
 
 /// Values that are written out.
-fn segments(row: &Row, table: Option<&wave_in::Table>, seen: &mut Seen) -> String {
+fn segments(row: &Row, table: Option<&wave_in::Table>, seen: &mut LegendNeeds) -> String {
     let mut text = String::new();
     for group in row.columns.chunk_by(|a, b| a == b) {
         let bits = &row.values[group[0]];

@@ -26,7 +26,7 @@ const OF_SCOPE: usize = 8;
 
 /// A signal that may be shown.
 #[derive(Debug, Clone)]
-pub(super) struct Shown {
+pub(super) struct ShownSignal {
     pub(super) name: Cow<'static, str>,
     pub(super) width: u32,
     pub(super) table: Option<&'static EnumTable>,
@@ -40,7 +40,7 @@ pub(super) struct Group {
     pub(super) path: String,
     /// They are registers of a unit at work, which stand in a group of their own.
     pub(super) first: bool,
-    pub(super) signals: Vec<Shown>,
+    pub(super) signals: Vec<ShownSignal>,
 }
 
 /// What is shown, and when it becomes interesting.
@@ -52,7 +52,7 @@ pub(super) struct Curated {
 
 /// A register with named states.
 #[derive(Debug)]
-struct Watch {
+struct StateWatch {
     /// Its scope, among those that are kept.
     scope: u32,
     table: &'static EnumTable,
@@ -65,8 +65,8 @@ struct Watch {
 /// Follows registers with named states through a recording.
 #[derive(Debug)]
 pub(super) struct Curator {
-    scopes: Vec<(String, Vec<Shown>)>,
-    watches: Vec<Watch>,
+    scopes: Vec<(String, Vec<ShownSignal>)>,
+    watches: Vec<StateWatch>,
     /// By signal: its place among the watches.
     watch_of: Vec<u32>,
     /// So few that all are shown.
@@ -96,11 +96,11 @@ impl Curator {
                 let Some(table) = table else { continue };
                 curator.watch_of[signal as usize] = curator.watches.len() as u32;
                 let scope = curator.scopes.len() as u32;
-                curator.watches.push(Watch { scope, table, furthest: 0, since_ps: None, changes: 0 });
+                curator.watches.push(StateWatch { scope, table, furthest: 0, since_ps: None, changes: 0 });
             }
             let shown = |&signal: &SignalId| {
                 let signal = &signals[signal as usize];
-                Shown { name: signal.name.clone(), width: signal.width, table: signal.table, first: signal.first }
+                ShownSignal { name: signal.name.clone(), width: signal.width, table: signal.table, first: signal.first }
             };
             curator.scopes.push((declarations.scope_path(number as u32), scope.signals.iter().map(shown).collect()));
         }
@@ -136,14 +136,14 @@ impl Curator {
     }
 
     /// Registers that moved, by kind, the liveliest kind first; of each those that came furthest, the earliest first.
-    fn kinds(&self) -> Vec<Vec<&Watch>> {
-        let mut kinds: BTreeMap<&str, Vec<&Watch>> = BTreeMap::new();
+    fn kinds(&self) -> Vec<Vec<&StateWatch>> {
+        let mut kinds: BTreeMap<&str, Vec<&StateWatch>> = BTreeMap::new();
         for watch in self.watches.iter().filter(|watch| watch.since_ps.is_some()) {
             kinds.entry(watch.table.name).or_default().push(watch);
         }
-        let mut kinds: Vec<Vec<&Watch>> = kinds.into_values().collect();
+        let mut kinds: Vec<Vec<&StateWatch>> = kinds.into_values().collect();
         // Changes a register: `a / b > c / d` without fractions.
-        let changes = |kind: &[&Watch]| kind.iter().map(|watch| u128::from(watch.changes)).sum::<u128>();
+        let changes = |kind: &[&StateWatch]| kind.iter().map(|watch| u128::from(watch.changes)).sum::<u128>();
         kinds.sort_by(|a, b| (changes(b) * a.len() as u128).cmp(&(changes(a) * b.len() as u128)));
         let above = self.above_stages();
         for kind in &mut kinds {
@@ -165,7 +165,7 @@ impl Curator {
         let kinds = self.kinds();
         let event = kinds.first().and_then(|kind| kind.first());
         let event_ps = event.and_then(|watch| watch.since_ps);
-        let first = |path: &str, signals: &[Shown], first: bool, most: usize| {
+        let first = |path: &str, signals: &[ShownSignal], first: bool, most: usize| {
             let own = signals.iter().filter(|signal| signal.first == first);
             Group { path: path.to_owned(), first, signals: own.take(most).cloned().collect() }
         };

@@ -51,7 +51,7 @@ impl Registry {
 
 /// A scope that is open while declaring.
 #[derive(Debug)]
-pub(crate) struct Level {
+pub(crate) struct OpenScope {
     pub(crate) name: Cow<'static, str>,
     /// In the registry, once something in it was selected.
     pub(crate) scope: Option<u32>,
@@ -63,26 +63,26 @@ pub(crate) struct Level {
 }
 
 #[derive(Debug)]
-pub(crate) struct Declaring<'a> {
+pub(crate) struct DeclarationPass<'a> {
     pub(crate) selection: &'a Selection,
     pub(crate) registry: &'a mut Registry,
     pub(crate) steps: &'a mut Vec<Step>,
     pub(crate) slots: &'a mut Vec<Slot>,
     pub(crate) wide: &'a mut Vec<u64>,
-    pub(crate) levels: Vec<Level>,
+    pub(crate) levels: Vec<OpenScope>,
     pub(crate) states: Vec<u64>,
     /// What is declared belongs to the group that viewers show first.
     pub(super) first: bool,
 }
 
-impl Declaring<'_> {
+impl DeclarationPass<'_> {
     /// Opens a scope; says whether it must be visited.
     pub(crate) fn open(&mut self, name: Cow<'static, str>) -> bool {
         let parent_alive = self.levels.last().is_none_or(|level| level.alive);
         let matches = self.selection.push(&mut self.states, &name);
         let shallow = self.selection.depth().is_none_or(|depth| self.levels.len() < depth);
         let alive = parent_alive && matches && shallow;
-        self.levels.push(Level {
+        self.levels.push(OpenScope {
             name,
             scope: None,
             step: self.steps.len().wrapping_sub(1),

@@ -60,7 +60,7 @@ pub enum DiffError {
 
 /// A signal that is declared differently.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Redeclared {
+pub struct DeclarationChange {
     /// Full name.
     pub name: String,
     /// Width and type in the first file.
@@ -84,7 +84,7 @@ pub struct Row {
 
 /// A signal whose values differ at the first difference.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Differing {
+pub struct DifferingSignal {
     /// Full name.
     pub name: String,
     /// Bits.
@@ -99,7 +99,7 @@ pub struct FirstDifference {
     /// The moment, in femtoseconds.
     pub time_fs: u128,
     /// The signals that differ, in the first file's order.
-    pub signals: Vec<Differing>,
+    pub signals: Vec<DifferingSignal>,
 }
 
 /// What was found.
@@ -120,7 +120,7 @@ pub struct Diff {
     /// Signals that only the second file has.
     pub only_in_b: Vec<String>,
     /// Signals declared differently.
-    pub redeclared: Vec<Redeclared>,
+    pub redeclared: Vec<DeclarationChange>,
     /// The first moment at which values differ.
     pub first: Option<FirstDifference>,
     /// Ends of the two files in femtoseconds, if they differ and no value does.
@@ -149,7 +149,7 @@ pub fn diff(a: &Path, b: &Path, options: &DiffOptions) -> Result<Diff, DiffError
         [] => None,
         globs => Some(Selection::new(globs)?),
     };
-    let mut sides = [Side::open(a)?, Side::open(b)?];
+    let mut sides = [DiffInput::open(a)?, DiffInput::open(b)?];
     let mut found = Diff {
         a: a.to_owned(),
         b: b.to_owned(),
@@ -193,13 +193,13 @@ pub fn diff(a: &Path, b: &Path, options: &DiffOptions) -> Result<Diff, DiffError
     let mut moments = moments.peekable();
     let begin = moments.peek().copied().unwrap_or(0);
     found.steps = moments.filter(|moment| *moment <= earliest).count() as u64;
-    let mut signals: Vec<Differing> = (differing.iter())
+    let mut signals: Vec<DifferingSignal> = (differing.iter())
         .map(|pair| {
             let variable = &pairs[*pair].variables[0];
-            Differing { name: variable.name.clone(), width: variable.width, rows: Vec::new() }
+            DifferingSignal { name: variable.name.clone(), width: variable.width, rows: Vec::new() }
         })
         .collect();
-    let shown: Vec<Pair> = differing.iter().take(MAX_SHOWN).map(|pair| pairs[*pair].clone()).collect();
+    let shown: Vec<SignalPair> = differing.iter().take(MAX_SHOWN).map(|pair| pairs[*pair].clone()).collect();
     let loaded = load(&mut sides, &shown)?;
     for (signal, pair) in signals.iter_mut().zip(&shown) {
         signal.rows = pair.context(&sides, &loaded, (begin, earliest), options.context);
@@ -209,20 +209,20 @@ pub fn diff(a: &Path, b: &Path, options: &DiffOptions) -> Result<Diff, DiffError
 }
 
 /// One of the two files.
-struct Side {
+struct DiffInput {
     path: PathBuf,
     wave: WaveFile,
 }
 
-impl Side {
-    fn open(path: &Path) -> Result<Side, DiffError> {
+impl DiffInput {
+    fn open(path: &Path) -> Result<DiffInput, DiffError> {
         let wave = WaveFile::open(path).map_err(|error| DiffError::Read { path: path.to_owned(), error })?;
-        Ok(Side { path: path.to_owned(), wave })
+        Ok(DiffInput { path: path.to_owned(), wave })
     }
 }
 
 /// Unpacks the changes of pairs of signals.
-fn load(sides: &mut [Side; 2], pairs: &[Pair]) -> Result<[Signals; 2], DiffError> {
+fn load(sides: &mut [DiffInput; 2], pairs: &[SignalPair]) -> Result<[Signals; 2], DiffError> {
     let mut loaded = [Signals::default(), Signals::default()];
     for (side, (of, signals)) in sides.iter_mut().zip(&mut loaded).enumerate() {
         let wanted = pairs.iter().map(|pair| pair.variables[side].signal);
@@ -244,17 +244,17 @@ fn union<I: Iterator<Item = u128>>(moments: [I; 2]) -> impl Iterator<Item = u128
 
 /// The same signal in both files.
 #[derive(Clone)]
-struct Pair {
+struct SignalPair {
     variables: [Variable; 2],
 }
 
-impl Pair {
-    fn changes<'a>(&self, sides: &'a [Side; 2], signals: &'a [Signals; 2]) -> [Changes<'a>; 2] {
+impl SignalPair {
+    fn changes<'a>(&self, sides: &'a [DiffInput; 2], signals: &'a [Signals; 2]) -> [Changes<'a>; 2] {
         [0, 1].map(|side: usize| sides[side].wave.changes(&signals[side], self.variables[side].signal))
     }
 
     /// The first moment before `end` at which values differ.
-    fn first_difference(&self, sides: &[Side; 2], signals: &[Signals; 2], end: u128) -> Option<u128> {
+    fn first_difference(&self, sides: &[DiffInput; 2], signals: &[Signals; 2], end: u128) -> Option<u128> {
         let mut both = self.changes(sides, signals);
         loop {
             let next = both.iter().filter_map(Changes::next_fs).min().filter(|next| *next < end)?;
@@ -267,7 +267,7 @@ impl Pair {
         }
     }
 
-    fn shown(&self, side: usize, sides: &[Side; 2], value: &[u8]) -> String {
+    fn shown(&self, side: usize, sides: &[DiffInput; 2], value: &[u8]) -> String {
         let variable = &self.variables[side];
         let table = variable.table.and_then(|table| sides[side].wave.header().tables.get(table));
         display_value(value, variable.width, table)
@@ -276,7 +276,7 @@ impl Pair {
     /// Values from some changes before a difference to as many after it; before the first change they are shown at `begin`.
     fn context(
         &self,
-        sides: &[Side; 2],
+        sides: &[DiffInput; 2],
         signals: &[Signals; 2],
         (begin, difference): (u128, u128),
         count: usize,
@@ -308,7 +308,7 @@ impl Pair {
 }
 
 /// Finds the signals to compare; what has no partner goes into `found`.
-fn match_up(sides: &[Side; 2], ignore: Option<&Selection>, found: &mut Diff) -> Vec<Pair> {
+fn match_up(sides: &[DiffInput; 2], ignore: Option<&Selection>, found: &mut Diff) -> Vec<SignalPair> {
     let wanted = |variable: &&Variable| ignore.is_none_or(|ignore| !ignore.selects(&variable.name));
     let [a, b] = [0, 1].map(|side: usize| sides[side].wave.header().variables.iter().filter(wanted));
     let mut partners: HashMap<&str, &Variable> = b.clone().map(|variable| (variable.name.as_str(), variable)).collect();
@@ -317,9 +317,9 @@ fn match_up(sides: &[Side; 2], ignore: Option<&Selection>, found: &mut Diff) -> 
         match partners.remove(variable.name.as_str()) {
             None => found.only_in_a.push(variable.name.clone()),
             Some(partner) if kind_of(variable) == kind_of(partner) => {
-                pairs.push(Pair { variables: [variable.clone(), partner.clone()] });
+                pairs.push(SignalPair { variables: [variable.clone(), partner.clone()] });
             }
-            Some(partner) => found.redeclared.push(Redeclared {
+            Some(partner) => found.redeclared.push(DeclarationChange {
                 name: variable.name.clone(),
                 a: kind_of(variable),
                 b: kind_of(partner),

@@ -33,8 +33,8 @@ pub const BLOCK: usize = 4 << 20;
 pub struct FstSink {
     path: PathBuf,
     file: Option<Draft>,
-    body: Option<FstBodyWriter<Shared>>,
-    out: Option<Shared>,
+    body: Option<FstBodyWriter<SharedFile>>,
+    out: Option<SharedFile>,
     signals: Vec<FstSignalId>,
     text: Vec<u8>,
     last_time: Option<u64>,
@@ -50,15 +50,15 @@ impl std::fmt::Debug for FstSink {
 
 /// The file, of the library and of this sink: what the library does not write goes between its blocks.
 #[derive(Clone)]
-struct Shared(Arc<Mutex<BufWriter<Draft>>>);
+struct SharedFile(Arc<Mutex<BufWriter<Draft>>>);
 
-impl Shared {
+impl SharedFile {
     fn with<T>(&self, work: impl FnOnce(&mut BufWriter<Draft>) -> T) -> T {
         work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-impl Write for Shared {
+impl Write for SharedFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.with(|file| file.write(bytes))
     }
@@ -68,7 +68,7 @@ impl Write for Shared {
     }
 }
 
-impl Seek for Shared {
+impl Seek for SharedFile {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         self.with(|file| file.seek(to))
     }
@@ -155,7 +155,7 @@ impl Sink for FstSink {
             date: String::new(),
             file_type: FstFileType::Verilog,
         };
-        let mut out = Shared(Arc::new(Mutex::new(BufWriter::new(file))));
+        let mut out = SharedFile(Arc::new(Mutex::new(BufWriter::new(file))));
         let mut writer = FstHeaderWriter::new(out.clone(), &info).map_err(failed)?;
         let mut tables = Vec::with_capacity(declarations.signals.len());
         let mut signals: Vec<Option<FstSignalId>> = vec![None; declarations.signals.len()];
@@ -212,7 +212,7 @@ impl Sink for FstSink {
         self.time(time_ps)?;
         let Some(body) = self.body.take() else { return Ok(SinkSummary::default()) };
         self.out = None;
-        let Shared(file) = body.finish().map_err(failed)?;
+        let SharedFile(file) = body.finish().map_err(failed)?;
         let file = Arc::into_inner(file).ok_or_else(|| io::Error::other("the file is still being written"))?;
         let file = file.into_inner().unwrap_or_else(PoisonError::into_inner);
         let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;

@@ -96,7 +96,7 @@ impl Ladder {
 
     /// What happened in both: actors of the same name are one.
     #[must_use]
-    pub fn and(mut self, other: Ladder) -> Self {
+    pub fn merged_with(mut self, other: Ladder) -> Self {
         let columns: Vec<usize> = other
             .actors
             .into_iter()
@@ -495,7 +495,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_actor_sends_to_itself_is_a_note() {
+    fn a_message_to_its_own_sender_is_a_note() {
         let mut ladder = sample();
         let own = |sent, arrived| Message { from: 2, to: 2, sent, arrived, label: "hello".into() };
         ladder.messages.extend([own(41, Some(45)), own(42, None)]);

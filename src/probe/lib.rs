@@ -59,7 +59,7 @@
 //! | file | what |
 //! |---|---|
 //! | [`select`](Selection) | globs on names, depth, window |
-//! | [`near`] | signals that are like one that does not exist |
+//! | [`similar_names`] | signals that are like one that does not exist |
 //! | `sink`, `scope`, `declare`, `tracer` | declarations, a block's view of a recording, the recording itself |
 //! | `vcd_out` | [`VcdSink`]: VCD file, names of states, GTKWave save file |
 //! | `writer` | [`WriterThread`]: a thread of its own for one of these |
@@ -82,10 +82,10 @@ pub mod diff;
 mod fst_out;
 mod gtkw;
 pub mod ladder;
-pub mod near;
 mod notes;
 mod scope;
 mod select;
+pub mod similar_names;
 mod sink;
 mod state;
 mod tracer;
@@ -99,7 +99,7 @@ pub use scope::Scope;
 pub use select::{NothingSelected, Selection, SelectionError};
 pub use sink::{Declarations, ScopeDecl, SignalDecl, Sink, SinkSummary, TraceError, TraceSummary, Value, Values};
 pub use tracer::{NodeHandle, Tracer};
-pub use trigger::{Condition, Fired, Lookup, Misnamed, Reading, Trigger, TriggerSink, states_named};
+pub use trigger::{Condition, Fired, Lookup, NameError, Reading, Trigger, TriggerSink, states_named};
 pub use vcd_out::{MemoryFile, VcdSink};
 pub use writer::WriterThread;
 

@@ -1,6 +1,6 @@
 //! The interface of a block while it is declared and sampled, and how a sample finds its signals again.
 
-use super::declare::Declaring;
+use super::declare::DeclarationPass;
 use super::{EnumTable, SignalId};
 
 /// Current value of a signal; all of the fast path in 16 bytes.
@@ -70,7 +70,7 @@ pub struct Scope<'a> {
 
 #[derive(Debug)]
 pub(crate) enum Mode<'a> {
-    Declare(Declaring<'a>),
+    Declare(DeclarationPass<'a>),
     Sample(Sampling<'a>),
 }
 

@@ -357,9 +357,9 @@ impl Pattern {
         const REST_MISSING: usize = 1;
 
         let (rows, columns) = (self.segments.len(), names.len());
-        let mut table = vec![vec![None::<Best>; columns + 1]; rows + 1];
-        table[0][0] = Some(Best { cost: 0, from: (0, 0), shown: Shown::Nothing });
-        let offer = |table: &mut Vec<Vec<Option<Best>>>, to: (usize, usize), best: Best| {
+        let mut table = vec![vec![None::<EditCell>; columns + 1]; rows + 1];
+        table[0][0] = Some(EditCell { cost: 0, from: (0, 0), output: EditOutput::Nothing });
+        let offer = |table: &mut Vec<Vec<Option<EditCell>>>, to: (usize, usize), best: EditCell| {
             let slot = &mut table[to.0][to.1];
             if slot.as_ref().is_none_or(|known| best.cost < known.cost) {
                 *slot = Some(best);
@@ -367,36 +367,36 @@ impl Pattern {
         };
         for row in 0..=rows {
             for column in 0..=columns {
-                let Some(Best { cost, .. }) = table[row][column] else {
+                let Some(EditCell { cost, .. }) = table[row][column] else {
                     continue;
                 };
                 let from = (row, column);
-                let best = |more: usize, shown| Best { cost: cost + more, from, shown };
+                let best = |more: usize, output| EditCell { cost: cost + more, from, output };
                 let Some(segment) = self.segments.get(row) else {
                     if column < columns {
-                        offer(&mut table, (rows, columns), best(REST_MISSING, Shown::AnyNumber));
+                        offer(&mut table, (rows, columns), best(REST_MISSING, EditOutput::AnyNumber));
                     }
                     continue;
                 };
                 if matches!(segment, Segment::AnyNumber) {
-                    offer(&mut table, (row + 1, column), best(0, Shown::Segment(row)));
+                    offer(&mut table, (row + 1, column), best(0, EditOutput::Segment(row)));
                 } else {
-                    offer(&mut table, (row + 1, column), best(DROPPED, Shown::Nothing));
+                    offer(&mut table, (row + 1, column), best(DROPPED, EditOutput::Nothing));
                 }
                 let Some(name) = names.get(column) else {
                     continue;
                 };
                 match segment {
                     Segment::AnyNumber => {
-                        offer(&mut table, (row, column + 1), best(0, Shown::Nothing));
+                        offer(&mut table, (row, column + 1), best(0, EditOutput::Nothing));
                     }
                     _ if segment.matches(name) => {
-                        offer(&mut table, (row + 1, column + 1), best(0, Shown::Segment(row)));
+                        offer(&mut table, (row + 1, column + 1), best(0, EditOutput::Segment(row)));
                     }
                     _ => {
                         let distance = strsim::levenshtein(segment.text(), name);
-                        offer(&mut table, (row + 1, column + 1), best(distance, Shown::Name(column)));
-                        offer(&mut table, (row, column + 1), best(INSERTED, Shown::Name(column)));
+                        offer(&mut table, (row + 1, column + 1), best(distance, EditOutput::Name(column)));
+                        offer(&mut table, (row, column + 1), best(INSERTED, EditOutput::Name(column)));
                     }
                 }
             }
@@ -409,11 +409,11 @@ impl Pattern {
         let mut at = (rows, columns);
         while at != (0, 0) {
             let best = table[at.0][at.1].as_ref()?;
-            match best.shown {
-                Shown::Nothing => {}
-                Shown::Segment(row) => text.push(self.segments[row].text()),
-                Shown::Name(column) => text.push(names[column]),
-                Shown::AnyNumber => text.push("**"),
+            match best.output {
+                EditOutput::Nothing => {}
+                EditOutput::Segment(row) => text.push(self.segments[row].text()),
+                EditOutput::Name(column) => text.push(names[column]),
+                EditOutput::AnyNumber => text.push("**"),
             }
             at = best.from;
         }
@@ -424,15 +424,15 @@ impl Pattern {
 
 /// The cheapest way found to one field of the correction table.
 #[derive(Clone)]
-struct Best {
+struct EditCell {
     cost: usize,
     from: (usize, usize),
-    shown: Shown,
+    output: EditOutput,
 }
 
-/// What a step of the correction adds to the corrected text.
+/// The text that a step of the correction adds.
 #[derive(Clone, Copy)]
-enum Shown {
+enum EditOutput {
     Nothing,
     Segment(usize),
     Name(usize),

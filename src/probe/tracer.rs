@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::io;
 
-use super::declare::{Declaring, Registry};
+use super::declare::{DeclarationPass, Registry};
 use super::scope::{Mode, Sampling, Scope, Slot, Step};
 use super::select::{NothingSelected, Selection, clean};
 use super::sink::{SignalDecl, Sink, TraceError, TraceSummary, Values};
@@ -16,7 +16,7 @@ pub struct NodeHandle(u32);
 /// Where a recording stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    Declaring,
+    DeclarationPass,
     /// Before and in the first cycle of the window: samples are kept, not written.
     Before,
     /// In the window.
@@ -77,7 +77,7 @@ impl Tracer {
             wide: Vec::new(),
             changed: Vec::new(),
             now: 0,
-            phase: Phase::Declaring,
+            phase: Phase::DeclarationPass,
             clock: None,
             next_edge: 0,
             last_time: 0,
@@ -94,7 +94,7 @@ impl Tracer {
     /// count as a selected signal.
     pub fn add_clock(&mut self) {
         assert!(
-            self.phase == Phase::Declaring && self.slots.is_empty(),
+            self.phase == Phase::DeclarationPass && self.slots.is_empty(),
             "add_clock() comes before the first declare()"
         );
         let scope = self.registry.child(None, "clock");
@@ -126,13 +126,13 @@ impl Tracer {
 
     /// Whether details in this scope may be selected: if not, what they show need not be there.
     pub fn wants_details(&self, path: &str) -> bool {
-        self.phase == Phase::Declaring && self.selection.reaches_details(path)
+        self.phase == Phase::DeclarationPass && self.selection.reaches_details(path)
     }
 
     fn declare_node(&mut self, path: &str, details: bool, f: impl FnOnce(&mut Scope<'_>)) -> Option<NodeHandle> {
-        assert!(self.phase == Phase::Declaring, "`{path}` is declared after start(): declare every node first");
+        assert!(self.phase == Phase::DeclarationPass, "`{path}` is declared after start(): declare every node first");
         let (steps_before, slots_before) = (self.steps.len(), self.slots.len());
-        let mut declaring = Declaring {
+        let mut declaring = DeclarationPass {
             selection: &self.selection,
             registry: &mut self.registry,
             steps: &mut self.steps,
@@ -171,7 +171,7 @@ impl Tracer {
     /// # Errors
     /// A selection that no declared signal matches, or a header that cannot be written.
     pub fn start(&mut self) -> Result<(), TraceError> {
-        assert!(self.phase == Phase::Declaring, "start() is called twice");
+        assert!(self.phase == Phase::DeclarationPass, "start() is called twice");
         let mut registry = std::mem::take(&mut self.registry);
         if self.selected_signals() == 0 {
             registry.collected.sort_unstable();
@@ -252,7 +252,7 @@ impl Tracer {
     /// # Errors
     /// The first error of the whole recording.
     pub fn finish(mut self, last_cycle: u64) -> io::Result<TraceSummary> {
-        assert!(self.phase != Phase::Declaring, "finish() comes after start()");
+        assert!(self.phase != Phase::DeclarationPass, "finish() comes after start()");
         if self.phase == Phase::Before && last_cycle >= self.selection.from_cycle() {
             self.now = self.now.max(self.selection.from_cycle());
             self.dump();
@@ -287,7 +287,7 @@ impl Tracer {
     fn advance(&mut self, cycle: u64) {
         assert!(cycle > self.now, "sample at cycle {cycle} after one at cycle {}: cycles must not go back", self.now);
         match self.phase {
-            Phase::Declaring => panic!("sample() comes after start()"),
+            Phase::DeclarationPass => panic!("sample() comes after start()"),
             Phase::Before => {
                 let from = self.selection.from_cycle();
                 if cycle > from {

@@ -14,8 +14,8 @@ use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::near;
 use super::scope::{Slot, words};
+use super::similar_names;
 use super::state::State;
 use super::{Declarations, Period, SignalId, Sink, SinkSummary, Value, Values};
 
@@ -62,7 +62,7 @@ impl Fired {
 /// A name in a condition that is none, or is used as what it is not.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text}")]
-pub struct Misnamed {
+pub struct NameError {
     /// What is wrong, for the user.
     pub text: String,
     /// Whether there may be no such signal, so that a list of all helps.
@@ -81,8 +81,8 @@ pub fn states_named<S: AsRef<str>>(
     compared: &[[(String, bool); 2]],
     states: impl Fn(&str) -> Option<Vec<S>>,
     missing: impl Fn(&str) -> String,
-) -> Result<Vec<String>, Misnamed> {
-    let missing = |name: &str| Misnamed { text: missing(name), signal: true };
+) -> Result<Vec<String>, NameError> {
+    let missing = |name: &str| NameError { text: missing(name), signal: true };
     let mut found: Vec<String> = Vec::new();
     let both = compared.iter().flat_map(|[a, b]| [(a, b), (b, a)]);
     for ((signal, is_name), (word, may_be_signal)) in both {
@@ -111,7 +111,7 @@ pub fn states_named<S: AsRef<str>>(
                 format!("{signal} has no state {word}; its states are {}; did you mean {near}?", legal.join(", "))
             }
         };
-        return Err(Misnamed { text, signal: near.is_none() });
+        return Err(NameError { text, signal: near.is_none() });
     }
     let unknown = || names.iter().filter(|name| states(name).is_none() && !found.contains(name));
     // A name with a dot is meant as a signal; the other may be a state that is compared with it.
@@ -128,7 +128,7 @@ pub fn states_named<S: AsRef<str>>(
                 "{name} has names of states, not numbers: compare it with == or != and one of {}",
                 legal.join(", ")
             );
-            return Err(Misnamed { text, signal: false });
+            return Err(NameError { text, signal: false });
         }
     }
     Ok(found)
@@ -256,7 +256,7 @@ impl Sink for TriggerSink {
         let missing = |name: &str| {
             let traced =
                 || declarations.signals.iter().map(move |of| declarations.scope_path(of.scope) + "." + &of.name);
-            format!("the trigger's signal {name} is not traced{}", near::instead(name, traced))
+            format!("the trigger's signal {name} is not traced{}", similar_names::suggest(name, traced))
         };
         let named = states_named(&self.trigger.names, &self.trigger.compared, states, missing)
             .map_err(|misnamed| io::Error::new(io::ErrorKind::InvalidInput, misnamed))?;

@@ -30,7 +30,7 @@ const BUFFER: usize = 1 << 16;
 /// Writes a VCD file, and beside it what GTKWave needs to show names of states.
 pub struct VcdSink {
     /// `None` when it has its name.
-    out: Option<Out>,
+    out: Option<Destination>,
     /// The waveform, if it is a file.
     path: Option<PathBuf>,
     comment: Option<String>,
@@ -42,13 +42,13 @@ pub struct VcdSink {
     bytes: u64,
 }
 
-/// Where the text goes.
-enum Out {
+/// The destination of the text.
+enum Destination {
     Any(Box<dyn Write + Send>),
     File(Draft),
 }
 
-impl Out {
+impl Destination {
     fn writer(&mut self) -> &mut dyn Write {
         match self {
             Self::Any(out) => out,
@@ -71,15 +71,15 @@ impl VcdSink {
     /// Whatever the system says when the file cannot be created.
     pub fn create(path: impl AsRef<Path>) -> io::Result<VcdSink> {
         let path = path.as_ref().to_owned();
-        Ok(VcdSink { path: Some(path.clone()), ..Self::to(Out::File(Draft::create(&path)?)) })
+        Ok(VcdSink { path: Some(path.clone()), ..Self::to(Destination::File(Draft::create(&path)?)) })
     }
 
     /// Writes to anything; there is no save file then.
     pub fn to_writer(out: Box<dyn Write + Send>) -> VcdSink {
-        Self::to(Out::Any(out))
+        Self::to(Destination::Any(out))
     }
 
-    fn to(out: Out) -> VcdSink {
+    fn to(out: Destination) -> VcdSink {
         VcdSink {
             out: Some(out),
             path: None,
@@ -246,7 +246,7 @@ impl Sink for VcdSink {
         self.time(time_ps);
         self.spill()?;
         let files = match (self.out.take(), &self.path) {
-            (Some(Out::File(draft)), Some(path)) => keep(draft, path, self.save.as_ref(), time_ps)?,
+            (Some(Destination::File(draft)), Some(path)) => keep(draft, path, self.save.as_ref(), time_ps)?,
             (Some(mut out), _) => {
                 out.writer().flush()?;
                 Vec::new()

@@ -149,15 +149,15 @@ impl WaveFile {
     /// As [`open`](Self::open).
     pub fn new(mut input: Box<dyn Input>) -> Result<WaveFile, ReadError> {
         let length = input.seek(SeekFrom::End(0))?;
-        let whole = Whole::find(&mut *input, length)?;
+        let whole = ReadableRange::find(&mut *input, length)?;
         input.seek(SeekFrom::Start(0))?;
-        let place = Arc::new(Place { line: AtomicU64::new(1), vcd: whole.vcd, ..Place::default() });
-        let piece = Piece {
+        let place = Arc::new(ReadPosition { line: AtomicU64::new(1), vcd: whole.vcd, ..ReadPosition::default() });
+        let piece = ReadableInput {
             input: BufReader::with_capacity(1 << 18, input),
             at: 0,
             end: whole.end,
             body_begun: false,
-            stamp: Stamp::default(),
+            stamp: TimestampScan::default(),
             place: Arc::clone(&place),
         };
         let options = LoadOptions { multi_thread: false, remove_scopes_with_empty_name: false };
@@ -363,29 +363,29 @@ fn broken<T>(message: impl Into<String>) -> Result<T, ReadError> {
 
 // ---------------------------------------------------------------- what of a file is whole
 
-/// How far a file is whole, and what this program has put into it for this reader.
+/// The readable range of a file, and the notes in it.
 #[derive(Debug, Default)]
-struct Whole {
+struct ReadableRange {
     end: u64,
     cut_off: bool,
     vcd: bool,
     notes: Notes,
 }
 
-impl Whole {
-    fn find(input: &mut dyn Input, length: u64) -> Result<Whole, ReadError> {
+impl ReadableRange {
+    fn find(input: &mut dyn Input, length: u64) -> Result<ReadableRange, ReadError> {
         let head = bytes_at(input, 0, length.min(HEAD))?;
         match head.iter().find(|byte| !byte.is_ascii_whitespace()) {
             None => broken("the file is empty"),
             Some(b'$') => Self::of_vcd(input, length, &head),
             // A block that wraps a whole file of another program: such a file was finished before it was wrapped.
-            _ if head[0] == fst::WRAPPED => Ok(Whole { end: length, ..Whole::default() }),
+            _ if head[0] == fst::WRAPPED => Ok(ReadableRange { end: length, ..ReadableRange::default() }),
             _ if head[0] == fst::HEADER => Self::of_fst(input, length),
             _ => Err(ReadError::OtherKind),
         }
     }
 
-    fn of_vcd(input: &mut dyn Input, length: u64, head: &[u8]) -> Result<Whole, ReadError> {
+    fn of_vcd(input: &mut dyn Input, length: u64, head: &[u8]) -> Result<ReadableRange, ReadError> {
         let head = String::from_utf8_lossy(head);
         let header = head.split("$scope").next().unwrap_or_default();
         let ours = header.split_whitespace().collect::<Vec<_>>().windows(2).any(|of| of == ["$version", "watershed"]);
@@ -405,11 +405,11 @@ impl Whole {
         let ends_whole = tail.last() == Some(&b'\n');
         let cut_off = !ends_whole || ours && !last.is_some_and(|line| line.starts_with(b"#"));
         let end = if ends_whole { length } else { from + complete as u64 };
-        Ok(Whole { end, cut_off, vcd: true, notes: Notes { period, ..Notes::default() } })
+        Ok(ReadableRange { end, cut_off, vcd: true, notes: Notes { period, ..Notes::default() } })
     }
 
-    fn of_fst(input: &mut dyn Input, length: u64) -> Result<Whole, ReadError> {
-        let mut whole = Whole { cut_off: true, ..Whole::default() };
+    fn of_fst(input: &mut dyn Input, length: u64) -> Result<ReadableRange, ReadError> {
+        let mut whole = ReadableRange { cut_off: true, ..ReadableRange::default() };
         while whole.end + 9 <= length {
             let block = bytes_at(input, whole.end, (length - whole.end).min(fst::HEADER_BYTES))?;
             let size = u64::from_be_bytes(block[1..9].try_into().expect("eight bytes"));
@@ -530,9 +530,9 @@ fn table_of(names: &[String]) -> Table {
 
 // ---------------------------------------------------------------- what goes to the library, and what comes back
 
-/// Where reading stands, for messages.
+/// The position of reading, for messages.
 #[derive(Debug, Default)]
-struct Place {
+struct ReadPosition {
     vcd: bool,
     line: AtomicU64,
     /// Behind the header.
@@ -541,7 +541,7 @@ struct Place {
     wrong: Mutex<Option<String>>,
 }
 
-impl Place {
+impl ReadPosition {
     /// The result of a call of the library; its errors and panics with the line.
     fn checked<T>(&self, outcome: Result<Result<T, WellenError>, String>) -> Result<T, ReadError> {
         let message = match outcome {
@@ -567,9 +567,9 @@ impl Place {
     }
 }
 
-/// A time stamp of a VCD while it passes.
+/// Scans the time stamps of a VCD on the way.
 #[derive(Debug, Default)]
-struct Stamp {
+struct TimestampScan {
     /// In the middle of a line.
     within: bool,
     /// Behind the end of one.
@@ -579,17 +579,17 @@ struct Stamp {
     last: Option<u64>,
 }
 
-/// The whole part of a file; counts lines and looks at time stamps on the way.
-struct Piece {
+/// The readable part of a file; counts lines and scans time stamps on the way.
+struct ReadableInput {
     input: BufReader<Box<dyn Input>>,
     at: u64,
     end: u64,
     body_begun: bool,
-    stamp: Stamp,
-    place: Arc<Place>,
+    stamp: TimestampScan,
+    place: Arc<ReadPosition>,
 }
 
-impl Piece {
+impl ReadableInput {
     fn pass(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.at += bytes.len() as u64;
         if !self.place.vcd {
@@ -634,7 +634,7 @@ impl Piece {
     }
 }
 
-impl Read for Piece {
+impl Read for ReadableInput {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let most = self.left(buffer.len());
         let count = self.input.read(&mut buffer[..most])?;
@@ -650,7 +650,7 @@ impl Read for Piece {
     }
 }
 
-impl BufRead for Piece {
+impl BufRead for ReadableInput {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         let most = self.left(usize::MAX);
         let buffer = self.input.fill_buf()?;
@@ -665,7 +665,7 @@ impl BufRead for Piece {
     }
 }
 
-impl Seek for Piece {
+impl Seek for ReadableInput {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         let target = match to {
             SeekFrom::Start(at) => Some(at),
@@ -678,7 +678,7 @@ impl Seek for Piece {
             self.at = target;
         }
         if target == 0 {
-            self.stamp = Stamp::default();
+            self.stamp = TimestampScan::default();
             self.place.line.store(1, Ordering::Relaxed);
         }
         Ok(target)

@@ -62,29 +62,29 @@ impl Batch {
 #[derive(Debug)]
 pub struct WriterThread {
     /// Until the first values.
-    idle: Option<Idle>,
-    thread: Option<(SyncSender<Batch>, JoinHandle<Done>)>,
+    idle: Option<IdleSink>,
+    thread: Option<(SyncSender<Batch>, JoinHandle<SinkResult>)>,
     batch: Batch,
     /// Batches that the thread has written, to be filled again: what is handed over costs no memory of its own.
     empty: Option<Receiver<Batch>>,
 }
 
-/// The sink, which cannot be shown.
-struct Idle(Box<dyn Sink>);
+/// A sink that is with its owner; it has no `Debug` of its own.
+struct IdleSink(Box<dyn Sink>);
 
-impl std::fmt::Debug for Idle {
+impl std::fmt::Debug for IdleSink {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("a sink")
     }
 }
 
 /// The sink, and how its last call ended.
-type Done = (Box<dyn Sink>, io::Result<()>);
+type SinkResult = (Box<dyn Sink>, io::Result<()>);
 
 impl WriterThread {
     /// Lets `sink` write on a thread of its own.
     pub fn new(sink: Box<dyn Sink>) -> WriterThread {
-        WriterThread { idle: Some(Idle(sink)), thread: None, batch: Batch::default(), empty: None }
+        WriterThread { idle: Some(IdleSink(sink)), thread: None, batch: Batch::default(), empty: None }
     }
 
     /// Hands the batch over.
@@ -109,7 +109,7 @@ impl WriterThread {
 }
 
 /// What the thread does.
-fn write(mut sink: Box<dyn Sink>, batches: &Receiver<Batch>, empty: &Sender<Batch>, mut state: State) -> Done {
+fn write(mut sink: Box<dyn Sink>, batches: &Receiver<Batch>, empty: &Sender<Batch>, mut state: State) -> SinkResult {
     while let Ok(mut batch) = batches.recv() {
         let (mut from, mut wide) = (0, &batch.wide[..]);
         for &(time, count) in &batch.steps {
@@ -136,11 +136,11 @@ fn write(mut sink: Box<dyn Sink>, batches: &Receiver<Batch>, empty: &Sender<Batc
 
 impl Sink for WriterThread {
     fn header(&mut self, declarations: &Declarations) -> io::Result<()> {
-        self.idle.as_mut().map_or(Ok(()), |Idle(sink)| sink.header(declarations))
+        self.idle.as_mut().map_or(Ok(()), |IdleSink(sink)| sink.header(declarations))
     }
 
     fn dump(&mut self, time_ps: u64, values: Values<'_>) -> io::Result<()> {
-        let Some(Idle(mut sink)) = self.idle.take() else { return Ok(()) };
+        let Some(IdleSink(mut sink)) = self.idle.take() else { return Ok(()) };
         sink.dump(time_ps, values)?;
         let (sender, batches) = sync_channel(QUEUE);
         let (emptied, empty) = channel();
@@ -169,7 +169,7 @@ impl Sink for WriterThread {
 
     fn finish(&mut self, time_ps: u64) -> io::Result<SinkSummary> {
         // The run may end before the window begins.
-        if let Some(Idle(mut sink)) = self.idle.take() {
+        if let Some(IdleSink(mut sink)) = self.idle.take() {
             return sink.finish(time_ps);
         }
         self.send()?;

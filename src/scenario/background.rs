@@ -10,7 +10,7 @@ use crate::run::links::link_report;
 use crate::run::options::RunError;
 use crate::sources::Sources;
 use crate::{Loaded, Problem, trace};
-use watershed_fabric::traffic::{Created, Received, Traffic};
+use watershed_fabric::traffic::{SinkCounts, SourceCounts, Traffic};
 use watershed_fabric::{HeadWaits, LinkCount, NodeKind, Plan, Simulation, WaitCycles};
 use watershed_kernel::Cycle;
 use watershed_state::{Loader, Mismatch, Saver, State, state};
@@ -48,9 +48,9 @@ pub(crate) enum Before {
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct Snapshot {
     /// By class.
-    created: Vec<Created>,
+    created: Vec<SourceCounts>,
     /// By class.
-    received: Vec<Received>,
+    received: Vec<SinkCounts>,
     /// Flits that arrived at each end point.
     arrived: Vec<u64>,
     /// Flits that entered.
@@ -305,7 +305,7 @@ impl<'a> Background<'a> {
     /// The measurement has come to a cycle in which something is to be looked at.
     fn measure(&mut self, now: u64, system: &mut dyn Simulation) {
         self.collect(system);
-        system.gather();
+        system.refresh_all();
         match self.measurement.phase {
             Phase::Warmup(_) => {
                 self.window[0] = Some(self.snapshot(system));
@@ -358,8 +358,8 @@ impl<'a> Background<'a> {
     fn snapshot(&self, system: &dyn Simulation) -> Snapshot {
         let classes = self.sources.classes.len();
         let mut snapshot = Snapshot {
-            created: vec![Created::default(); classes],
-            received: vec![Received::default(); classes],
+            created: vec![SourceCounts::default(); classes],
+            received: vec![SinkCounts::default(); classes],
             links: system.link_counts().map(|(_, count, _)| count).collect(),
             waits: (0..2 * system.plan().links.len()).map(|at| system.link_waits(at)).collect(),
             head_waits: system.head_waits(),
@@ -399,8 +399,8 @@ impl<'a> Background<'a> {
             (from.clone(), to.clone())
         } else {
             let nothing = Snapshot {
-                created: vec![Created::default(); end.created.len()],
-                received: vec![Received::default(); end.received.len()],
+                created: vec![SourceCounts::default(); end.created.len()],
+                received: vec![SinkCounts::default(); end.received.len()],
                 arrived: vec![0; end.arrived.len()],
                 links: vec![LinkCount::default(); end.links.len()],
                 waits: vec![WaitCycles::default(); end.waits.len()],

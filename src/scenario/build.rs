@@ -19,8 +19,8 @@ use watershed_arith::{self as arith, TreeCfg};
 use watershed_fabric::routing::{Routes, Unroutable};
 use watershed_fabric::topology::{Common, EndPlace, Layout, Names, Neighbours, Shape};
 use watershed_fabric::{Blocks, NoBump, Parts, PlanLink, Shares, SwitchCfg, Vcs, credit_round_trip};
-use watershed_piuma::embed::{self, Ground, Vectors};
-use watershed_piuma::legality::{self, At, Claim, Footprint, Illegal, channel_name};
+use watershed_piuma::embed::{self, EmbedContext, Vectors};
+use watershed_piuma::legality::{self, Claim, ConfigPoint, Footprint, LegalityError, channel_name};
 use watershed_piuma::ordered;
 use watershed_piuma::{
     CHANNELS, Ceng, CengCfg, Conversion, Core, End, Job, JobKind, MemoryCfg, REQUEST, RESPONSE, Registers,
@@ -250,7 +250,7 @@ impl<'a> Builder<'a> {
         if let Some(nodes) = sparse {
             let footprints = laid.footprints();
             let used = self.used_ports(&layout, footprints.values().copied());
-            let wired = nodes.furnish(&mut layout.plan, &layout.ends, &common, &used, windows);
+            let wired = nodes.add_used_links(&mut layout.plan, &layout.ends, &common, &used, windows);
             laid.registers.wire(wired);
         }
 
@@ -433,7 +433,7 @@ impl<'a> Builder<'a> {
             let apart = ground::apart(&collective.participants, collective.segments, layout, ways.as_ref());
             for (segment, id) in collective.ids().enumerate() {
                 let tree = (collective.segments > 1).then_some(segment as u32);
-                let ground = Ground { tree, apart: &apart, ..ground };
+                let ground = EmbedContext { tree, apart: &apart, ..ground };
                 let vectors = self.vectors(index, collective, layout, &ground)?;
                 let others: Vec<&(usize, u32, Vectors)> = all.iter().filter(|(_, other, _)| *other == id).collect();
                 if !others.is_empty() {
@@ -564,7 +564,7 @@ impl<'a> Builder<'a> {
         index: usize,
         collective: &Collective,
         layout: &Layout,
-        ground: &Ground<'_>,
+        ground: &EmbedContext<'_>,
     ) -> Option<Vectors> {
         let places: Vec<EndPlace> = collective.participants.iter().map(|&end| layout.ends[end as usize]).collect();
         let root = match &collective.tree {
@@ -587,7 +587,7 @@ impl<'a> Builder<'a> {
                 Some(end) => layout.ends[end as usize],
                 // All segments go where the first has its root.
                 None if ground.tree.is_some_and(|tree| tree > 0) => {
-                    let first = embed::middle(&Ground { tree: Some(0), ..*ground }, &places);
+                    let first = embed::middle(&EmbedContext { tree: Some(0), ..*ground }, &places);
                     places.iter().copied().find(|place| place.switch == first).unwrap_or(places[0])
                 }
                 None => places.iter().copied().find(|place| place.switch == root).unwrap_or(places[0]),
@@ -597,7 +597,7 @@ impl<'a> Builder<'a> {
         Some(embed::reduction(ground, &places, root, &receivers))
     }
 
-    fn given(&mut self, place: &str, given: &[SwitchRegisters], ground: &Ground<'_>) -> Option<Vectors> {
+    fn given(&mut self, place: &str, given: &[SwitchRegisters], ground: &EmbedContext<'_>) -> Option<Vectors> {
         let mut vectors = BTreeMap::new();
         let mut sound = true;
         for registers in given {
@@ -641,9 +641,9 @@ impl<'a> Builder<'a> {
         );
     }
 
-    fn illegal(&mut self, place: &str, what: &str, given: bool, registers: &Registers, illegal: &Illegal) {
+    fn illegal(&mut self, place: &str, what: &str, given: bool, registers: &Registers, illegal: &LegalityError) {
         let path = match illegal.at.filter(|_| given) {
-            Some(At { switch, channel, port }) => {
+            Some(ConfigPoint { switch, channel, port }) => {
                 format!("{place}.registers.{}.{}.I{port}", registers.name(switch), channel_name(channel))
             }
             None if given => format!("{place}.registers"),

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::why::hops::Hops;
 use crate::run::system::PiumaSystem as System;
-use watershed_fabric::{Flit, Journal, Moved, NodeKind, Tables};
+use watershed_fabric::{Flit, FlitEvent, Journal, NodeKind, Tables};
 use watershed_piuma::{RESPONSE, kind, scan};
 use watershed_probe::ladder::{Ladder, Message};
 
@@ -40,7 +40,7 @@ pub fn ladder(system: &System, journal: &Journal, names: &Names) -> Ladder {
     let mut messages: Vec<(u32, u32, u64, u64, String)> = Vec::new();
     let mut rounds: BTreeMap<Round, (u64, u64, u64)> = BTreeMap::new();
     for entry in &journal.entries {
-        if entry.what != Moved::Left {
+        if entry.what != FlitEvent::Left {
             continue;
         }
         let node = hops.node(entry.port);

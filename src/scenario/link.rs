@@ -18,7 +18,7 @@ use serde::Serialize;
 use super::config::Latency;
 use super::file::{HeaderFile, LinkFile, ReliabilityFile};
 use super::source::Source;
-use watershed_fabric::Cut;
+use watershed_fabric::FlitSize;
 use watershed_fabric::topology::LinkParams;
 
 /// A link.
@@ -92,8 +92,8 @@ impl Link {
     }
 
     /// How frames are cut into flits.
-    pub fn cut(&self) -> Cut {
-        Cut::of_bits(self.flit_bits).unwrap_or_default()
+    pub fn cut(&self) -> FlitSize {
+        FlitSize::of_bits(self.flit_bits).unwrap_or_default()
     }
 
     /// Wires of the links of a level, where the scenario says so; a topology file may say otherwise for single links.

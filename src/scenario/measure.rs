@@ -32,7 +32,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::config::{Confidence, Measure as Cfg};
-use watershed_fabric::traffic::{Histogram, Measured};
+use watershed_fabric::traffic::{Histogram, LatencySample};
 use watershed_state::state;
 
 /// Batches of a window.
@@ -214,7 +214,7 @@ pub struct Measurement {
     /// Latencies, by class.
     pub classes: Vec<Latencies>,
     /// Packets created after the window, which count if it grows.
-    late: [Vec<Measured>; 2],
+    late: [Vec<LatencySample>; 2],
     /// Cycle by which all had arrived.
     pub drained: Option<u64>,
 }
@@ -247,7 +247,7 @@ impl Measurement {
 
     /// A packet has arrived.
     #[inline]
-    pub fn arrived(&mut self, packet: &Measured) {
+    pub fn arrived(&mut self, packet: &LatencySample) {
         if packet.created < self.from {
             return;
         }
@@ -269,7 +269,7 @@ impl Measurement {
 
     /// A packet has entered the network.
     #[inline]
-    pub fn entered(&mut self, packet: &Measured) {
+    pub fn entered(&mut self, packet: &LatencySample) {
         if packet.created < self.from {
             return;
         }
@@ -421,7 +421,7 @@ mod tests {
         let cfg = Cfg { warmup_cycles: 100, measure_cycles: 64, precision: Some(0.01), ..Cfg::default() };
         let mut measurement = Measurement::new(Some(cfg), 1);
         for created in [99, 100, 163, 164, 227, 228] {
-            measurement.arrived(&Measured::new(created, created - 90, 0));
+            measurement.arrived(&LatencySample::new(created, created - 90, 0));
         }
         assert_eq!(measurement.count(), 2);
         assert!(measurement.grow(170));

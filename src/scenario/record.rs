@@ -33,7 +33,7 @@ use std::io::{self, Write};
 use super::result::Document;
 use super::run::options::RunOptions;
 use super::{Loaded, names};
-use watershed_fabric::{Journal, Moved, NodeKind, Plan};
+use watershed_fabric::{FlitEvent, Journal, NodeKind, Plan};
 
 /// A field of a vector.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -212,15 +212,15 @@ impl Recording {
         }
         for entry in &journal.entries {
             let vc = 1u64 << entry.tag.vc();
-            if let (Moved::Left, Some(&(field, delay))) = (entry.what, returns.get(&entry.port)) {
+            if let (FlitEvent::Left, Some(&(field, delay))) = (entry.what, returns.get(&entry.port)) {
                 self.set(0, entry.cycle + delay, field, vc);
             }
             let Some(&field) = first.get(&entry.port) else { continue };
             match entry.what {
-                Moved::Entered { .. } => self.set_flit(0, entry.cycle, field, entry.tag.0, entry.word),
-                Moved::Left => self.set(1, entry.cycle, field + 3, vc),
-                Moved::Sent { .. } => self.set_flit(1, entry.cycle + 1, field, entry.tag.0, entry.word),
-                Moved::Put { .. } => {}
+                FlitEvent::Entered { .. } => self.set_flit(0, entry.cycle, field, entry.tag.0, entry.word),
+                FlitEvent::Left => self.set(1, entry.cycle, field + 3, vc),
+                FlitEvent::Sent { .. } => self.set_flit(1, entry.cycle + 1, field, entry.tag.0, entry.word),
+                FlitEvent::EnteredEngine { .. } => {}
             }
         }
     }
@@ -238,15 +238,15 @@ impl Recording {
         let mut changes: BTreeMap<u64, i64> = BTreeMap::new();
         for entry in journal.entries.iter().filter(|entry| (base..=queue).contains(&entry.port)) {
             match entry.what {
-                Moved::Put { visible } => {
+                FlitEvent::EnteredEngine { visible } => {
                     let slot = 3 * (entry.port - base) as usize;
                     self.set_flit(0, visible, slot, entry.tag.0, entry.word);
                 }
-                Moved::Entered { .. } if entry.port == queue => {
+                FlitEvent::Entered { .. } if entry.port == queue => {
                     self.set_flit(1, entry.cycle, 0, entry.tag.0, entry.word);
                     *changes.entry(entry.cycle + 1).or_default() += 1;
                 }
-                Moved::Left if entry.port == queue => *changes.entry(entry.cycle + 1).or_default() -= 1,
+                FlitEvent::Left if entry.port == queue => *changes.entry(entry.cycle + 1).or_default() -= 1,
                 _ => {}
             }
         }

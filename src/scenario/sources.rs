@@ -7,7 +7,7 @@ use crate::Problem;
 use crate::config::{Injection, PacketFlits, Rate, Scenario, SwitchPort, Topology, TrafficPattern};
 use watershed_fabric::Shares;
 use watershed_fabric::topology::{EndPlace, Layout, LinkParams};
-use watershed_fabric::traffic::{Beside, Hotspots, Lengths, Permutation, Process, Spec, Target, Traffic};
+use watershed_fabric::traffic::{Hotspots, Lengths, Permutation, Process, Spec, Target, Traffic, WithTraffic};
 
 /// A class of packets: a traffic of the scenario, or a part of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,8 +79,8 @@ impl Sources {
     }
 
     /// Blocks of a family with the traffic beside them, which leaves them the first point-to-point channels.
-    pub fn beside<B>(sources: Option<&mut Sources>, blocks: Vec<B>, how: (u64, bool), left: u8) -> Vec<Beside<B>> {
-        let mut ends: Vec<Beside<B>> = blocks.into_iter().map(Beside::from).collect();
+    pub fn beside<B>(sources: Option<&mut Sources>, blocks: Vec<B>, how: (u64, bool), left: u8) -> Vec<WithTraffic<B>> {
+        let mut ends: Vec<WithTraffic<B>> = blocks.into_iter().map(WithTraffic::from).collect();
         for (end, mut traffic) in sources.into_iter().flat_map(|sources| sources.take_traffic(how.0, how.1)) {
             traffic.leave(left);
             ends[end].set_traffic(traffic);

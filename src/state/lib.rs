@@ -276,7 +276,7 @@ fn check(name: &str) -> u16 {
 /// | `watched` | options of boxed observers, such as registers that only a waveform shows: they do not change a result |
 /// | `built` | what is there when the block is built, and never changes |
 ///
-/// An enumeration of blocks, each variant with one of them, is what it was built as: `state!(enum Wired { Engine, Fault })`.
+/// An enumeration of blocks, each variant with one of them, is what it was built as: `state!(enum WireBlock { Engine, Fault })`.
 ///
 /// Generic parameters are declared in brackets before the name: `state!([T: State] Pair<T> { saved: a, b })`.
 #[macro_export]

@@ -3,7 +3,7 @@
 
 use watershed::fabric::arbiter::Policy;
 use watershed::fabric::{
-    At, Block, Blocks, Evaluation, Flit, Io, Network, NoBump, NoJoin, Pipeline, PortSet, Route, RouterCfg, Step,
+    Block, Blocks, Evaluation, Flit, Io, Network, NoBump, NoJoin, Pipeline, PortSet, Route, RouteView, RouterCfg, Step,
     SwitchAllocator, SwitchCfg, Tables, VcAllocator,
 };
 use watershed::kernel::{Cycle, Rng, Wake};
@@ -28,7 +28,7 @@ impl<const W: usize> Tables<W> for Classed {
         PortSet::EMPTY
     }
 
-    fn unicast(&self, at: &At<'_>, flit: &Flit) -> Route {
+    fn unicast(&self, at: &RouteView<'_>, flit: &Flit) -> Route {
         let route = Route::over(flit.dst() as u16);
         if self.any { route } else { Route { vcs: 1 << at.channel, ..route } }
     }

@@ -1,7 +1,7 @@
 //! H-CHECK-1 for credits: small systems of the simulator's own switches, links and buffers, and everything that their end points may
 //! do: in every cycle each may send or not, and take what stands in its buffers or not, for as long as it likes.
 //!
-//! A state is what the system saves into a checkpoint; two are one if they go on in the same way ([`Situation`]).
+//! A state is what the system saves into a checkpoint; two are one if they go on in the same way ([`CanonicalState`]).
 
 use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
@@ -12,8 +12,8 @@ use stateright::{Checker, HasDiscoveries, Model, Property};
 use watershed::fabric::arbiter::Policy;
 use watershed::fabric::traffic::{MayHaveTraffic, Traffic};
 use watershed::fabric::{
-    At, Block, Blocks, Flit, Io, Join, JoinCx, JoinOut, Network, NoBump, NodeKind, Pipeline, Plan, PlanLink, PlanNode,
-    PortSet, Route, RouterCfg, Simulation, Situation, SwitchCfg, Tables, Vcs,
+    Block, Blocks, CanonicalState, Flit, Io, Join, JoinCx, JoinOut, Network, NoBump, NodeKind, Pipeline, Plan,
+    PlanLink, PlanNode, PortSet, Route, RouteView, RouterCfg, Simulation, SwitchCfg, Tables, Vcs,
 };
 use watershed::kernel::Wake;
 use watershed::probe::Scope;
@@ -39,7 +39,7 @@ impl Tables<1> for Ways {
         self.1
     }
 
-    fn unicast(&self, _: &At<'_>, _: &Flit) -> Route {
+    fn unicast(&self, _: &RouteView<'_>, _: &Flit) -> Route {
         unreachable!("there are no packets")
     }
 
@@ -121,16 +121,16 @@ impl Pair {
 impl Join for Pair {
     type Tables = Ways;
 
-    fn room(&self, port: u16, _: u8) -> bool {
+    fn has_room(&self, port: u16, _: u8) -> bool {
         self.slots[self.slot(port)].is_none()
     }
 
-    fn lacks(&self, _: &Ways, _: u32, _: (u16, u8), _: u64) -> bool {
+    fn operands_missing(&self, _: &Ways, _: u32, _: (u16, u8), _: u64) -> bool {
         self.slots.contains(&None)
     }
 
-    fn put(&mut self, port: u16, _: u8, flit: Flit, _: u64) {
-        assert!(self.room(port, REQUEST), "room() was asked first");
+    fn put_flit(&mut self, port: u16, _: u8, flit: Flit, _: u64) {
+        assert!(self.has_room(port, REQUEST), "has_room() was asked first");
         let slot = self.slot(port);
         self.slots[slot] = Some((flit.tag.seq(), flit.word));
     }
@@ -320,7 +320,7 @@ impl Search {
     fn state(&self, net: &Net, planted: bool) -> State {
         let mut saver = Saver::default();
         Simulation::save(net, &mut saver);
-        let Situation { bytes: mut key, places } = net.situation();
+        let CanonicalState { bytes: mut key, places } = net.canonical_state();
         let mut blocks = Saver::default();
         let ends: Vec<&Puppet> = (0..4).map(|end| net.end(end)).collect();
         for end in &ends {
@@ -332,7 +332,7 @@ impl Search {
         // The buffer of an end point is the far end of a channel of its switch.
         let held = |end: usize| places.iter().any(|of| of.port == port_to(&self.system, end) && of.held > 0);
         let full = places.iter().any(|of| of.held > of.depth);
-        let sum = !planted && !places.iter().all(watershed::fabric::Places::add_up);
+        let sum = !planted && !places.iter().all(watershed::fabric::BufferCredits::credits_conserved);
         let broken = if full {
             Some("a buffer overflows")
         } else if sum {

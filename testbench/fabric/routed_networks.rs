@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use watershed::fabric::arbiter::Policy;
-use watershed::fabric::routing::{Algorithm, Routes, Routing, Stand, Use, entropy};
+use watershed::fabric::routing::{Algorithm, ChoiceKind, HeadPosition, Routes, Routing, entropy};
 use watershed::fabric::topology::{
     Common, Dragonfly, EndPlace, FatTree, Graph, GraphEnd, GraphLink, GraphSwitch, HyperX, Layout, Lengths, LinkParams,
     Mesh, Neighbours, Shape, Torus, Wiring,
@@ -124,7 +124,7 @@ fn way(layout: &Layout, from: EndPlace, to: EndPlace, seq: u64, dst: u32) -> Vec
     let neighbours = Neighbours::new(&layout.plan);
     let latency: BTreeMap<(u32, u16), u16> =
         layout.plan.links.iter().flat_map(|link| [(link.a, link.latency), (link.b, link.latency)]).collect();
-    let mut stand = Stand { switch: from.switch, port: from.port, channel: 0 };
+    let mut stand = HeadPosition { switch: from.switch, port: from.port, channel: 0 };
     let mut links = Vec::new();
     loop {
         let draw = entropy(seq, dst);
@@ -132,7 +132,7 @@ fn way(layout: &Layout, from: EndPlace, to: EndPlace, seq: u64, dst: u32) -> Vec
             // In an empty network any shortest way; all have links of the same latencies.
             let mut ways = Vec::new();
             router.choices(stand, to, draw, &mut |choice| {
-                if choice.of == Use::Way {
+                if choice.kind == ChoiceKind::Candidate {
                     ways.push((choice.port, choice.vcs));
                 }
             });
@@ -146,7 +146,7 @@ fn way(layout: &Layout, from: EndPlace, to: EndPlace, seq: u64, dst: u32) -> Vec
         }
         links.push(u64::from(latency[&(stand.switch, port)]));
         let (switch, by) = neighbours.of(stand.switch, port).expect("a link");
-        stand = Stand { switch, port: by, channel: vcs.trailing_zeros() as u8 };
+        stand = HeadPosition { switch, port: by, channel: vcs.trailing_zeros() as u8 };
     }
 }
 

@@ -5,8 +5,8 @@ use std::collections::{HashMap, VecDeque};
 
 use watershed::fabric::arbiter::Policy;
 use watershed::fabric::{
-    At, Block, Blocks, Evaluation, Flit, Io, Join, JoinCx, JoinOut, Network, NodeKind, Pipeline, Plan, PlanLink,
-    PlanNode, PortSet, Route, RouterCfg, Step, SwitchCfg, Tables, Vcs, pass_through,
+    Block, Blocks, Evaluation, Flit, Io, Join, JoinCx, JoinOut, Network, NodeKind, Pipeline, Plan, PlanLink, PlanNode,
+    PortSet, Route, RouteView, RouterCfg, Step, SwitchCfg, Tables, Vcs, pass_through,
 };
 use watershed::kernel::{Cycle, Wake};
 use watershed::probe::Scope;
@@ -71,7 +71,7 @@ impl<const W: usize> Tables<W> for Map {
         self.longest.max(1)
     }
 
-    fn unicast(&self, at: &At<'_>, flit: &Flit) -> Route {
+    fn unicast(&self, at: &RouteView<'_>, flit: &Flit) -> Route {
         Route::over(if self.direct { flit.dst() as u16 } else { self.unicast[&(at.switch, flit.dst())] })
     }
 
@@ -270,19 +270,19 @@ impl Engine {
 impl Join for Engine {
     type Tables = Map;
 
-    fn room(&self, port: u16, _: u8) -> bool {
+    fn has_room(&self, port: u16, _: u8) -> bool {
         self.slot.get(&port).is_none_or(|slot| slot.len() < self.slots)
     }
 
-    fn lacks(&self, _: &Map, _: u32, _: (u16, u8), visible: Cycle) -> bool {
+    fn operands_missing(&self, _: &Map, _: u32, _: (u16, u8), visible: Cycle) -> bool {
         match &self.role {
             Role::Gather { ports } => ports.iter().any(|&port| self.visible(port, visible).is_none()),
             _ => false,
         }
     }
 
-    fn put(&mut self, port: u16, _: u8, flit: Flit, visible: Cycle) {
-        assert!(self.room(port, flit.tag.vc()), "room() was asked first");
+    fn put_flit(&mut self, port: u16, _: u8, flit: Flit, visible: Cycle) {
+        assert!(self.has_room(port, flit.tag.vc()), "has_room() was asked first");
         self.slot.entry(port).or_default().push_back((visible, flit));
     }
 

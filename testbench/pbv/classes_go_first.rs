@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::support::{Lab, SET_UP};
 use watershed::arith::{DType, Op};
-use watershed::pbv::node::{Node, When};
+use watershed::pbv::node::{Node, SendCondition};
 use watershed::pbv::packet::{Header, Message, Packet, Tlp};
 use watershed::pbv::plan::{Branch, Collective};
 use watershed::pbv::system::{Spec, events, node, run as run_system};
@@ -26,7 +26,7 @@ fn last_copies(classes: [u8; 2], nodes: u16, words: u16) -> [u64; 2] {
     let mut lab = Lab::new(spec, &both);
     lab.set_up(&both);
     let frames = both.each_ref().map(|collective| collective.cast(1, vec![7; usize::from(words)], true));
-    lab.send(1, When::At(SET_UP), frames);
+    lab.send(1, SendCondition::At(SET_UP), frames);
     let system = lab.run();
     for device in 2..=nodes {
         let runs: Vec<u16> = node(&system, device).mail().iter().map(|(_, packet)| packet.header.cc_id).collect();
@@ -94,7 +94,7 @@ fn come(senders: &[(u8, usize)], words: usize, stages: u8) -> Vec<(u64, u16)> {
         let header =
             Header { tlp: Tlp { tc: class, ..Tlp::default() }, ..Header::new(Message::ReadReply, from, to, 0) };
         for number in 0..frames {
-            let when = if number == 0 { When::At(100) } else { When::Next };
+            let when = if number == 0 { SendCondition::At(100) } else { SendCondition::Next };
             sender.then(when, Packet::of(header, vec![u64::from(from); words]));
         }
         nodes.push(sender);
@@ -154,7 +154,7 @@ fn a_frame_under_way_is_not_cut_by_a_higher_class() {
             let header =
                 Header { tlp: Tlp { tc: class, ..Tlp::default() }, ..Header::new(Message::ReadReply, from, 3, 0) };
             let mut sender = Node::new(from);
-            sender.then(When::At(at), Packet::of(header, vec![7; words]));
+            sender.then(SendCondition::At(at), Packet::of(header, vec![7; words]));
             nodes.push(sender);
         }
         let mut system = Spec::regular(1, 3, 0x100, Vec::new()).build(nodes);

@@ -3,7 +3,7 @@
 use crate::support::{Lab, SET_UP};
 use watershed::fabric::Step;
 use watershed::pbv::ce::State;
-use watershed::pbv::node::{Part, TaskTime, When};
+use watershed::pbv::node::{Part, SendCondition, TaskTime};
 use watershed::pbv::packet::{Control, Message, Packet, Status};
 use watershed::pbv::plan::{Branch, Collective};
 use watershed::pbv::system::{Spec, System, engine, node, run};
@@ -20,7 +20,7 @@ fn as_many_contexts_as_the_store_holds_and_one_more_is_refused() {
         for collective in &all {
             lab.join(collective, |_| (Vec::new(), TaskTime::Uniform { from: 0, to: 40, seed: 3 }));
         }
-        lab.send(1, When::At(SET_UP), all.iter().map(|collective| collective.command(1)));
+        lab.send(1, SendCondition::At(SET_UP), all.iter().map(|collective| collective.command(1)));
         let system = lab.run();
         for collective in &all[..usize::from(contexts)] {
             assert_eq!(node(&system, 0x12).outcomes(collective.cc_id).len(), 1);
@@ -47,9 +47,9 @@ fn a_place_that_is_given_back_is_used_again() {
     }
     let mut remove = both[0].header(Message::Control, 0);
     (remove.control, remove.op) = (Control::Remove, watershed::arith::Op::Barrier);
-    lab.send(1, When::At(SET_UP), [both[0].command(1)]);
+    lab.send(1, SendCondition::At(SET_UP), [both[0].command(1)]);
     let frames = [Packet::bare(remove), both[1].initialise(&lab.tables), both[1].command(1)];
-    lab.send(1, When::Satisfied(5, 1), frames);
+    lab.send(1, SendCondition::Satisfied(5, 1), frames);
     let system = lab.run();
     assert_eq!(node(&system, 2).outcomes(6).len(), 1);
     assert!(engine(&system, 0).ce().find(5).is_none());
@@ -71,7 +71,7 @@ fn a_thousand_rounds_give_a_thousand_barriers_and_three_frames_an_edge() {
         part.last_run = 999;
         lab.node(device).join(part);
     }
-    lab.send(1, When::At(SET_UP), [collective.command(0)]);
+    lab.send(1, SendCondition::At(SET_UP), [collective.command(0)]);
     let system = lab.run();
     for device in devices {
         let outcomes = node(&system, device).outcomes(8);
@@ -103,9 +103,13 @@ fn full_store(contexts: u16) {
     let mut lab = Lab::new(spec, &all);
     // Tables out of the way: the store is looked at here.
     let frames = lab.tables.frames(1);
-    lab.send(1, When::Next, frames);
+    lab.send(1, SendCondition::Next, frames);
     let set_up = 20_000;
-    lab.send(1, When::At(set_up), all.iter().map(|collective| collective.initialise(&lab.tables)).collect::<Vec<_>>());
+    lab.send(
+        1,
+        SendCondition::At(set_up),
+        all.iter().map(|collective| collective.initialise(&lab.tables)).collect::<Vec<_>>(),
+    );
     let start = set_up + 200 * u64::from(contexts);
     let working = 60 * u64::from(contexts) + 4000;
     for collective in &all {
@@ -120,7 +124,7 @@ fn full_store(contexts: u16) {
             lab.node(1).join(part);
         }
     }
-    lab.send(1, When::At(start), all.iter().map(|collective| collective.command(1)));
+    lab.send(1, SendCondition::At(start), all.iter().map(|collective| collective.command(1)));
     let mut system = lab.build();
     // All commands are out and no task has ended.
     let middle = start + working - 1;

@@ -3,7 +3,7 @@
 use crate::support::{Lab, SET_UP};
 use watershed::arith::{DType, Op};
 use watershed::pbv::context::State;
-use watershed::pbv::node::{Part, TaskTime, When};
+use watershed::pbv::node::{Part, SendCondition, TaskTime};
 use watershed::pbv::packet::{Body, Control, Message, Packet, Status};
 use watershed::pbv::plan::{Branch, Collective};
 use watershed::pbv::system::{Spec, System, engine, events, node};
@@ -27,11 +27,11 @@ fn ruled(control: Option<Control>, run: u32) -> System {
         let part = Part::of(collective.like(device, &lab.tables), vec![3, 4], TaskTime::Fixed(10));
         lab.node(device).join(part);
     }
-    lab.send(1, When::At(SET_UP), [collective.command(1)]);
+    lab.send(1, SendCondition::At(SET_UP), [collective.command(1)]);
     if let Some(control) = control {
         let mut header = collective.header(Message::Control, 0);
         (header.control, header.run) = (control, run);
-        lab.send(1, When::At(SET_UP + 1000), [Packet::bare(header)]);
+        lab.send(1, SendCondition::At(SET_UP + 1000), [Packet::bare(header)]);
     }
     lab.run()
 }
@@ -101,10 +101,10 @@ fn an_initial_value_below_the_master_enters_nothing() {
             }
         }
         let tables = lab.tables.frames(1);
-        lab.send(1, When::Next, tables);
-        lab.send(1, When::At(SET_UP / 2), frames);
+        lab.send(1, SendCondition::Next, tables);
+        lab.send(1, SendCondition::At(SET_UP / 2), frames);
         lab.join(&collective, |device| (vec![u64::from(device), 1], TaskTime::Fixed(10)));
-        lab.send(1, When::At(SET_UP), [collective.command(1)]);
+        lab.send(1, SendCondition::At(SET_UP), [collective.command(1)]);
         let system = lab.run();
         for device in [1, 2, 0x11, 0x12] {
             let outcomes = node(&system, device).outcomes(2);
@@ -123,7 +123,7 @@ fn a_stopped_context_takes_no_command() {
         lab.set_up(std::slice::from_ref(&collective));
         let mut header = collective.header(Message::Control, 0);
         header.control = control;
-        lab.send(1, When::At(SET_UP), [Packet::bare(header), collective.command(1)]);
+        lab.send(1, SendCondition::At(SET_UP), [Packet::bare(header), collective.command(1)]);
         let system = lab.run();
         let answers: Vec<Status> = node(&system, 1).mail().iter().map(|(_, frame)| frame.header.status).collect();
         assert_eq!(answers, [Status::Inactive], "{control:?}");

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::support::Lab;
-use watershed::pbv::node::When;
+use watershed::pbv::node::SendCondition;
 use watershed::pbv::packet::{Header, Message, Packet};
 use watershed::pbv::system::{Spec, engine, node};
 use watershed::scenario::load_text;
@@ -138,8 +138,8 @@ fn a_window_is_set_and_read_by_frames() {
         read.p_count = count;
         Packet::bare(read)
     };
-    lab.send(1, When::Next, [write(64), read(3)]);
-    lab.send(1, When::At(1000), [read(3 + 36), read(3 + 37)]);
+    lab.send(1, SendCondition::Next, [write(64), read(3)]);
+    lab.send(1, SendCondition::At(1000), [read(3 + 36), read(3 + 37)]);
     let system = lab.run();
     let mail = node(&system, 1).mail();
     assert_eq!(mail[0].1.words(), [64, 0, 0], "no window is complete");

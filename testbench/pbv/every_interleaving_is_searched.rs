@@ -11,7 +11,7 @@ use watershed::arith::{DType, Op};
 use watershed::kernel::Cycle;
 use watershed::pbv::ce::{CeCfg, Context, Hazard};
 use watershed::pbv::engine::{Engine, EngineCfg};
-use watershed::pbv::node::{Node, Outcome, Part, TaskTime, When};
+use watershed::pbv::node::{Node, Outcome, Part, SendCondition, TaskTime};
 use watershed::pbv::packet::{Body, ConfigRecord, Header, InitRecord, Message, Packet};
 use watershed::pbv::plan::{Branch, Collective, context_owners, tables};
 use watershed::pbv::routes::Directory;
@@ -87,10 +87,10 @@ fn tree_with(source: u16, hazard: Hazard, owned: bool, operands: [[u64; 2]; 3]) 
             part.heeds = vec![0x00, 0x10];
             part.set_up = vec![of.initialise(&tables)];
             part.set_up_cycles = 500;
-            node.then(When::Next, of.initialise(&tables));
-            node.then(When::At(START), of.command(1));
+            node.then(SendCondition::Next, of.initialise(&tables));
+            node.then(SendCondition::At(START), of.command(1));
             (2..=RUNS).for_each(|run| {
-                node.then(When::Satisfied(0, run - 1), of.command(run));
+                node.then(SendCondition::Satisfied(0, run - 1), of.command(run));
             });
         }
         node.join(part);

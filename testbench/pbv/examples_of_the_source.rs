@@ -2,7 +2,7 @@
 
 use crate::support::{Lab, SET_UP};
 use watershed::pbv::event::Event;
-use watershed::pbv::node::{Node, Part, TaskTime, When};
+use watershed::pbv::node::{Node, Part, SendCondition, TaskTime};
 use watershed::pbv::packet::{Message, Status};
 use watershed::pbv::plan::{Branch, Collective};
 use watershed::pbv::system::{EnginePort, Spec, System, engine, engines, events, node, run};
@@ -24,10 +24,10 @@ fn figure_7_lab(spec: Spec) -> Lab {
     let collectives = figure_7();
     let mut lab = Lab::new(spec, &collectives);
     let writes = lab.tables.writes(1);
-    lab.send(1, When::Next, writes);
+    lab.send(1, SendCondition::Next, writes);
     for collective in &collectives {
         let frames = collective.initialise_each(&lab.tables);
-        lab.send(1, When::Next, frames);
+        lab.send(1, SendCondition::Next, frames);
     }
     lab
 }
@@ -99,7 +99,7 @@ fn example_2_the_barrier_of_collective_2_event_by_event() {
         _ => 400,
     };
     lab.join(&collective, |device| (Vec::new(), TaskTime::Fixed(time(device))));
-    lab.send(1, When::At(SET_UP), [collective.command(1)]);
+    lab.send(1, SendCondition::At(SET_UP), [collective.command(1)]);
     let system = lab.run();
     let switches = [0x0000, 0x0010, 0x0020];
     let seen: Vec<_> = events(&system)
@@ -200,9 +200,9 @@ fn example_3_the_ladder_of_figure_8() {
         lab.node(device).join(part);
     }
     let frames = lab.tables.frames(1);
-    lab.send(1, When::Next, frames);
+    lab.send(1, SendCondition::Next, frames);
     let init = collective.initialise(&lab.tables);
-    lab.send(1, When::At(1000), [init]);
+    lab.send(1, SendCondition::At(1000), [init]);
     let system = lab.run();
     let ladder: Vec<(String, u16, u16)> = events(&system)
         .iter()
@@ -245,7 +245,7 @@ fn example_4_another_switch_is_master_and_engines_are_passed_by() {
         let mut lab = Lab::new(spec, std::slice::from_ref(&collective));
         lab.set_up(std::slice::from_ref(&collective));
         lab.join(&collective, |_| (Vec::new(), TaskTime::Fixed(50)));
-        lab.send(0x0011, When::At(SET_UP), [collective.command(1)]);
+        lab.send(0x0011, SendCondition::At(SET_UP), [collective.command(1)]);
         let system = lab.run();
         for device in collective.tree.participants() {
             assert_eq!(node(&system, device).outcomes(7).len(), 1, "{device:#x} with the engine on {port:?}");
@@ -278,7 +278,7 @@ fn example_5_two_contexts_of_figure_3_with_masters_on_both_boards() {
     lab.set_up(&both);
     for collective in &both {
         lab.join(collective, |_| (Vec::new(), TaskTime::Fixed(70)));
-        lab.send(collective.source, When::At(SET_UP), [collective.command(1)]);
+        lab.send(collective.source, SendCondition::At(SET_UP), [collective.command(1)]);
     }
     let mut watcher = Part::of(m.like(0x0002, &lab.tables), Vec::new(), TaskTime::Never);
     watcher.watches = true;
@@ -325,7 +325,7 @@ fn example_6_two_boards_of_16_switches_with_32_nodes_each() {
     lab.set_up(&both);
     for collective in &both {
         lab.join(collective, |device| (Vec::new(), TaskTime::Uniform { from: 10, to: 500, seed: u64::from(device) }));
-        lab.send(collective.source, When::At(SET_UP), [collective.command(1)]);
+        lab.send(collective.source, SendCondition::At(SET_UP), [collective.command(1)]);
     }
     let system = lab.run();
     for (collective, count) in [(&n, 16 * 32 - 1), (&m, 16 * 32)] {
@@ -357,7 +357,7 @@ fn example_7_a_chain_of_engines_four_deep_and_deeper() {
         let mut lab = Lab::new(spec, std::slice::from_ref(&collective));
         lab.set_up(std::slice::from_ref(&collective));
         lab.join(&collective, |_| (Vec::new(), TaskTime::Fixed(5)));
-        lab.send(1, When::At(SET_UP), [collective.command(1)]);
+        lab.send(1, SendCondition::At(SET_UP), [collective.command(1)]);
         let system = lab.run();
         for k in 1..depth as u16 {
             let (above, below) = ((k - 1) * 0x10, k * 0x10);
@@ -378,7 +378,7 @@ fn a_barrier_over_one_engine_takes_the_cycles_its_parts_say() {
         let mut lab = Lab::new(spec, std::slice::from_ref(&collective));
         lab.set_up(std::slice::from_ref(&collective));
         lab.join(&collective, |_| (Vec::new(), TaskTime::Fixed(40)));
-        lab.send(1, When::At(SET_UP), [collective.command(1)]);
+        lab.send(1, SendCondition::At(SET_UP), [collective.command(1)]);
         let system = lab.run();
         // Node to engine: link and edge, switch, half link and edge, three more flits; switch and engine wait for the flit with
         // the address, nodes do not. Engine: next cycle the collective
@@ -417,7 +417,7 @@ fn nodes_work_at_nothing_else_until_satisfied() {
                 part.blocks = blocks;
                 lab.node(device).join(part);
             }
-            lab.send(1, When::At(SET_UP), [collective.command(1)]);
+            lab.send(1, SendCondition::At(SET_UP), [collective.command(1)]);
         }
         let mut system = lab.build();
         run(&mut system, 1_000_000).unwrap();

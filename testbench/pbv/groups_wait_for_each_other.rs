@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::support::{Lab, SET_UP};
 use watershed::kernel::Rng;
-use watershed::pbv::node::{Part, TaskTime, When, missing};
+use watershed::pbv::node::{Part, SendCondition, TaskTime, missing};
 use watershed::pbv::packet::{Groups, Message, Status};
 use watershed::pbv::plan::{Branch, Collective};
 use watershed::pbv::system::{Spec, System, engine, node, run};
@@ -49,7 +49,7 @@ fn barrier(
     }
     let all = Groups { first: 7, count: members.len() as u8 };
     for round in 1..=rounds {
-        let when = if round == 1 { When::At(SET_UP) } else { When::Arrived(all, round - 1) };
+        let when = if round == 1 { SendCondition::At(SET_UP) } else { SendCondition::Arrived(all, round - 1) };
         lab.send(1, when, groups.iter().map(|group| group.command(round)));
     }
     let mut system = lab.build();

@@ -3,7 +3,7 @@
 
 use watershed::arith::{DType, Op};
 use watershed::pbv::ce::{Ce, CeCfg, CeCx, Outgoing};
-use watershed::pbv::node::{Node, When};
+use watershed::pbv::node::{Node, SendCondition};
 use watershed::pbv::packet::{Body, ConfigRecord, Header, InitRecord, Message, Packet};
 use watershed::pbv::system::{Spec, engine, events, node, run};
 use watershed::pbv::tables::PbvTable;
@@ -185,7 +185,7 @@ fn feeds_have_a_bound() {
 fn alone(mut spec: Spec, frames: Vec<Packet>) -> watershed::pbv::system::System {
     let mut sender = Node::new(1);
     for (number, frame) in frames.into_iter().enumerate() {
-        sender.then(if number == 0 { When::At(10) } else { When::Next }, frame);
+        sender.then(if number == 0 { SendCondition::At(10) } else { SendCondition::Next }, frame);
     }
     spec.monitors = true;
     let mut system = spec.build(vec![sender]);

@@ -7,7 +7,7 @@ use crate::support::{Lab, SET_UP};
 use watershed::arith::{DType, Flags, Mode, Op};
 use watershed::kernel::Rng;
 use watershed::oracle::pair::word_pair;
-use watershed::pbv::node::{TaskTime, When};
+use watershed::pbv::node::{SendCondition, TaskTime};
 use watershed::pbv::packet::Message;
 use watershed::pbv::plan::{Branch, Collective};
 use watershed::pbv::system::{Spec, System, engine, node};
@@ -96,7 +96,7 @@ fn check(spec: &Spec, mut collective: Collective, seed: u64, pbv_order: bool, in
     let mut lab = Lab::new(spec.clone(), std::slice::from_ref(&collective));
     lab.set_up(std::slice::from_ref(&collective));
     lab.join(&collective, |device| (words[&device].clone(), TaskTime::Uniform { from: 0, to: 300, seed }));
-    lab.send(collective.source, When::At(SET_UP), [collective.command(9)]);
+    lab.send(collective.source, SendCondition::At(SET_UP), [collective.command(9)]);
     let system = lab.run();
     let mut flags = Flags::NONE;
     let wanted = expected(&system, &collective, &collective.tree, &lab, &words, &mut flags);
@@ -147,7 +147,7 @@ fn sum_of(times: &[u64], pbv_order: bool) -> u64 {
         let k = usize::from(device) - 1;
         (vec![operands[k]], TaskTime::Fixed(times[k]))
     });
-    lab.send(1, When::At(SET_UP), [collective.command(0)]);
+    lab.send(1, SendCondition::At(SET_UP), [collective.command(0)]);
     let system = lab.run();
     node(&system, 1).outcomes(1)[0].words[0]
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::support::{Lab, SET_UP};
 use watershed::arith::{DType, Op};
-use watershed::pbv::node::{Part, TaskTime, When, missing};
+use watershed::pbv::node::{Part, SendCondition, TaskTime, missing};
 use watershed::pbv::packet::{Body, Control, Header, Message, Packet, Status};
 use watershed::pbv::plan::{Branch, Collective};
 use watershed::pbv::system::{Spec, System, engine, node, run};
@@ -57,7 +57,7 @@ fn every_wrong_frame_has_its_answer_and_its_counter() {
         .map(|&(_, status)| status)
         .collect();
     let count = |status: Status| frames.iter().filter(|frame| frame.1 == status).count() as u32;
-    lab.send(0x13, When::At(SET_UP), frames.iter().map(|(frame, _)| frame.clone()));
+    lab.send(0x13, SendCondition::At(SET_UP), frames.iter().map(|(frame, _)| frame.clone()));
     let system = lab.run();
     let got: Vec<Status> = node(&system, 0x13).mail().iter().map(|(_, frame)| frame.header.status).collect();
     let sorted = |mut all: Vec<Status>| {
@@ -87,10 +87,10 @@ fn wrong_length_operation_and_round_are_refused_and_the_sum_is_right() {
         (Packet::of(Header { op: Op::Max, ..like }, vec![1, 2]), Status::Mismatch),
         (Packet::of(Header { run: 0, ..like }, vec![1, 2]), Status::Duplicate),
     ];
-    lab.send(0x11, When::At(SET_UP + 150), wrong.iter().map(|(frame, _)| frame.clone()));
+    lab.send(0x11, SendCondition::At(SET_UP + 150), wrong.iter().map(|(frame, _)| frame.clone()));
     // The right one comes after its task; then once more.
-    lab.send(0x11, When::Received(3), [Packet::of(like, vec![0x11, 1]), Packet::of(like, vec![0x11, 1])]);
-    lab.send(1, When::At(SET_UP), [collective.command(1)]);
+    lab.send(0x11, SendCondition::Received(3), [Packet::of(like, vec![0x11, 1]), Packet::of(like, vec![0x11, 1])]);
+    lab.send(1, SendCondition::At(SET_UP), [collective.command(1)]);
     let system = lab.run();
     let got: Vec<Status> = node(&system, 0x11).mail().iter().map(|(_, frame)| frame.header.status).collect();
     assert_eq!(got, [Status::BadLength, Status::Mismatch, Status::Duplicate, Status::Duplicate, Status::Duplicate]);
@@ -118,7 +118,7 @@ fn with_timeouts(retries: u8, dead: &[u16], late: &[u16]) -> (Collective, System
         };
         (vec![1 << (device & 0xf), 1], task)
     });
-    lab.send(1, When::At(SET_UP), [collective.command(1)]);
+    lab.send(1, SendCondition::At(SET_UP), [collective.command(1)]);
     let mut system = lab.build();
     run(&mut system, 1_000_000).unwrap();
     (collective, system)
@@ -156,13 +156,13 @@ fn a_frame_for_another_device_or_engine_is_not_taken() {
             record.timeout = if at.0 == 0 { 6000 } else { 2000 };
         }
         let frames = lab.tables.frames(1);
-        lab.send(1, When::At(SET_UP * 3 / 4), frames);
+        lab.send(1, SendCondition::At(SET_UP * 3 / 4), frames);
         lab.join(&collective, |device| {
             (vec![1 << (device & 0xf), 1], if device == 0x11 { TaskTime::Never } else { TaskTime::Fixed(10) })
         });
         let like = Header { requester: 0x11, run: 1, device, offset, ..collective.like(0x11, &lab.tables) };
-        lab.send(0x11, When::At(SET_UP + 200), [Packet::of(like, vec![2, 1])]);
-        lab.send(1, When::At(SET_UP), [collective.command(1)]);
+        lab.send(0x11, SendCondition::At(SET_UP + 200), [Packet::of(like, vec![2, 1])]);
+        lab.send(1, SendCondition::At(SET_UP), [collective.command(1)]);
         let mut system = lab.build();
         run(&mut system, 1_000_000).unwrap();
         assert_eq!(missing(node(&system, 1)), [0x11], "{status}");
@@ -200,9 +200,9 @@ fn a_context_can_be_paused_restarted_and_stopped() {
         let mut lab = Lab::new(Spec::regular(1, 2, 0x10, Vec::new()), std::slice::from_ref(&collective));
         lab.set_up(std::slice::from_ref(&collective));
         lab.join(&collective, |_| (Vec::new(), TaskTime::Fixed(200)));
-        lab.send(1, When::At(SET_UP), [collective.command(0)]);
+        lab.send(1, SendCondition::At(SET_UP), [collective.command(0)]);
         for &(at, what) in script {
-            lab.send(1, When::At(SET_UP + at), [control(what)]);
+            lab.send(1, SendCondition::At(SET_UP + at), [control(what)]);
         }
         let mut system = lab.build();
         run(&mut system, 1_000_000).unwrap();
@@ -227,7 +227,7 @@ fn multicasts_reach_everybody_below_posted_or_acknowledged() {
         let mut lab = lab(&collective);
         let mut header = collective.header(Message::Multicast, 0);
         (header.posted, header.run) = (posted, 1);
-        lab.send(1, When::At(SET_UP), [Packet::of(header, vec![7, 8, 9])]);
+        lab.send(1, SendCondition::At(SET_UP), [Packet::of(header, vec![7, 8, 9])]);
         let system = lab.run();
         for device in [2, 0x11, 0x12] {
             let mail = node(&system, device).mail();
@@ -246,7 +246,7 @@ fn registers_are_written_and_read_by_memory_mapped_frames() {
     let mut read = Header::new(Message::Read, 1, 0x10, 0xc100);
     (read.p_count, read.tag) = (3, 0x123);
     let frames = [Packet::of(write, vec![5000, 2, 1]), Packet::bare(read)];
-    lab.send(1, When::Next, frames);
+    lab.send(1, SendCondition::Next, frames);
     let system = lab.run();
     let (_, answer) = &node(&system, 1).mail()[0];
     assert_eq!(answer.body, Body::Words(vec![5000, 2, 1]));
@@ -271,7 +271,7 @@ fn poisoned_and_posted_frames_change_no_register() {
         with(write(0xc3fc), &|_| ()),
         with(Packet::bare(command), &|header| header.tlp.poisoned = true),
     ];
-    lab.send(1, When::At(SET_UP), frames);
+    lab.send(1, SendCondition::At(SET_UP), frames);
     let system = lab.run();
     let answers: Vec<Status> = node(&system, 1).mail().iter().map(|(_, frame)| frame.header.status).collect();
     assert_eq!(answers, [Status::Poisoned, Status::BadAddress], "nobody answers what was posted");
@@ -296,11 +296,11 @@ fn other_contexts_do_not_notice() {
                 let part = Part::of(collective.like(device, &lab.tables), Vec::new(), task);
                 lab.node(device).join(part);
             }
-            lab.send(collective.source, When::At(SET_UP), [collective.command(1)]);
+            lab.send(collective.source, SendCondition::At(SET_UP), [collective.command(1)]);
         }
         if noise {
             let bad = Header::new(Message::Contribution, 3, 0, 0xc000);
-            lab.send(3, When::At(SET_UP), (0..50).map(|k| Packet::bare(Header { cc_id: k, ..bad })));
+            lab.send(3, SendCondition::At(SET_UP), (0..50).map(|k| Packet::bare(Header { cc_id: k, ..bad })));
         }
         let mut system = lab.build();
         run(&mut system, 1_000_000).unwrap();
@@ -320,9 +320,9 @@ fn a_node_that_fails_says_so_and_the_sum_of_the_others_is_marked() {
             part.fails = failing.iter().filter(|&&fails| fails == device).map(|_| 2).collect();
             lab.node(device).join(part);
         }
-        lab.send(1, When::At(SET_UP), [collective.command(1)]);
+        lab.send(1, SendCondition::At(SET_UP), [collective.command(1)]);
         for run in 2..=3 {
-            lab.send(1, When::Satisfied(2, run - 1), [collective.command(run)]);
+            lab.send(1, SendCondition::Satisfied(2, run - 1), [collective.command(run)]);
         }
         // No watchdog runs: the failure messages alone complete the second run.
         let system = lab.run();
@@ -360,9 +360,9 @@ fn a_failure_message_twice_or_from_a_stranger_changes_nothing() {
     let like = Header { message: Message::Failure, run: 1, ..collective.like(0x11, &lab.tables) };
     let stranger = Packet::bare(Header { requester: 0x13, ..like });
     let old = Packet::bare(Header { requester: 0x11, run: 0, ..like });
-    lab.send(0x13, When::At(SET_UP + 150), [stranger]);
-    lab.send(0x11, When::At(SET_UP + 150), [old]);
-    lab.send(1, When::At(SET_UP), [collective.command(1)]);
+    lab.send(0x13, SendCondition::At(SET_UP + 150), [stranger]);
+    lab.send(0x11, SendCondition::At(SET_UP + 150), [old]);
+    lab.send(1, SendCondition::At(SET_UP), [collective.command(1)]);
     let system = lab.run();
     let refused = |device: u16| node(&system, device).mail()[0].1.header.status;
     assert_eq!((refused(0x13), refused(0x11)), (Status::UnknownDevice, Status::Duplicate));
@@ -381,10 +381,10 @@ fn an_engine_whose_only_participant_is_the_source_waits_to_learn_who_is_above() 
     let collective = Collective::all_reduce(2, 1, tree, Op::Sum, DType::I64, 2);
     let mut lab = Lab::new(Spec::regular(2, 3, 0x10, vec![(0, 1)]), std::slice::from_ref(&collective));
     let frames = [lab.tables.frames(1), collective.initialise_each(&lab.tables)].concat();
-    lab.send(1, When::Next, frames);
+    lab.send(1, SendCondition::Next, frames);
     lab.join(&collective, |device| (vec![u64::from(device), 1], TaskTime::Fixed(0)));
-    lab.send(1, When::At(SET_UP), [collective.command(1)]);
-    lab.send(1, When::Satisfied(2, 1), [collective.command(2)]);
+    lab.send(1, SendCondition::At(SET_UP), [collective.command(1)]);
+    lab.send(1, SendCondition::Satisfied(2, 1), [collective.command(2)]);
     let system = lab.run();
     assert!(node(&system, 1).mail().is_empty(), "the source is not sent the partial");
     for device in [1, 0x11, 0x12] {

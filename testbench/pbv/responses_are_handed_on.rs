@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::support::{Lab, SET_UP};
 use watershed::arith::{DType, Op};
 use watershed::kernel::Rng;
-use watershed::pbv::node::{TaskTime, When, missing};
+use watershed::pbv::node::{SendCondition, TaskTime, missing};
 use watershed::pbv::packet::Status;
 use watershed::pbv::plan::{Branch, Collective};
 use watershed::pbv::system::{Spec, System, engine, node, run};
@@ -36,7 +36,7 @@ fn measured(spec: &Spec, collective: &Collective) -> (System, BTreeMap<(String, 
             (words, TaskTime::Uniform { from: 0, to: 200, seed: u64::from(device) })
         });
         if command {
-            lab.send(collective.source, When::At(SET_UP), [collective.command(1)]);
+            lab.send(collective.source, SendCondition::At(SET_UP), [collective.command(1)]);
         }
         lab.run()
     };
@@ -135,7 +135,7 @@ fn a_dead_node_behind_engines_that_hand_on_is_named() {
         let task = if device == 0x22 { TaskTime::Never } else { TaskTime::Fixed(9) };
         (vec![1 << (device & 0xf), 1], task)
     });
-    lab.send(1, When::At(SET_UP), [collective.command(1)]);
+    lab.send(1, SendCondition::At(SET_UP), [collective.command(1)]);
     let mut system = lab.build();
     run(&mut system, 1_000_000).unwrap();
     assert_eq!(missing(node(&system, 1)), [0x22]);

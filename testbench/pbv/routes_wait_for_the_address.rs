@@ -2,7 +2,7 @@
 //! the way holds the head until that is there, whatever the width of the links (B-STR-2).
 
 use watershed::fabric::topology::LinkParams;
-use watershed::pbv::node::{Node, When};
+use watershed::pbv::node::{Node, SendCondition};
 use watershed::pbv::packet::{Header, Message, Packet};
 use watershed::pbv::system::{EnginePort, Spec, node, run};
 
@@ -18,7 +18,7 @@ fn measured_train(spec: &Spec, words: usize, frames: usize) -> u64 {
     let frame = Packet::of(Header::new(Message::ReadReply, from, to, 0), vec![7; words]);
     let mut sender = Node::new(from);
     for number in 0..frames {
-        sender.then(if number == 0 { When::At(100) } else { When::Next }, frame.clone());
+        sender.then(if number == 0 { SendCondition::At(100) } else { SendCondition::Next }, frame.clone());
     }
     let mut system = spec.build(vec![sender, Node::new(to)]);
     run(&mut system, 100_000).unwrap();

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::support::{Lab, SET_UP};
 use watershed::arith::{DType, Op};
-use watershed::pbv::node::{TaskTime, When};
+use watershed::pbv::node::{SendCondition, TaskTime};
 use watershed::pbv::packet::{Control, Header, Message, Packet, Status};
 use watershed::pbv::plan::{Branch, Collective};
 use watershed::pbv::system::{Spec, System, engines, events, node};
@@ -43,8 +43,8 @@ fn initialisation_and_control_may_go_to_switches_only() {
                 op: Op::Barrier,
                 ..collective.header(Message::Control, 0)
             };
-            lab.send(1, When::At(SET_UP), [Packet::bare(reset)]);
-            lab.send(1, When::At(2 * SET_UP), [collective.command(1)]);
+            lab.send(1, SendCondition::At(SET_UP), [Packet::bare(reset)]);
+            lab.send(1, SendCondition::At(2 * SET_UP), [collective.command(1)]);
             let system = lab.run();
             // The source sends both itself and gets none.
             let ends = if engines_only { 0 } else { 7 * usize::from(nodes) - 1 };
@@ -67,7 +67,7 @@ fn an_end_device_has_no_use_for_a_frame_for_switches() {
     let collective = Collective::all_reduce(2, 1, tree, Op::Sum, DType::U64, 3);
     let mut lab = Lab::new(spec, std::slice::from_ref(&collective));
     let header = Header { engines_only: true, ..Header::new(Message::Command, 1, 2, 0) };
-    lab.send(1, When::Next, [Packet::bare(header)]);
+    lab.send(1, SendCondition::Next, [Packet::bare(header)]);
     let system = lab.run();
     assert_eq!(node(&system, 2).refused()[usize::from(Status::WrongType.number())], 1);
     assert!(node(&system, 2).mail().is_empty());
@@ -112,10 +112,10 @@ fn posted_messages_come_once_each_and_in_order_at_every_node() {
             frames.push(both[1].cast(run, vec![u64::from(run); 5], true));
         }
         if posted {
-            lab.send(1, When::At(SET_UP), frames);
+            lab.send(1, SendCondition::At(SET_UP), frames);
         } else {
             for (k, frame) in frames.into_iter().enumerate() {
-                lab.send(1, When::At(SET_UP + 4000 * k as u64), [frame]);
+                lab.send(1, SendCondition::At(SET_UP + 4000 * k as u64), [frame]);
             }
         }
         let system = lab.run();
@@ -145,9 +145,9 @@ fn what_is_wrong_with_a_posted_message_is_counted_and_not_answered() {
         let cast = collective.cast(1, vec![9; 5], posted);
         let mut stray = cast.clone();
         stray.header.cc_id = 0x123;
-        lab.send(1, When::At(SET_UP), [cast.clone(), stray]);
+        lab.send(1, SendCondition::At(SET_UP), [cast.clone(), stray]);
         // Once more the same one: its receivers have it.
-        lab.send(1, When::At(2 * SET_UP), [cast]);
+        lab.send(1, SendCondition::At(2 * SET_UP), [cast]);
         let system = lab.run();
         let errors = node(&system, 1).mail().iter().filter(|(_, frame)| frame.header.message == Message::Error).count();
         assert_eq!(errors, usize::from(!posted), "the context that nobody knows");

@@ -7,7 +7,7 @@ use crate::support::{Lab, SET_UP};
 use watershed::arith::{DType, Op};
 use watershed::kernel::Rng;
 use watershed::pbv::gather::Gather;
-use watershed::pbv::node::{TaskTime, When};
+use watershed::pbv::node::{SendCondition, TaskTime};
 use watershed::pbv::packet::Message;
 use watershed::pbv::plan::{Branch, Collective};
 use watershed::pbv::system::{Spec, System, engine, events, node};
@@ -31,7 +31,7 @@ fn merged(spec: &Spec, collective: &Collective, cycles: u64) -> System {
     let part = lab.node(collective.source).part_mut(collective.cc_id).unwrap();
     part.gather = Some(gather);
     part.heeds.push(collective.tree.device);
-    lab.send(collective.source, When::At(SET_UP), [collective.command(1)]);
+    lab.send(collective.source, SendCondition::At(SET_UP), [collective.command(1)]);
     lab.run()
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use watershed::pbv::ce::{Ce, CeCfg, CeCx, Hazard, Outgoing};
-use watershed::pbv::node::{Node, Part, TaskTime, When};
+use watershed::pbv::node::{Node, Part, SendCondition, TaskTime};
 use watershed::pbv::packet::{ConfigRecord, Packet, Status};
 use watershed::pbv::plan::{Collective, Tables, tables};
 use watershed::pbv::system::{Spec, System, engines, run};
@@ -28,9 +28,9 @@ impl Lab {
     }
 
     /// The source sends these frames one after the other.
-    pub fn send(&mut self, source: u16, when: When, frames: impl IntoIterator<Item = Packet>) {
+    pub fn send(&mut self, source: u16, when: SendCondition, frames: impl IntoIterator<Item = Packet>) {
         for (k, frame) in frames.into_iter().enumerate() {
-            self.node(source).then(if k == 0 { when } else { When::Next }, frame);
+            self.node(source).then(if k == 0 { when } else { SendCondition::Next }, frame);
         }
     }
 
@@ -46,10 +46,10 @@ impl Lab {
     /// Tables by one frame a switch, contexts through their masters, all from the collectives' sources, from cycle 0 on.
     pub fn set_up(&mut self, collectives: &[Collective]) {
         let frames = self.tables.frames(collectives[0].source);
-        self.send(collectives[0].source, When::Next, frames);
+        self.send(collectives[0].source, SendCondition::Next, frames);
         for collective in collectives {
             let frame = collective.initialise(&self.tables);
-            self.send(collective.source, When::At(SET_UP / 2), [frame]);
+            self.send(collective.source, SendCondition::At(SET_UP / 2), [frame]);
         }
     }
 

@@ -2,7 +2,7 @@
 //! in any order, lose no update; PBV and p_count agree in every cycle (B-CE-3).
 
 use watershed::kernel::Rng;
-use watershed::pbv::ce::{Hazard, Judged, Label, Request, Track, TrackOp, Tracker, Verdict};
+use watershed::pbv::ce::{Hazard, Label, Request, Track, TrackOp, TrackResult, Tracker, Verdict};
 
 /// What the pipeline said, in order.
 type Said = Vec<(u16, TrackOp, Track, Verdict)>;
@@ -15,7 +15,7 @@ fn tick(tracker: &mut Tracker, op: Option<(u16, TrackOp)>) -> Option<(u16, Track
         op,
         label: Label::default(),
     }))?;
-    let Judged { request: Request { slot, generation, op, .. }, track, verdict } = judged;
+    let TrackResult { request: Request { slot, generation, op, .. }, track, verdict } = judged;
     assert_eq!(generation, u32::from(slot) ^ 0x5a);
     Some((slot, op, track, verdict))
 }

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use watershed::fabric::arbiter::Policy;
 use watershed::fabric::{
-    Block, Blocks, Flit, Io, Join, JoinCx, Network, NodeKind, Pipeline, Plan, PlanLink, PlanNode, Queued, RouterCfg,
-    SwitchCfg, Tag,
+    Block, Blocks, Flit, Io, Join, JoinCx, Network, NodeKind, Pipeline, Plan, PlanLink, PlanNode, QueueLengths,
+    RouterCfg, SwitchCfg, Tag,
 };
 use watershed::kernel::Wake;
 use watershed::piuma::Ceng;
@@ -99,7 +99,7 @@ fn a_collective_engine_does_the_same_again() {
         for now in 0..recording.cycles {
             for port in 0..plan.nodes[node].ports - 1 {
                 if let Some(flit) = inputs.flit(now, &format!("slot{port}")) {
-                    engine.put(port, flit.tag.vc(), flit, now);
+                    engine.put_flit(port, flit.tag.vc(), flit, now);
                 }
             }
             let queued = inputs.cycles[now as usize]["queued"] as u16;
@@ -107,7 +107,7 @@ fn a_collective_engine_does_the_same_again() {
                 tables: &ready.system.tables,
                 switch: node as u32,
                 now,
-                queued: Queued::counts(&[queued]),
+                queued: QueueLengths::counts(&[queued]),
             });
             assert_eq!(out.result, outputs.flit(now, "result"), "{name} in cycle {now}");
             results += usize::from(out.result.is_some());

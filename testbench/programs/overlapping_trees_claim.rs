@@ -7,7 +7,7 @@ use crate::sets;
 use crate::support::{Draw, die, load, mesh, pass, ready, run_with};
 use watershed::fabric::Cause;
 use watershed::fabric::topology::EndPlace;
-use watershed::piuma::legality::{At, Footprint, meet};
+use watershed::piuma::legality::{ConfigPoint, Footprint, meet};
 use watershed::scenario::result::{Document, Outcome};
 use watershed::scenario::run::{RunOptions, run};
 use watershed::scenario::why::{Ask, Kind};
@@ -292,8 +292,8 @@ fn a_tree_is_rewritten_while_another_one_is_half_called() {
 
 #[test]
 fn a_link_is_shared_whatever_its_channel() {
-    let link = |switch: u32, channel: u8, port: u16| At { switch, channel, port };
-    let of = |links: &[At], engine: u32, sent: u32| Footprint {
+    let link = |switch: u32, channel: u8, port: u16| ConfigPoint { switch, channel, port };
+    let of = |links: &[ConfigPoint], engine: u32, sent: u32| Footprint {
         links: links.to_vec(),
         engines: vec![engine],
         switches: Vec::new(),

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use watershed::arith::stages::{Entry, Layout, UnitStages, all_units, units_of};
+use watershed::arith::stages::{Layout, UnitInput, UnitStages, all_units, units_of};
 use watershed::arith::{DType, Flags, Mode, Op, Unit};
 use watershed::kernel::Rng;
 use watershed::oracle;
@@ -99,9 +99,9 @@ pub fn drive(
         let entry = match (a_valid, b_valid) {
             _ if reset => None,
             (false, false) => None,
-            (true, false) => Some(Entry::lone(op, dtype, tag, a)),
-            (false, true) => Some(Entry::lone(op, dtype, tag, b)),
-            (true, true) => Some(Entry::pair(op, dtype, tag, Unit::of(op, dtype, mode).expect("of words"), a, b)),
+            (true, false) => Some(UnitInput::lone(op, dtype, tag, a)),
+            (false, true) => Some(UnitInput::lone(op, dtype, tag, b)),
+            (true, true) => Some(UnitInput::pair(op, dtype, tag, Unit::of(op, dtype, mode).expect("of words"), a, b)),
         };
         if entry.is_some() {
             let words = (a_valid && b_valid).then_some((a, b));
@@ -228,7 +228,7 @@ pub fn drive_pipes(cosim: &mut Cosim, rng: &mut Rng, cycles: u64) -> Result<(), 
         for one in &mut units {
             let mut held = Vec::new();
             lane_values(one, &mut held);
-            let entry = (valid && !reset).then(|| Entry::pair(op, dtype, tag, unit, a, b));
+            let entry = (valid && !reset).then(|| UnitInput::pair(op, dtype, tag, unit, a, b));
             // No clock where the enable is low.
             let exit = if enabled { one.clock(entry) } else { None };
             let mask = |dtype: DType| u128::from(dtype.lane_mask());

@@ -7,7 +7,7 @@ use watershed::armed::engine::TIMEOUT_UNIT_CYCLES;
 use watershed::armed::header::MAX_COUNT;
 use watershed::armed::{
     Discard, Engine, EngineCfg, EngineCounts, Entry, Hazard, MANAGE, System, Tables, TablesCfg, Tokens, UP, WORDS,
-    Wired,
+    WireBlock,
 };
 use watershed::fabric::routing::{Routes, Routing};
 use watershed::fabric::topology::Mesh;
@@ -27,7 +27,7 @@ use crate::verilator::root;
 use crate::watched::Watched;
 
 /// A system with end points of some kind.
-type SystemOf<E> = Network<Tables, Discard, Wired, E, WORDS>;
+type SystemOf<E> = Network<Tables, Discard, WireBlock, E, WORDS>;
 
 /// Entries that an engine of the bench can know.
 const ENTRIES: usize = 16;
@@ -566,8 +566,12 @@ fn random_system(cfg: EngineCfg, (set, unicast): (u8, u8), rng: &mut Rng) -> Sys
     let puppet = |above, stream| Puppet::new(Rng::new(rng.bits(), stream), above, vcs.total());
     let mut puppet = puppet;
     let ends = vec![puppet(false, 1), puppet(true, 2)];
-    let blocks =
-        Blocks { joins: Vec::new(), no_join: Discard::default(), bumps: vec![Wired::Engine(Box::new(engine))], ends };
+    let blocks = Blocks {
+        joins: Vec::new(),
+        no_join: Discard::default(),
+        bumps: vec![WireBlock::Engine(Box::new(engine))],
+        ends,
+    };
     let switch = SwitchCfg {
         pipeline: Pipeline::new(1),
         policy: watershed::fabric::arbiter::Policy::default(),

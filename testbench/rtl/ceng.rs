@@ -5,7 +5,7 @@ use watershed::arith::stages::units_of;
 use watershed::arith::{DType, Flags, Op, TreeCfg};
 use watershed::fabric::routing::{Routes, Routing};
 use watershed::fabric::topology::Mesh;
-use watershed::fabric::{Flit, Join, JoinCx, Queued, Tag};
+use watershed::fabric::{Flit, Join, JoinCx, QueueLengths, Tag};
 use watershed::kernel::Rng;
 use watershed::piuma::scan::{element, order};
 use watershed::piuma::{Ceng, CengCfg, OpSelect, REQUEST, RESPONSE, Registers, RegistersCfg, channel, kind, plane};
@@ -310,7 +310,7 @@ impl Traffic {
         let radix = rig.cfg.tree.radix;
         let behind: Vec<u128> = self.queued.chunks(2).map(|pair| u128::from(pair[0] + pair[1])).collect();
         let queued = self.queued.clone();
-        let out = ceng.tick(&JoinCx { tables: &rig.registers, switch: 0, now, queued: Queued::counts(&queued) });
+        let out = ceng.tick(&JoinCx { tables: &rig.registers, switch: 0, now, queued: QueueLengths::counts(&queued) });
         assert_eq!(out.fault, None);
         let result = out.result;
         if let Some(result) = &result {
@@ -324,11 +324,11 @@ impl Traffic {
         if let Some(result) = result.filter(|flit| rig.scans(flit.tag.id()) && flit.tag.vc() == REQUEST) {
             self.up.push((result.tag.id(), result.tag.seq()));
         }
-        let room_above = ceng.room(0, RESPONSE);
+        let room_above = ceng.has_room(0, RESPONSE);
         let above = self.above(rig, ceng, rng, now);
         let room: Vec<u128> = (0..rig.planes)
             .map(|plane| {
-                let room = |port: &u8| ceng.room(u16::from(*port), channel(plane, REQUEST));
+                let room = |port: &u8| ceng.has_room(u16::from(*port), channel(plane, REQUEST));
                 (0..radix).filter(room).fold(0, |all, port| all | 1 << port)
             })
             .collect();
@@ -354,7 +354,7 @@ impl Traffic {
             put |= 1 << port;
             flits[2 * usize::from(port)] = u128::from(tag.0);
             flits[2 * usize::from(port) + 1] = u128::from(word);
-            ceng.put(u16::from(port), tag.vc(), Flit { tag, word }, now + rig.post + 1);
+            ceng.put_flit(u16::from(port), tag.vc(), Flit { tag, word }, now + rig.post + 1);
         }
         debug_assert!(
             result.is_none_or(|result| plane(result.tag.vc()) < rig.planes && kind(result.tag.vc()) <= RESPONSE)
@@ -369,7 +369,7 @@ impl Traffic {
     /// Responses of scans from above, of any element that went up: how many, and what.
     fn above(&mut self, rig: &Rig, ceng: &mut Ceng, rng: &mut Rng, now: u64) -> Vec<u128> {
         let mut given = vec![0; 1 + 2 * rig.cfg.operand_slots as usize];
-        while !self.up.is_empty() && ceng.room(0, RESPONSE) && rng.below(self.gaps) > 0 {
+        while !self.up.is_empty() && ceng.has_room(0, RESPONSE) && rng.below(self.gaps) > 0 {
             let (id, seq) = self.up.remove(rng.below(self.up.len().min(3) as u64) as usize);
             let mut flit = Flit::collective(id, RESPONSE, seq, random::words(rng, rig.registers.select(0, id).dtype).0);
             // As the switch above makes it: for one of its ports, and of the first rank with nothing in it.
@@ -381,7 +381,7 @@ impl Traffic {
             let at = 1 + 2 * given[0] as usize;
             (given[at], given[at + 1]) = (u128::from(flit.tag.0), u128::from(flit.word));
             given[0] += 1;
-            ceng.put(rng.below(u64::from(rig.cfg.tree.radix)) as u16, RESPONSE, flit, now + rig.post + 1);
+            ceng.put_flit(rng.below(u64::from(rig.cfg.tree.radix)) as u16, RESPONSE, flit, now + rig.post + 1);
         }
         given
     }

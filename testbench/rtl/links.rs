@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use watershed::fabric::{Entry, Moved, Plan, Tag};
+use watershed::fabric::{Entry, FlitEvent, Plan, Tag};
 
 /// What happened at a node in a cycle.
 #[derive(Clone, Debug, Default)]
@@ -70,13 +70,13 @@ impl Events {
         let Some(port) = port(at, (entry.port - self.nodes[at].0) as u16) else { return };
         let here = self.of[at].entry(entry.cycle).or_default();
         match entry.what {
-            Moved::Entered { .. } => here.entered.push((port, entry.tag, entry.word)),
-            Moved::Left => here.left.push((port, entry.tag.vc())),
-            Moved::Sent { .. } => {
+            FlitEvent::Entered { .. } => here.entered.push((port, entry.tag, entry.word)),
+            FlitEvent::Left => here.left.push((port, entry.tag.vc())),
+            FlitEvent::Sent { .. } => {
                 here.sent.push((port, entry.tag, entry.word));
                 self.granted += 1;
             }
-            Moved::Put { .. } => {}
+            FlitEvent::EnteredEngine { .. } => {}
         }
     }
 

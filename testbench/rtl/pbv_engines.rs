@@ -9,7 +9,7 @@ use std::fs;
 use watershed::fabric::Step;
 use watershed::kernel::Rng;
 use watershed::pbv::ce::{Ce, CeCx};
-use watershed::pbv::engine::Given as Kept;
+use watershed::pbv::engine::CycleRecord as Kept;
 use watershed::pbv::packet::{Body, InitRecord, PBV_ENTRIES};
 use watershed::pbv::{Engine, System};
 use watershed::scenario::load_file;

@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use watershed::arith::stages::units_of;
 use watershed::kernel::Rng;
 use watershed::pbv::ce::{CeCfg, Hazard, Outgoing, Target};
-use watershed::pbv::checker::{Checked, check};
-use watershed::pbv::engine::{EngineCfg, Given, Ports};
+use watershed::pbv::checker::{CheckOutcome, check};
+use watershed::pbv::engine::{CycleRecord, EngineCfg, PortRecord};
 use watershed::pbv::packet::{Body, Message, NO_DEVICE};
 use watershed::pbv::tables::{PbvTable, engine_tag};
 
@@ -31,7 +31,7 @@ impl Sides {
     pub const USUAL: Sides = Sides { beside: 8, lists: 2, registers: 4 };
 
     /// What a cycle of a running system needs too.
-    pub fn with(self, given: &Given) -> Sides {
+    pub fn with(self, given: &CycleRecord) -> Sides {
         let count = |of: &dyn Fn(&Outgoing) -> bool| given.sent.iter().filter(|sent| of(sent)).count();
         let is = |sent: &Outgoing, messages: &[Message]| messages.contains(&sent.packet.header.message);
         let again = [Message::Contribution, Message::Partial, Message::Failure];
@@ -91,9 +91,9 @@ pub struct Clock<'a> {
     /// The PBV table.
     pub table: &'a PbvTable,
     /// What the collective engine did, if it was clocked.
-    pub given: Option<&'a Given>,
+    pub given: Option<&'a CycleRecord>,
     /// What the ports did.
-    pub ports: &'a Ports,
+    pub ports: &'a PortRecord,
     /// Words that were taken off the links, and whether each ends its frame.
     pub words: [Option<(u64, bool)>; 2],
     /// Messages of the collective engine that the RTL has from beside.
@@ -243,7 +243,7 @@ impl FrameShape {
         let both = |of: &dyn Fn((u64, bool)) -> bool| {
             words.iter().enumerate().fold(0, |sum, (port, word)| sum | bit(word.is_some_and(of)) << port)
         };
-        all.extend([bit(ports.went), both(&|_| true), both(&|(_, tail)| tail)]);
+        all.extend([bit(ports.output_sent), both(&|_| true), both(&|(_, tail)| tail)]);
         all.extend(words.map(|word| word.map_or(0, |(word, _)| u128::from(word))));
         all.extend(self.shape.fault.map(u128::from));
         all.extend((0..self.shape.participants).map(|k| u128::from(table.device(k).unwrap_or(NO_DEVICE))));
@@ -255,8 +255,12 @@ impl FrameShape {
             assert!(list.len() <= most, "{} messages of one kind in a cycle", list.len());
             (0..most).for_each(|k| self.message(list.get(k).copied(), &mut all));
         }
-        let mut seen = vec![Some(bit(ports.stands.is_some()))];
-        seen.extend([ports.stands.map(|(word, _)| u128::from(word)), ports.stands.map(|(_, tail)| bit(tail)), None]);
+        let mut seen = vec![Some(bit(ports.output_word.is_some()))];
+        seen.extend([
+            ports.output_word.map(|(word, _)| u128::from(word)),
+            ports.output_word.map(|(_, tail)| bit(tail)),
+            None,
+        ]);
         seen.extend([Some(bit(packet.is_some())), given.map(|given| bit(given.full))]);
         let header = packet.map(|packet| packet.header);
         seen.extend([
@@ -271,10 +275,10 @@ impl FrameShape {
             let frame = ports.arrived.iter().find(|&&(of, _)| of == port);
             let checked = frame.map(|(_, words)| check(cfg, words));
             let refused = match checked {
-                Some(Checked::Unreadable(status) | Checked::Refused(_, status)) => Some(status),
+                Some(CheckOutcome::Unreadable(status) | CheckOutcome::Refused(_, status)) => Some(status),
                 _ => None,
             };
-            seen.push(Some(bit(matches!(checked, Some(Checked::Registers(_))))));
+            seen.push(Some(bit(matches!(checked, Some(CheckOutcome::Registers(_))))));
             seen.extend([Some(bit(refused.is_some())), refused.map(|status| u128::from(status.number()))]);
         }
         let refused = given.map_or(&[][..], |given| &given.refused);
@@ -340,7 +344,7 @@ impl Line {
 
 /// Messages that the RTL has from beside: the report of a crossed threshold, slices of initialisations, and what is handed to a
 /// source again.
-pub fn beside(given: &Given, hands: impl Fn(u16) -> bool) -> Vec<&Outgoing> {
+pub fn beside(given: &CycleRecord, hands: impl Fn(u16) -> bool) -> Vec<&Outgoing> {
     let asked = given.packet.as_ref().map(|packet| packet.header);
     let asks = asked.filter(|header| {
         matches!(header.message, Message::Command | Message::Multicast | Message::Retry) && hands(header.cc_id)

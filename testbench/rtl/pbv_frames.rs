@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use watershed::kernel::Rng;
 use watershed::pbv::ce::CeCfg;
-use watershed::pbv::checker::{Checked, check};
-use watershed::pbv::engine::{EngineCfg, Given, MOST_REFUSALS, Ports};
+use watershed::pbv::checker::{CheckOutcome, check};
+use watershed::pbv::engine::{CycleRecord, EngineCfg, MOST_REFUSALS, PortRecord};
 use watershed::pbv::packet::{Body, ConfigRecord, Header, InitRecord, Message, Packet, Status, crc};
 use watershed::pbv::{Directory, Engine};
 
@@ -111,10 +111,10 @@ impl Sender {
         let spoiled = spoiled(&words, rng);
         // What a spoiled frame would do to a context is the business of those who send it on purpose.
         let words = match check(&self.engine.cfg(), &spoiled) {
-            Checked::Collective(_) => words,
+            CheckOutcome::Collective(_) => words,
             _ => spoiled,
         };
-        if let Checked::Collective(packet) = check(&self.engine.cfg(), &words) {
+        if let CheckOutcome::Collective(packet) = check(&self.engine.cfg(), &words) {
             self.under_way.push((packet, self.rig.pending.take()));
         }
         words
@@ -134,7 +134,7 @@ impl Sender {
     }
 
     /// A message was taken: what it makes of its context.
-    fn note(&mut self, given: &Given) {
+    fn note(&mut self, given: &CycleRecord) {
         let Some(packet) = &given.packet else { return };
         let at = self.under_way.iter().position(|(sent, _)| sent == packet).expect("it was sent");
         self.rig.pending = self.under_way.remove(at).1;
@@ -265,7 +265,7 @@ pub fn drive(
         (sender.silent, sender.blocked) = (idle(&mut rng, sender.silent), idle(&mut rng, sender.blocked));
         let free = sender.blocked == 0 && rng.below(sender.gaps[2]) > 0;
         let mut words = [None; 2];
-        let mut ports = Ports { went: free, ..Ports::default() };
+        let mut ports = PortRecord { output_sent: free, ..PortRecord::default() };
         if reset {
             let clock = Clock { reset, now, table: &sender.rig.table, given: None, ports: &ports, words, beside: &[] };
             if let Err(difference) = frame.clock(&mut cosim, &clock) {
@@ -280,20 +280,20 @@ pub fn drive(
             }
         }
         sender.engine.step(now);
-        ports.stands = sender.engine.next_word(&directory, free);
+        ports.output_word = sender.engine.next_word(&directory, free);
         for (_, words) in &ports.arrived {
             sender.engine.receive(words, now);
             match check(&cfg, words) {
-                Checked::Unreadable(status) | Checked::Refused(_, status) => {
+                CheckOutcome::Unreadable(status) | CheckOutcome::Refused(_, status) => {
                     *counts.refused.entry(status).or_default() += 1;
                 }
-                Checked::Registers(_) => counts.registers += 1,
-                Checked::Collective(_) => {}
+                CheckOutcome::Registers(_) => counts.registers += 1,
+                CheckOutcome::Collective(_) => {}
             }
         }
         let given = sender.engine.given().last().expect("kept").clone();
-        counts.words += u64::from(free && ports.stands.is_some());
-        counts.waited += u64::from(!free && ports.stands.is_some());
+        counts.words += u64::from(free && ports.output_word.is_some());
+        counts.waited += u64::from(!free && ports.output_word.is_some());
         counts.full += u64::from(given.full);
         if let Some(packet) = &given.packet {
             *counts.taken.entry(packet.header.message).or_default() += 1;
@@ -384,7 +384,7 @@ fn most_waiting(engine: &Engine) -> usize {
     let (mut waiting, mut most) = (0, 0);
     for given in engine.given() {
         waiting -= usize::from(given.packet.is_some());
-        let comes = |words: &[u64]| matches!(check(&engine.cfg(), words), Checked::Collective(_));
+        let comes = |words: &[u64]| matches!(check(&engine.cfg(), words), CheckOutcome::Collective(_));
         waiting += given.ports.arrived.iter().filter(|(_, words)| comes(words)).count();
         most = most.max(waiting);
     }
@@ -409,7 +409,7 @@ fn replay(engine: &Engine, shape: &FrameShape, cosim: &mut Cosim, equal: &mut Eq
             handing.insert(header.cc_id);
         }
     }
-    let none = Ports::default();
+    let none = PortRecord::default();
     let last = all.last().expect("some").cycle.max(lines.iter().filter_map(Line::end).max().unwrap_or(0));
     let (mut at, mut quiet, mut reset) = (0, 0, true);
     let begins = lines.iter().filter_map(Line::next).chain([all[0].cycle]).min().expect("one");
@@ -423,7 +423,7 @@ fn replay(engine: &Engine, shape: &FrameShape, cosim: &mut Cosim, equal: &mut Eq
         let beside = given.map_or_else(Vec::new, |given| beside(given, |cc_id| handing.contains(&cc_id)));
         let ports = given.map_or(&none, |given| &given.ports);
         shape.clock(cosim, &Clock { reset, now, table, given, ports, words, beside: &beside })?;
-        equal.words += u64::from(ports.stands.is_some() && ports.went);
+        equal.words += u64::from(ports.output_word.is_some() && ports.output_sent);
         equal.cycles += 1;
         quiet = if given.is_some() || words.iter().any(Option::is_some) { 0 } else { quiet + 1 };
         now += u64::from(!reset);

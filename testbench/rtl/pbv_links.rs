@@ -8,10 +8,10 @@ use watershed::fabric::{
     Block, Blocks, Network, NoJoin, NodeKind, Pipeline, Plan, PlanLink, PlanNode, RouterCfg, Step, SwitchCfg, Vcs,
 };
 use watershed::kernel::Rng;
-use watershed::pbv::engine::{EngineCfg, Given};
+use watershed::pbv::engine::{CycleRecord, EngineCfg};
 use watershed::pbv::metrics::{INBOX, MOST_CHANNELS, QUEUES};
 use watershed::pbv::routes::FRAMES;
-use watershed::pbv::system::Wired;
+use watershed::pbv::system::WireBlock;
 use watershed::pbv::tables::{Owner, Owners};
 use watershed::pbv::{Directory, Engine, System};
 use watershed::scenario::load_file;
@@ -27,7 +27,7 @@ use crate::verilator::{self, root};
 use crate::watched::Watched;
 
 /// A system with end points of some kind.
-type SystemOf<E> = Network<Directory, NoJoin<Directory>, Wired, E, 2>;
+type SystemOf<E> = Network<Directory, NoJoin<Directory>, WireBlock, E, 2>;
 
 /// Bits of a tag that say something: head, tail, channel. What is behind them is a label.
 const TAG_BITS: u32 = 7;
@@ -153,7 +153,7 @@ struct Pair {
     levels: [Vec<Option<usize>>; 2],
     depths: [Vec<u128>; 2],
     /// What the engine did in the cycles that are not compared yet.
-    kept: VecDeque<Option<Given>>,
+    kept: VecDeque<Option<CycleRecord>>,
     /// How many of its records were looked at.
     read: usize,
     /// Frames' flits in its queues, by port.
@@ -201,9 +201,9 @@ impl Pair {
         let did = self.kept.pop_front().expect("every cycle is kept");
         let frames = shape.vcs.set + FRAMES;
         let (mut known, mut take) = (0, 0);
-        let stands = did.as_ref().and_then(|did| did.ports.stands);
+        let stands = did.as_ref().and_then(|did| did.ports.output_word);
         let side = did.as_ref().map_or(0, |did| did.ports.side);
-        let went = stands.is_some() && did.as_ref().is_some_and(|did| did.ports.went);
+        let went = stands.is_some() && did.as_ref().is_some_and(|did| did.ports.output_sent);
         let (mut of_port, mut levels) = (Vec::new(), [0; QUEUES]);
         for port in 0..2u16 {
             let queue = &mut self.queues[usize::from(port)];
@@ -432,7 +432,11 @@ fn shipped(stem: &str) -> Result<System, &'static str> {
     if system.plan().links.iter().any(|link| link.cycles_per_flit > 1) {
         return Err("a link takes several cycles a flit");
     }
-    if system.tables.cut == watershed::fabric::Cut::WORD { Ok(system) } else { Err("its flits are of another size") }
+    if system.tables.cut == watershed::fabric::FlitSize::WORD {
+        Ok(system)
+    } else {
+        Err("its flits are of another size")
+    }
 }
 
 /// Why the RTL has no data paths as those of a shipped scenario, if it has not.
@@ -497,7 +501,7 @@ fn random_system(channels: u8, rng: &mut Rng) -> SystemOf<Puppet> {
     engine.keep_given();
     let mut puppet = |stream| Puppet::new(Rng::new(rng.bits(), stream), channels);
     let ends = vec![puppet(1), puppet(2)];
-    let bumps = vec![Wired::Engine(Box::new(engine))];
+    let bumps = vec![WireBlock::Engine(Box::new(engine))];
     let blocks = Blocks { joins: Vec::new(), no_join: NoJoin::default(), bumps, ends };
     let switch = SwitchCfg {
         pipeline: Pipeline::new(1),

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use watershed::pbv::Engine;
 use watershed::pbv::ce::{Outgoing, State};
-use watershed::pbv::checker::{Checked, check};
-use watershed::pbv::engine::{EngineCfg, Given};
+use watershed::pbv::checker::{CheckOutcome, check};
+use watershed::pbv::engine::{CycleRecord, EngineCfg};
 use watershed::pbv::metrics::{OUTPUT, QUEUES};
 use watershed::pbv::packet::{NO_DEVICE, Packet, Status};
 use watershed::pbv::tables::engine_tag;
@@ -283,7 +283,7 @@ impl Registers {
     fn given(
         &self,
         (cycle, side): (u64, bool),
-        did: Option<&Given>,
+        did: Option<&CycleRecord>,
         levels: &[u32; QUEUES],
         of: Selected,
     ) -> Vec<u128> {
@@ -299,12 +299,12 @@ impl Registers {
         for (port, all) in arrived {
             frame |= 1 << port;
             match check(&self.cfg, all) {
-                Checked::Unreadable(status) | Checked::Refused(_, status) => refusals.push(status),
-                Checked::Registers(_) => {
+                CheckOutcome::Unreadable(status) | CheckOutcome::Refused(_, status) => refusals.push(status),
+                CheckOutcome::Registers(_) => {
                     push |= 1 << port;
                     words[usize::from(*port)] = all;
                 }
-                Checked::Collective(_) => {}
+                CheckOutcome::Collective(_) => {}
             }
         }
         refusals.extend(did.map_or(&[][..], |did| &did.refused));
@@ -313,7 +313,7 @@ impl Registers {
         all.extend([push, frame, (1 << refusals.len()) - 1]);
         all.push(refusals.iter().enumerate().map(status).sum());
         let (stands, went, begins) =
-            ports.map_or((false, false, false), |ports| (ports.stands.is_some(), ports.went, ports.begins));
+            ports.map_or((false, false, false), |ports| (ports.output_word.is_some(), ports.output_sent, ports.begins));
         all.extend([bit(stands && went && begins), bit(stands && !went)]);
         let missing = ports.and_then(|ports| ports.missing);
         all.push(missing.map_or(0, |(device, cc_id, status)| {
@@ -334,7 +334,12 @@ impl Registers {
     }
 
     /// A cycle of both.
-    pub fn cycle(&mut self, cycle: u64, did: Option<&Given>, levels: &[u32; QUEUES]) -> Result<(), Box<Difference>> {
+    pub fn cycle(
+        &mut self,
+        cycle: u64,
+        did: Option<&CycleRecord>,
+        levels: &[u32; QUEUES],
+    ) -> Result<(), Box<Difference>> {
         let looked = STATE.len() + ENTRIES / 8 + 16 + 2 + 4 + REPORT + RECORDS * (5 + PAYLOAD);
         if cycle == 0 {
             let of = (0, 0, 0, 0, 0);
@@ -366,7 +371,7 @@ impl Registers {
                 return Some("frames for its registers with more records, or longer ones");
             }
             for (_, words) in &did.ports.arrived {
-                if let Checked::Registers(Packet { header, .. }) = check(&cfg, words)
+                if let CheckOutcome::Registers(Packet { header, .. }) = check(&cfg, words)
                     && (words.len() > 4 + WORDS || usize::from(header.p_count) > READS)
                 {
                     return Some("frames for its registers that are longer");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use watershed::arith::quad::{OPCODES, Opcode};
 use watershed::arith::repsum;
-use watershed::arith::stages::{Entry, Layout, UnitStages, all_quad_units};
+use watershed::arith::stages::{Layout, UnitInput, UnitStages, all_quad_units};
 use watershed::arith::{Op, Quad, QuadUnit, ResultCode};
 use watershed::kernel::Rng;
 
@@ -110,7 +110,8 @@ fn drive(cosim: &mut Cosim, stages: u8, rng: &mut Rng, cycles: u64) -> Result<()
         given.extend(fields(&a).into_iter().chain(fields(&b)));
         let mut held = Vec::new();
         unit_values(&unit, &mut held);
-        let entry = if joined { Entry::pair(op, dtype, tag, quad_unit, a, b) } else { Entry::lone(op, dtype, tag, a) };
+        let entry =
+            if joined { UnitInput::pair(op, dtype, tag, quad_unit, a, b) } else { UnitInput::lone(op, dtype, tag, a) };
         let exit = unit.clock((valid && !reset).then_some(entry));
         let mut expected = vec![Some(u128::from(exit.is_some())), exit.map(|exit| u128::from(exit.tag))];
         expected.extend(exit.map_or([None; 7], |exit| fields(&exit.word).map(Some)));

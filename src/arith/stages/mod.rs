@@ -265,15 +265,15 @@ pub struct Stage<U: Datapath> {
     pub dtype: DType,
     /// What names it.
     pub tag: u64,
-    what: Option<What<U>>,
+    data: Option<StageData<U>>,
     /// By register and field, as the layout has them.
     values: Vec<Vec<u128>>,
 }
 
-/// What is in a stage: wires on their way to the next.
+/// The values on the wires between two stages.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(bound = "U: Datapath")]
-enum What<U: Datapath> {
+enum StageData<U: Datapath> {
     Lone(U::Word),
     Pair(U, U::Register),
 }
@@ -281,33 +281,33 @@ enum What<U: Datapath> {
 /// One or two operands that enter a unit.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(bound = "U: Datapath")]
-pub struct Entry<U: Datapath> {
+pub struct UnitInput<U: Datapath> {
     /// Operation.
     pub op: Op,
     /// Type of the lanes.
     pub dtype: DType,
     /// What names it.
     pub tag: u64,
-    what: What<U>,
+    data: StageData<U>,
     /// The operands as they came.
     words: [U::Word; 2],
 }
 
-impl<U: Datapath> Entry<U> {
+impl<U: Datapath> UnitInput<U> {
     /// A lone operand, which passes unchanged.
-    pub fn lone(op: Op, dtype: DType, tag: u64, word: U::Word) -> Entry<U> {
-        Entry { op, dtype, tag, what: What::Lone(word), words: [word, U::Word::default()] }
+    pub fn lone(op: Op, dtype: DType, tag: u64, word: U::Word) -> UnitInput<U> {
+        UnitInput { op, dtype, tag, data: StageData::Lone(word), words: [word, U::Word::default()] }
     }
 
     /// Two operands, the one of the lower port first.
-    pub fn pair(op: Op, dtype: DType, tag: u64, unit: U, a: U::Word, b: U::Word) -> Entry<U> {
-        Entry { op, dtype, tag, what: What::Pair(unit, unit.door(a, b)), words: [a, b] }
+    pub fn pair(op: Op, dtype: DType, tag: u64, unit: U, a: U::Word, b: U::Word) -> UnitInput<U> {
+        UnitInput { op, dtype, tag, data: StageData::Pair(unit, unit.door(a, b)), words: [a, b] }
     }
 }
 
-/// What leaves a unit.
+/// The result that leaves a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Exit<W> {
+pub struct UnitOutput<W> {
     /// Operation.
     pub op: Op,
     /// Type of the lanes.
@@ -323,7 +323,7 @@ pub struct Exit<W> {
 /// The operands that a unit took at the last edge, for comparison with a reference model.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(bound = "U: Datapath")]
-pub struct Taken<U: Datapath> {
+pub struct SampledOperands<U: Datapath> {
     /// It took some.
     pub valid: bool,
     /// Two of them.
@@ -346,7 +346,7 @@ pub struct UnitStages<U: Datapath> {
     ends: &'static [u8],
     layout: Arc<Layout>,
     stages: Vec<Stage<U>>,
-    taken: Taken<U>,
+    taken: SampledOperands<U>,
     moved: bool,
 }
 
@@ -361,10 +361,10 @@ impl<U: Datapath> UnitStages<U> {
             op: Op::ALL[0],
             dtype: DType::ALL[0],
             tag: 0,
-            what: None,
+            data: None,
             values: groups.iter().map(|group| vec![0; group.fields.len()]).collect(),
         };
-        let taken = Taken {
+        let taken = SampledOperands {
             valid: false,
             joined: false,
             op: Op::ALL[0],
@@ -383,35 +383,35 @@ impl<U: Datapath> UnitStages<U> {
     }
 
     /// One clock: operands in, what the last register held out.
-    pub fn clock(&mut self, input: Option<Entry<U>>) -> Option<Exit<U::Word>> {
+    pub fn clock(&mut self, input: Option<UnitInput<U>>) -> Option<UnitOutput<U::Word>> {
         self.moved = input.is_some() || self.taken.valid || !self.is_empty();
         if !self.moved {
             return None;
         }
         self.taken.valid = input.is_some();
-        if let Some(Entry { op, dtype, tag, what, words }) = input {
-            let (joined, mode) = match what {
-                What::Pair(unit, _) => (true, unit.mode()),
-                What::Lone(_) => (false, self.taken.mode),
+        if let Some(UnitInput { op, dtype, tag, data, words }) = input {
+            let (joined, mode) = match data {
+                StageData::Pair(unit, _) => (true, unit.mode()),
+                StageData::Lone(_) => (false, self.taken.mode),
             };
-            self.taken = Taken { valid: true, joined, op, dtype, mode, tag, words };
+            self.taken = SampledOperands { valid: true, joined, op, dtype, mode, tag, words };
         }
-        let mut wire = input.map(|entry| (entry.op, entry.dtype, entry.tag, entry.what));
+        let mut wire = input.map(|entry| (entry.op, entry.dtype, entry.tag, entry.data));
         let mut begin = 0;
         for ((&end, stage), groups) in self.ends.iter().zip(&mut self.stages).zip(&self.layout.stages) {
-            if let Some((.., What::Pair(unit, register))) = &mut wire {
+            if let Some((.., StageData::Pair(unit, register))) = &mut wire {
                 *register = unit.pass(end - begin, *register);
             }
             begin = end;
             wire = stage.load(wire, groups);
         }
         debug_assert_eq!(begin, SEGMENTS, "the last stage ends with the last segment");
-        wire.map(|(op, dtype, tag, what)| {
-            let (word, flags) = match what {
-                What::Lone(word) => (word, Flags::NONE),
-                What::Pair(unit, register) => unit.result(&register),
+        wire.map(|(op, dtype, tag, data)| {
+            let (word, flags) = match data {
+                StageData::Lone(word) => (word, Flags::NONE),
+                StageData::Pair(unit, register) => unit.result(&register),
             };
-            Exit { op, dtype, tag, word, flags }
+            UnitOutput { op, dtype, tag, word, flags }
         })
     }
 
@@ -426,7 +426,7 @@ impl<U: Datapath> UnitStages<U> {
     }
 
     /// What it took at the last edge.
-    pub fn taken(&self) -> &Taken<U> {
+    pub fn taken(&self) -> &SampledOperands<U> {
         &self.taken
     }
 
@@ -436,19 +436,19 @@ impl<U: Datapath> UnitStages<U> {
     }
 }
 
-type Wire<U> = Option<(Op, DType, u64, What<U>)>;
+type Wire<U> = Option<(Op, DType, u64, StageData<U>)>;
 
 impl<U: Datapath> Stage<U> {
     /// The edge: what comes in is held, what was held goes on.
     fn load(&mut self, wire: Wire<U>, groups: &[Group]) -> Wire<U> {
-        let held = self.what.take().map(|what| (self.op, self.dtype, self.tag, what));
+        let held = self.data.take().map(|data| (self.op, self.dtype, self.tag, data));
         self.valid = wire.is_some();
-        let Some((op, dtype, tag, what)) = wire else { return held };
+        let Some((op, dtype, tag, data)) = wire else { return held };
         (self.op, self.dtype, self.tag) = (op, dtype, tag);
-        self.joined = matches!(what, What::Pair(..));
-        let name = match &what {
-            What::Lone(_) => PASSED,
-            What::Pair(_, register) => U::name(register),
+        self.joined = matches!(data, StageData::Pair(..));
+        let name = match &data {
+            StageData::Lone(_) => PASSED,
+            StageData::Pair(_, register) => U::name(register),
         };
         if let Some(at) = groups.iter().position(|group| group.name == name) {
             let (fields, values) = (&groups[at].fields, &mut self.values[at]);
@@ -461,12 +461,12 @@ impl<U: Datapath> Stage<U> {
                     next = k + 1;
                 }
             };
-            match &what {
-                What::Lone(word) => U::show_word(word, &mut put),
-                What::Pair(unit, register) => unit.show(register, &mut put),
+            match &data {
+                StageData::Lone(word) => U::show_word(word, &mut put),
+                StageData::Pair(unit, register) => unit.show(register, &mut put),
             }
         }
-        self.what = Some(what);
+        self.data = Some(data);
         held
     }
 
@@ -517,7 +517,7 @@ mod tests {
                         |k: u64| Quad::of(std::array::from_fn(|at| (cycle * 7 + k * 3 + at as u64) << (cycle % 60)));
                     let input = (cycle % 3 != 1).then(|| (words(0), words(1)));
                     let left = pipe.tick(input.map(|(a, b)| (a, b, cycle)));
-                    let entry = input.map(|(a, b)| Entry::pair(opcode.op, opcode.dtype, cycle, unit, a, b));
+                    let entry = input.map(|(a, b)| UnitInput::pair(opcode.op, opcode.dtype, cycle, unit, a, b));
                     let exit = clocked.clock(entry);
                     assert_eq!(exit.map(|exit| (exit.word, exit.tag)), left);
                     for (held, (stage, groups)) in pipe.registers().zip(clocked.stages()) {
@@ -555,14 +555,14 @@ mod tests {
         };
         assert!(values(&unit).iter().all(|&value| value == 0), "zero after reset");
         let sum = Unit::of(Op::Sum, DType::F64, Mode::default()).unwrap();
-        unit.clock(Some(Entry::pair(Op::Sum, DType::F64, 9, sum, 1.5f64.to_bits(), 2.5f64.to_bits())));
+        unit.clock(Some(UnitInput::pair(Op::Sum, DType::F64, 9, sum, 1.5f64.to_bits(), 2.5f64.to_bits())));
         let held = values(&unit);
         assert!(held.iter().any(|&value| value != 0));
         unit.clock(None);
         let (first, _) = unit.stages().next().unwrap();
         assert!(!first.valid && first.tag == 9, "the first stage holds");
         let max = Unit::of(Op::Max, DType::I32, Mode::default()).unwrap();
-        unit.clock(Some(Entry::pair(Op::Max, DType::I32, 10, max, 1, 2)));
+        unit.clock(Some(UnitInput::pair(Op::Max, DType::I32, 10, max, 1, 2)));
         let (first, groups) = unit.stages().next().unwrap();
         let sum = groups.iter().position(|group| group.name == "summed").unwrap();
         let field = groups[sum].fields.iter().position(|field| field.name == "exponent").unwrap();

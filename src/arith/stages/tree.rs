@@ -7,7 +7,7 @@ use super::super::types::{DType, Flags, Mode, Op};
 use super::super::unit::Unit;
 use watershed_state::state;
 
-use super::{Entry, Exit, Layout, UnitStages};
+use super::{Layout, UnitInput, UnitOutput, UnitStages};
 
 /// The registers that go with a reduction from stage to stage of a level, whatever its units do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -115,7 +115,7 @@ impl TreeStages {
             Control { valid: true, op, dtype, mode, tag, flags }
         });
         for Level { control: stages, units } in &mut self.levels {
-            let exits: Vec<Option<Exit<u64>>> = units
+            let exits: Vec<Option<UnitOutput<u64>>> = units
                 .iter_mut()
                 .enumerate()
                 .map(|(node, unit)| {
@@ -153,12 +153,12 @@ impl TreeStages {
 }
 
 /// What enters a node whose two inputs have these words.
-fn entry(control: Control, a: Option<u64>, b: Option<u64>) -> Option<Entry<Unit>> {
+fn entry(control: Control, a: Option<u64>, b: Option<u64>) -> Option<UnitInput<Unit>> {
     let Control { op, dtype, mode, tag, .. } = control;
     match (a, b) {
         (None, None) => None,
-        (Some(a), Some(b)) => Some(Entry::pair(op, dtype, tag, Unit::of(op, dtype, mode)?, a, b)),
-        (Some(lone), None) | (None, Some(lone)) => Some(Entry::lone(op, dtype, tag, lone)),
+        (Some(a), Some(b)) => Some(UnitInput::pair(op, dtype, tag, Unit::of(op, dtype, mode)?, a, b)),
+        (Some(lone), None) | (None, Some(lone)) => Some(UnitInput::lone(op, dtype, tag, lone)),
     }
 }
 

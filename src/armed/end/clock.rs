@@ -4,7 +4,7 @@
 //! in between only its NIC is at work. Debug builds ask the processes all the same, and fail if one had something to do.
 
 use super::End;
-use crate::station::Happening;
+use crate::station::FrameEvent;
 use crate::tables::Tables;
 use std::collections::VecDeque;
 use watershed_fabric::{Block, Io};
@@ -21,7 +21,7 @@ impl End {
             }
             self.inbox.pop_front();
             if tables.cfg.log {
-                self.log.push(now, Happening::Delivered, token, &frame);
+                self.log.push(now, FrameEvent::Delivered, token, &frame);
             }
             self.deliver(now, vc, &frame, token);
         }

@@ -3,7 +3,7 @@
 use super::packet::Packet;
 use crate::assembly::Assembly;
 use std::collections::VecDeque;
-use watershed_fabric::Pieces;
+use watershed_fabric::Reassembly;
 
 /// Frames of which flits have come or gone, and those that wait for the link.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
@@ -11,9 +11,9 @@ pub(super) struct Nic {
     /// Under assembly: frames of trees, by channel.
     pub assembling: [Assembly; 2],
     /// The same in their Ethernet form.
-    pub long: [Pieces; 2],
+    pub long: [Reassembly; 2],
     /// Software messages under assembly: words and token of each point-to-point channel.
-    pub unicast: Vec<(Pieces, u64)>,
+    pub unicast: Vec<(Reassembly, u64)>,
     /// Frames of the agent, or for it, under assembly.
     pub managing: Assembly,
     /// Packets of processes, and of strangers.

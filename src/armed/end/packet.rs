@@ -1,7 +1,7 @@
 //! What an end point sends, flit by flit.
 
 use crate::frame::{ETHERNET_BYTES, ETHERNET_WORDS, FRAME_BYTES, Frame, FrameError};
-use watershed_fabric::{Cut, Flit, Io};
+use watershed_fabric::{Flit, FlitSize, Io};
 use watershed_kernel::Cycle;
 
 /// A packet on its way out.
@@ -19,7 +19,7 @@ pub(super) struct Packet {
 
 impl Packet {
     /// Flits of it: those of the header and the frame.
-    pub fn flits(&self, cut: Cut) -> usize {
+    pub fn flits(&self, cut: FlitSize) -> usize {
         let bytes = if self.words.len() == ETHERNET_WORDS { ETHERNET_BYTES } else { FRAME_BYTES };
         usize::from(self.header.is_some()) + cut.flits(bytes)
     }
@@ -34,7 +34,7 @@ impl Packet {
     }
 
     /// Sends one of its flits; `flits`: how many it has.
-    pub fn send(&self, io: &mut Io<'_>, (vc, cut): (u8, Cut), index: usize, flits: usize) {
+    pub fn send(&self, io: &mut Io<'_>, (vc, cut): (u8, FlitSize), index: usize, flits: usize) {
         let part = |word| Flit::part(self.id, vc, self.token, index as u32, flits as u32, word);
         match self.header {
             Some(word) if index == 0 => io.send(0, vc, part(word)),

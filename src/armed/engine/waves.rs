@@ -15,7 +15,7 @@ use watershed_state::state;
 pub(super) struct Stages {
     pub(super) unit: UnitStages<QuadUnit>,
     /// What enters it in this cycle, and what the pipeline gives back in it.
-    pub(super) entering: Option<stages::Entry<QuadUnit>>,
+    pub(super) entering: Option<stages::UnitInput<QuadUnit>>,
     pub(super) leaving: Option<Quad>,
 }
 

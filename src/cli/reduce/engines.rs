@@ -7,7 +7,7 @@ use crate::alu::leaf;
 use watershed_arith::{DType, Flags, Mode, Op, Operands, Quad, QuadUnit, TreeCfg, TreeIn, Unit, tree};
 use watershed_fabric::routing::{Routes, Routing};
 use watershed_fabric::topology::Mesh;
-use watershed_fabric::{Flit, Join, JoinCx, Queued, Tag};
+use watershed_fabric::{Flit, Join, JoinCx, QueueLengths, Tag};
 use watershed_kernel::Cycle;
 use watershed_piuma::{Ceng, CengCfg, OpSelect, REQUEST, RESPONSE, Registers, RegistersCfg};
 
@@ -143,7 +143,7 @@ pub(super) fn engine_level(
     let mut arriving = arrivals.unwrap_or_default().iter().copied().peekable();
     let limit = (groups.iter().map(Vec::len).sum::<usize>() as Cycle + 1000) * 20;
     for now in 0..limit {
-        let put = |ceng: &mut Ceng, group: usize, port: u16| {
+        let put_flit = |ceng: &mut Ceng, group: usize, port: u16| {
             let (word, flags) = groups[group][usize::from(port)];
             let full = groups[group].len() == usize::from(ports);
             let mut tag = Tag(0);
@@ -153,26 +153,26 @@ pub(super) fn engine_level(
             tag.set_id(u16::from(!full));
             tag.set_seq(group as u64);
             tag.set_flags(flags.bits());
-            ceng.put(port, REQUEST, Flit { tag, word }, now + 1);
+            ceng.put_flit(port, REQUEST, Flit { tag, word }, now + 1);
         };
         if arrivals.is_some() {
             if let Some(&place) = arriving.peek() {
                 let (group, port) = (place / usize::from(ports), (place % usize::from(ports)) as u16);
-                if ceng.room(port, REQUEST) {
-                    put(&mut ceng, group, port);
+                if ceng.has_room(port, REQUEST) {
+                    put_flit(&mut ceng, group, port);
                     arriving.next();
                 }
             }
         } else {
             for port in 0..ports {
                 let group = sent[usize::from(port)];
-                if group < count && usize::from(port) < groups[group].len() && ceng.room(port, REQUEST) {
-                    put(&mut ceng, group, port);
+                if group < count && usize::from(port) < groups[group].len() && ceng.has_room(port, REQUEST) {
+                    put_flit(&mut ceng, group, port);
                     sent[usize::from(port)] += 1;
                 }
             }
         }
-        let out = ceng.tick(&JoinCx { tables: &registers, switch: 0, now, queued: Queued::default() });
+        let out = ceng.tick(&JoinCx { tables: &registers, switch: 0, now, queued: QueueLengths::default() });
         if let Some(fault) = out.fault {
             return Err(Failure::Engine(fault.into()));
         }

@@ -3,9 +3,9 @@
 /// Dimensions a topology may have.
 pub const MAX_DIMENSIONS: usize = 6;
 
-/// Where the head flit of a packet stands.
+/// The position of the head flit of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Stand {
+pub struct HeadPosition {
     /// The switch.
     pub switch: u32,
     /// The input port.
@@ -58,7 +58,7 @@ impl Classes {
 /// Coordinates of all switches of a mesh, a torus or a HyperX, sides of 1 left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Grid {
-    pub(super) at: Vec<Place>,
+    pub(super) at: Vec<Coordinates>,
     pub(super) sides: [u16; MAX_DIMENSIONS],
     /// HyperX: the first port of each dimension.
     pub(super) base: [u16; MAX_DIMENSIONS],
@@ -87,7 +87,7 @@ impl Grid {
         }
         let mut at = [0; MAX_DIMENSIONS];
         for _ in 0..size.iter().product::<u32>() {
-            grid.at.push(Place::new(&at));
+            grid.at.push(Coordinates::new(&at));
             for (at, &side) in at.iter_mut().zip(&grid.sides[..live.len()]) {
                 *at += 1;
                 if *at < side {
@@ -119,12 +119,12 @@ impl Grid {
 
 /// Coordinates of a switch, 16 bits each: dimensions 0 to 3, and the rest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Place([u64; 2]);
+pub(super) struct Coordinates([u64; 2]);
 
-impl Place {
-    pub(super) fn new(at: &[u16; MAX_DIMENSIONS]) -> Place {
+impl Coordinates {
+    pub(super) fn new(at: &[u16; MAX_DIMENSIONS]) -> Coordinates {
         let word = |at: &[u16]| at.iter().rev().fold(0, |word, &at| word << 16 | u64::from(at));
-        Place([word(&at[..4]), word(&at[4..])])
+        Coordinates([word(&at[..4]), word(&at[4..])])
     }
 
     /// The coordinate in dimension `d`.
@@ -135,7 +135,7 @@ impl Place {
 
     /// The lowest dimension in which two places differ, and their coordinates there.
     #[inline(always)]
-    pub(super) fn differs(self, other: Place) -> Option<(usize, (u16, u16))> {
+    pub(super) fn differs(self, other: Coordinates) -> Option<(usize, (u16, u16))> {
         let in_word = |w: usize, differ: u64| {
             let d = differ.trailing_zeros() & 0x30;
             (w << 2 | d as usize >> 4, ((self.0[w] >> d) as u16, (other.0[w] >> d) as u16))
@@ -149,13 +149,13 @@ impl Place {
 
     /// The lowest dimension in which two places differ.
     #[inline]
-    pub(super) fn first(self, other: Place) -> Option<usize> {
+    pub(super) fn first(self, other: Coordinates) -> Option<usize> {
         self.differs(other).map(|(d, _)| d)
     }
 
     /// The highest dimension in which two places differ.
     #[inline]
-    pub(super) fn last(self, other: Place) -> Option<usize> {
+    pub(super) fn last(self, other: Coordinates) -> Option<usize> {
         let [low, high] = [self.0[0] ^ other.0[0], self.0[1] ^ other.0[1]];
         let place = |word: u64| word.checked_ilog2().map(|bit| bit as usize / 16);
         place(high).map(|d| d + 4).or_else(|| place(low))
@@ -215,7 +215,7 @@ impl Tree {
 
     /// Level of a switch, and the port down to a leaf if it lies below.
     #[inline]
-    pub(super) fn look(&self, switch: u32, leaf: u32) -> (usize, Option<u16>) {
+    pub(super) fn level_and_port(&self, switch: u32, leaf: u32) -> (usize, Option<u16>) {
         let level = usize::from(self.level[switch as usize]);
         let (here, there) = (self.digits(switch - level as u32 * self.leaves), self.digits(leaf));
         if here[level..] == there[level..] {
@@ -348,7 +348,7 @@ impl Paths {
     }
 
     #[inline]
-    pub(super) fn class(&self, at: Stand, network: bool, class: u8, out: u16) -> u8 {
+    pub(super) fn class(&self, at: HeadPosition, network: bool, class: u8, out: u16) -> u8 {
         if !network {
             return 0;
         }

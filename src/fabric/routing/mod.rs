@@ -15,11 +15,11 @@ pub mod relation;
 mod tests;
 
 pub use algorithm::{Algorithm, Unroutable};
-pub use maps::Stand;
+pub use maps::HeadPosition;
 pub use proof::{Flaw, Proof, Relation, dependency_cycle, prove, prove_within, walk};
-pub use relation::{Choice, Router, Use, entropy};
+pub use relation::{Choice, ChoiceKind, Router, entropy};
 
-use super::tables::{At, Route, Tables};
+use super::tables::{Route, RouteView, Tables};
 use super::topology::{Die, EndPlace, GenericTree, Mesh, Nodes, Shape, die_port as port};
 use super::{Flit, Plan, PortSet};
 use std::sync::Arc;
@@ -142,7 +142,7 @@ impl Routes {
 
     /// Route computation.
     #[inline(always)]
-    pub fn route(&self, at: &At<'_>, flit: &Flit) -> Route {
+    pub fn route(&self, at: &RouteView<'_>, flit: &Flit) -> Route {
         match &self.routing {
             Routing::Fabric(router) => {
                 let dst = flit.dst();
@@ -163,7 +163,7 @@ impl<const W: usize> Tables<W> for Routes {
     }
 
     #[inline(always)]
-    fn unicast(&self, at: &At<'_>, flit: &Flit) -> Route {
+    fn unicast(&self, at: &RouteView<'_>, flit: &Flit) -> Route {
         self.route(at, flit)
     }
 

@@ -19,8 +19,8 @@
 //! [`Shape::smaller`](crate::topology::Shape::smaller) instead.
 
 use super::Routing;
-use super::maps::Stand;
-use super::relation::{Choice, Use};
+use super::maps::HeadPosition;
+use super::relation::{Choice, ChoiceKind};
 use crate::topology::{EndPlace, Layout, Neighbours};
 use std::collections::HashSet;
 use watershed_kernel::{Autopsy, WaitFor};
@@ -28,7 +28,7 @@ use watershed_kernel::{Autopsy, WaitFor};
 /// What a proof needs to know of a routing function.
 pub trait Relation {
     /// Everything routing may answer at a place.
-    fn choices(&self, at: Stand, to: EndPlace, draw: u64, give: &mut dyn FnMut(Choice));
+    fn choices(&self, at: HeadPosition, to: EndPlace, draw: u64, give: &mut dyn FnMut(Choice));
 
     /// Draws that represent all others.
     fn draws(&self) -> Vec<u64>;
@@ -40,13 +40,13 @@ pub trait Relation {
 }
 
 impl Relation for Routing {
-    fn choices(&self, at: Stand, to: EndPlace, draw: u64, mut give: &mut dyn FnMut(Choice)) {
+    fn choices(&self, at: HeadPosition, to: EndPlace, draw: u64, mut give: &mut dyn FnMut(Choice)) {
         let vcs = match self {
             Routing::Fabric(router) => return router.choices(at, to, draw, &mut give),
             Routing::Nodes(nodes) => nodes.channels(at.port, at.channel, 32),
             _ => u32::MAX,
         };
-        give(Choice { port: self.hop(at.switch, to.switch).unwrap_or(to.port), vcs, of: Use::Way });
+        give(Choice { port: self.hop(at.switch, to.switch).unwrap_or(to.port), vcs, kind: ChoiceKind::Candidate });
     }
 
     fn draws(&self) -> Vec<u64> {
@@ -161,7 +161,7 @@ struct Walk<'a> {
     /// First number of the incoming channels of a switch's ports.
     base: Vec<usize>,
     /// Switch, port and channel of an incoming channel.
-    stands: Vec<Stand>,
+    positions: Vec<HeadPosition>,
     /// Free port of a switch, where its packets begin.
     begin: Vec<u16>,
     edges: Edges,
@@ -178,18 +178,18 @@ impl<'a> Walk<'a> {
     fn new(layout: &'a Layout, relation: &'a dyn Relation, channels: usize) -> Walk<'a> {
         let switches = layout.switches();
         let mut base = Vec::with_capacity(switches);
-        let mut stands = Vec::new();
+        let mut positions = Vec::new();
         for switch in 0..switches as u32 {
-            base.push(stands.len());
+            base.push(positions.len());
             for port in 0..layout.external_ports {
-                stands.extend((0..channels as u8).map(|channel| Stand { switch, port, channel }));
+                positions.extend((0..channels as u8).map(|channel| HeadPosition { switch, port, channel }));
             }
         }
         let mut begin = vec![u16::MAX; switches];
         for end in &layout.ends {
             begin[end.switch as usize] = end.port;
         }
-        let places = stands.len() + switches;
+        let places = positions.len() + switches;
         Walk {
             layout,
             relation,
@@ -197,8 +197,8 @@ impl<'a> Walk<'a> {
             channels,
             switches,
             base,
-            edges: Edges::new(stands.len()),
-            stands,
+            edges: Edges::new(positions.len()),
+            positions,
             begin,
             seen: vec![0; places],
             done: vec![0; places],
@@ -210,16 +210,16 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn stand(&self, place: usize) -> Stand {
-        self.stands.get(place).copied().unwrap_or_else(|| {
-            let switch = place - self.stands.len();
-            Stand { switch: switch as u32, port: self.begin[switch], channel: 0 }
+    fn stand(&self, place: usize) -> HeadPosition {
+        self.positions.get(place).copied().unwrap_or_else(|| {
+            let switch = place - self.positions.len();
+            HeadPosition { switch: switch as u32, port: self.begin[switch], channel: 0 }
         })
     }
 
     fn name(&self, place: usize) -> String {
         let stand = self.stand(place);
-        if place >= self.stands.len() {
+        if place >= self.positions.len() {
             return self.layout.plan.nodes[stand.switch as usize].name.clone();
         }
         match self.neighbours.of(stand.switch, stand.port) {
@@ -235,7 +235,7 @@ impl<'a> Walk<'a> {
         self.epoch += 1;
         let mut stack: Vec<(usize, Vec<usize>)> = Vec::new();
         for &host in hosts {
-            let start = self.stands.len() + host as usize;
+            let start = self.positions.len() + host as usize;
             if self.seen[start] == self.epoch {
                 continue;
             }
@@ -258,7 +258,7 @@ impl<'a> Walk<'a> {
                 } else if self.seen[next] == self.epoch {
                     let from = stack.iter().position(|(at, _)| *at == next).unwrap_or(0);
                     let through = stack[from..].iter().map(|(at, _)| self.name(*at)).collect();
-                    return Err(Flaw::Livelock { to: self.name(self.stands.len() + to.switch as usize), through });
+                    return Err(Flaw::Livelock { to: self.name(self.positions.len() + to.switch as usize), through });
                 } else {
                     let after = self.next(next, to, draw)?;
                     self.seen[next] = self.epoch;
@@ -278,7 +278,7 @@ impl<'a> Walk<'a> {
         self.relation.choices(stand, to, draw, &mut |choice| choices.push(choice));
         let goal = |walk: &Self| walk.layout.plan.nodes[to.switch as usize].name.clone();
         let mut next = Vec::new();
-        let escapes = choices.iter().filter(|choice| choice.of == Use::Escape).count();
+        let escapes = choices.iter().filter(|choice| choice.kind == ChoiceKind::Escape).count();
         self.escape |= escapes > 0;
         let arrived = choices.iter().all(|choice| stand.switch == to.switch && choice.port == to.port);
         for choice in &choices {
@@ -301,8 +301,9 @@ impl<'a> Walk<'a> {
                 let after = self.base[far as usize] + usize::from(by) * self.channels + channel;
                 self.used.insert(after);
                 next.push(after);
-                let escaping = choice.of == Use::Escape;
-                if place < self.stands.len() && (escaping || escapes == 0) && (escapes == 0 || self.is_escape(place)) {
+                let escaping = choice.kind == ChoiceKind::Escape;
+                if place < self.positions.len() && (escaping || escapes == 0) && (escapes == 0 || self.is_escape(place))
+                {
                     let shared = |place: usize, of: u8| place - usize::from(of) + usize::from(self.relation.buffer(of));
                     self.edges.insert(shared(place, stand.channel), shared(after, channel as u8));
                 }
@@ -324,7 +325,7 @@ impl<'a> Walk<'a> {
     }
 
     fn is_escape(&self, place: usize) -> bool {
-        place < self.stands.len() && self.edges.marked[place]
+        place < self.positions.len() && self.edges.marked[place]
     }
 
     fn finish(self, destinations: usize) -> Result<Proof, Flaw> {

@@ -3,7 +3,7 @@
 //!
 //! | port of the block | what |
 //! |---|---|
-//! | in: [`Stand`] | switch, input port, point-to-point channel |
+//! | in: [`HeadPosition`] | switch, input port, point-to-point channel |
 //! | in: destination | the place of an end point |
 //! | in: draw | 64 random bits of the packet, [`entropy`] |
 //! | in: credits | of the switch's own outputs; adaptive routing only |
@@ -55,18 +55,18 @@
 //!   go down. A packet changes to the next class at every step to a link that is not later in that order.
 
 use super::Algorithm;
-use super::maps::{Classes, Grid, Groups, Paths, Stand, Tree, pick, pick_order};
+use super::maps::{Classes, Grid, Groups, HeadPosition, Paths, Tree, pick, pick_order};
 use crate::topology::{EndPlace, Neighbours, Shape};
-use crate::{At, NodeKind, Plan, Route};
+use crate::{NodeKind, Plan, Route, RouteView};
 
-/// What a choice is for.
+/// The kind of a routing choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Use {
-    /// One of the ways a packet may take.
-    Way,
-    /// A way that is longer than the others.
+pub enum ChoiceKind {
+    /// An ordinary candidate.
+    Candidate,
+    /// A non-minimal candidate.
     Detour,
-    /// The way that is always there.
+    /// The escape path, which is always available.
     Escape,
 }
 
@@ -78,7 +78,7 @@ pub struct Choice {
     /// The channels, as in [`Route::vcs`].
     pub vcs: u32,
     /// What for.
-    pub of: Use,
+    pub kind: ChoiceKind,
 }
 
 /// The random bits of a packet.
@@ -203,12 +203,12 @@ impl Router {
 
     /// Whether a packet at this place came from another switch.
     #[inline]
-    fn is_network(&self, at: Stand) -> bool {
+    fn is_network(&self, at: HeadPosition) -> bool {
         1u64.checked_shl(u32::from(at.port)).is_none_or(|bit| self.network[at.switch as usize] & bit != 0)
     }
 
     #[inline]
-    fn class(&self, at: Stand) -> u8 {
+    fn class(&self, at: HeadPosition) -> u8 {
         self.classes.of[usize::from(at.channel & 31)]
     }
 
@@ -219,9 +219,9 @@ impl Router {
 
     /// Route computation.
     #[inline(always)]
-    pub fn unicast(&self, at: &At<'_>, to: EndPlace, seq: u64, dst: u32) -> Route {
+    pub fn unicast(&self, at: &RouteView<'_>, to: EndPlace, seq: u64, dst: u32) -> Route {
         let draw = if self.draws { entropy(seq, dst) } else { 0 };
-        let stand = Stand { switch: at.switch, port: at.port, channel: at.channel };
+        let stand = HeadPosition { switch: at.switch, port: at.port, channel: at.channel };
         if let (Kind::Grid(grid), Algorithm::DimensionOrder) = (&self.kind, self.algorithm) {
             return self.in_order(grid, stand, to, draw);
         }
@@ -249,7 +249,7 @@ impl Router {
                 grid.direct(d, here.at(d), there.at(d))
             }
             // A switch above the leaves is reached as the leaf with its digits would be: only leaves are asked for.
-            Kind::Tree(tree) => tree.look(switch, to % tree.leaves).1.unwrap_or(tree.down),
+            Kind::Tree(tree) => tree.level_and_port(switch, to % tree.leaves).1.unwrap_or(tree.down),
             Kind::Dragonfly(groups) => {
                 let (here, there) = (groups.place[switch as usize], groups.place[to as usize]);
                 if here.0 == there.0 { Groups::local(here.1, there.1) } else { groups.towards(here, there.0, 0).0 }
@@ -269,7 +269,7 @@ impl Router {
 
     /// Where Valiant's phases stand: the switch to go to, whether that is the destination, and whether the phase has just begun.
     #[inline]
-    fn phase(&self, at: Stand, to: u32, draw: u64, switches: u32, line: u8) -> (u32, u8, bool) {
+    fn phase(&self, at: HeadPosition, to: u32, draw: u64, switches: u32, line: u8) -> (u32, u8, bool) {
         let network = self.is_network(at);
         let middle = pick(draw, switches);
         if network && self.class(at) >= line {
@@ -283,7 +283,7 @@ impl Router {
 
     /// Dimension order on a mesh or a torus: what most runs ask for most often.
     #[inline(always)]
-    fn in_order(&self, grid: &Grid, at: Stand, to: EndPlace, draw: u64) -> Route {
+    fn in_order(&self, grid: &Grid, at: HeadPosition, to: EndPlace, draw: u64) -> Route {
         let (here, there) = (grid.at[at.switch as usize], grid.at[to.switch as usize]);
         match here.differs(there) {
             Some((d, ways)) => self.along(grid, at, ways, d, (0, false), draw),
@@ -296,7 +296,7 @@ impl Router {
     fn along(
         &self,
         grid: &Grid,
-        at: Stand,
+        at: HeadPosition,
         (here, there): (u16, u16),
         d: usize,
         (phase, fresh): (u8, bool),
@@ -315,7 +315,7 @@ impl Router {
 
     /// Route computation of every routing that does not look at credits.
     #[inline]
-    pub fn fixed(&self, at: Stand, to: EndPlace, draw: u64) -> Route {
+    pub fn fixed(&self, at: HeadPosition, to: EndPlace, draw: u64) -> Route {
         let eject = Route::over(to.port);
         match &self.kind {
             Kind::Grid(grid) => {
@@ -355,7 +355,7 @@ impl Router {
                 if at.switch == to.switch {
                     return eject;
                 }
-                let (level, below) = tree.look(at.switch, to.switch);
+                let (level, below) = tree.level_and_port(at.switch, to.switch);
                 self.over(below.unwrap_or_else(|| tree.down + tree.digits(pick(draw, tree.leaves))[level]), 0)
             }
             Kind::Dragonfly(groups) => {
@@ -387,7 +387,7 @@ impl Router {
 
     /// Dragonfly: the group of the detour, if the packet is on its way there or begins one.
     #[inline]
-    fn detour(&self, groups: &Groups, at: Stand, here: (u32, u16), there: (u32, u16), draw: u64) -> Option<u32> {
+    fn detour(&self, groups: &Groups, at: HeadPosition, here: (u32, u16), there: (u32, u16), draw: u64) -> Option<u32> {
         if self.algorithm == Algorithm::MinimalRandom {
             return None;
         }
@@ -410,13 +410,13 @@ impl Router {
 
     /// Calls `give` with everything that routing may answer at this place, over all states of the credits. The draw
     /// decides, except for the ways up a tree and through a file's network, all of which are given.
-    pub fn choices(&self, at: Stand, to: EndPlace, draw: u64, give: &mut impl FnMut(Choice)) {
+    pub fn choices(&self, at: HeadPosition, to: EndPlace, draw: u64, give: &mut impl FnMut(Choice)) {
         let adaptive = self.algorithm == Algorithm::Adaptive;
         if at.switch == to.switch && (adaptive || !matches!(self.algorithm, Algorithm::Valiant)) {
-            give(Choice { port: to.port, vcs: u32::MAX, of: Use::Way });
+            give(Choice { port: to.port, vcs: u32::MAX, kind: ChoiceKind::Candidate });
             return;
         }
-        let way = |route: Route, of| Choice { port: route.port, vcs: route.vcs, of };
+        let way = |route: Route, kind| Choice { port: route.port, vcs: route.vcs, kind };
         match &self.kind {
             Kind::Grid(grid) if adaptive => {
                 let (here, there) = (grid.at[at.switch as usize], grid.at[to.switch as usize]);
@@ -426,12 +426,12 @@ impl Router {
                     let down = grid.down(here.at(d), there.at(d), d, draw);
                     let port = 2 * d as u16 + u16::from(down);
                     if !escaped {
-                        give(way(self.over(port, self.escapes), Use::Way));
+                        give(way(self.over(port, self.escapes), ChoiceKind::Candidate));
                     }
                     if escape {
                         // By position alone: a packet may come here from anywhere. Class 1 until it has wrapped.
                         let wraps = grid.wrap && if down { here.at(d) < there.at(d) } else { here.at(d) > there.at(d) };
-                        give(way(self.over(port, u8::from(wraps)), Use::Escape));
+                        give(way(self.over(port, u8::from(wraps)), ChoiceKind::Escape));
                         escape = false;
                     }
                     if escaped {
@@ -446,10 +446,10 @@ impl Router {
                 for d in (0..grid.dims).filter(|&d| here.at(d) != there.at(d)) {
                     let port = grid.direct(d, here.at(d), there.at(d));
                     if !escaped {
-                        give(way(self.over(port, 1), Use::Way));
+                        give(way(self.over(port, 1), ChoiceKind::Candidate));
                     }
                     if escape {
-                        give(way(self.over(port, 0), Use::Escape));
+                        give(way(self.over(port, 0), ChoiceKind::Escape));
                         escape = false;
                     }
                     if escaped {
@@ -457,11 +457,11 @@ impl Router {
                     }
                 }
             }
-            Kind::Tree(tree) => match tree.look(at.switch, to.switch) {
-                (_, Some(port)) => give(way(self.over(port, 0), Use::Way)),
+            Kind::Tree(tree) => match tree.level_and_port(at.switch, to.switch) {
+                (_, Some(port)) => give(way(self.over(port, 0), ChoiceKind::Candidate)),
                 (_, None) => {
                     for up in tree.down..tree.down + tree.arity {
-                        give(way(self.over(up, 0), Use::Way));
+                        give(way(self.over(up, 0), ChoiceKind::Candidate));
                     }
                 }
             },
@@ -470,10 +470,10 @@ impl Router {
                 let detour = self.detour(groups, at, here, there, draw);
                 if detour.is_none() || !self.is_network(at) {
                     let (port, class) = self.direct(groups, here, there, draw);
-                    give(way(self.over(port, class), Use::Way));
+                    give(way(self.over(port, class), ChoiceKind::Candidate));
                 }
                 if let Some(group) = detour {
-                    give(way(self.over(groups.towards(here, group, draw).0, 0), Use::Detour));
+                    give(way(self.over(groups.towards(here, group, draw).0, 0), ChoiceKind::Detour));
                 }
             }
             Kind::Paths(paths) => {
@@ -482,10 +482,10 @@ impl Router {
                 while ports != 0 {
                     let port = ports.trailing_zeros() as u16;
                     ports &= ports - 1;
-                    give(way(self.over(port, paths.class(at, network, class, port)), Use::Way));
+                    give(way(self.over(port, paths.class(at, network, class, port)), ChoiceKind::Candidate));
                 }
             }
-            _ => give(way(self.fixed(at, to, draw), Use::Way)),
+            _ => give(way(self.fixed(at, to, draw), ChoiceKind::Candidate)),
         }
     }
 
@@ -495,7 +495,7 @@ impl Router {
     /// Where there is an escape channel, only channels that no packet holds and that have a free place are offered. A
     /// packet keeps the channel it was given, so one with a full channel would wait for it without being able to
     /// escape, and four such packets can wait in a circle.
-    fn adapt(&self, at: At<'_>, stand: Stand, to: EndPlace, draw: u64) -> Route {
+    fn adapt(&self, at: RouteView<'_>, stand: HeadPosition, to: EndPlace, draw: u64) -> Route {
         let mut best: Option<(u32, Choice)> = None;
         let mut escape = None;
         if stand.switch == to.switch {
@@ -503,7 +503,7 @@ impl Router {
         }
         let must_be_open = self.escapes > 0;
         self.choices(stand, to, draw, &mut |mut choice| {
-            if choice.of == Use::Escape {
+            if choice.kind == ChoiceKind::Escape {
                 escape = Some(choice);
                 return;
             }
@@ -522,18 +522,19 @@ impl Router {
                 }
                 choice.vcs = open;
             }
-            if choice.of == Use::Detour {
+            if choice.kind == ChoiceKind::Detour {
                 score = ((score & 0xffff) / 2) | (score & 0x1_0000);
             }
             let better = best.is_none_or(|(other, _)| {
-                score > other || score == other && choice.of == Use::Way && draw >> (choice.port & 63) & 1 == 1
+                score > other
+                    || score == other && choice.kind == ChoiceKind::Candidate && draw >> (choice.port & 63) & 1 == 1
             });
             if better {
                 best = Some((score, choice));
             }
         });
         let choice = best.map(|(_, way)| way).or(escape);
-        let choice = choice.unwrap_or(Choice { port: to.port, vcs: u32::MAX, of: Use::Way });
+        let choice = choice.unwrap_or(Choice { port: to.port, vcs: u32::MAX, kind: ChoiceKind::Candidate });
         Route { port: choice.port, vcs: choice.vcs, again: true }
     }
 

@@ -125,9 +125,9 @@ fn ways_between_nodes_arrive_and_cannot_deadlock() {
 struct SameChannel<'a>(&'a Routing);
 
 impl Relation for SameChannel<'_> {
-    fn choices(&self, at: Stand, to: EndPlace, _: u64, give: &mut dyn FnMut(Choice)) {
+    fn choices(&self, at: HeadPosition, to: EndPlace, _: u64, give: &mut dyn FnMut(Choice)) {
         let port = self.0.hop(at.switch, to.switch).unwrap_or(to.port);
-        give(Choice { port, vcs: u32::MAX, of: Use::Way });
+        give(Choice { port, vcs: u32::MAX, kind: ChoiceKind::Candidate });
     }
 
     fn draws(&self) -> Vec<u64> {
@@ -202,7 +202,7 @@ fn distances(layout: &Layout, from: u32) -> Vec<u32> {
 fn follow(layout: &Layout, from: EndPlace, to: EndPlace, draw: u64) -> (Vec<u32>, Vec<u8>) {
     let Routing::Fabric(router) = &layout.routing else { panic!("a router of tables") };
     let neighbours = Neighbours::new(&layout.plan);
-    let mut stand = Stand { switch: from.switch, port: from.port, channel: 0 };
+    let mut stand = HeadPosition { switch: from.switch, port: from.port, channel: 0 };
     let (mut path, mut classes) = (vec![from.switch], Vec::new());
     loop {
         let route = router.fixed(stand, to, draw);
@@ -212,7 +212,7 @@ fn follow(layout: &Layout, from: EndPlace, to: EndPlace, draw: u64) -> (Vec<u32>
         let (switch, port) = neighbours.of(stand.switch, route.port).expect("a link");
         let channel = route.vcs.trailing_zeros() as u8;
         assert!(channel < layout.plan.vcs.unicast, "a channel there is");
-        stand = Stand { switch, port, channel };
+        stand = HeadPosition { switch, port, channel };
         path.push(switch);
         classes.push(router.class_of(channel));
         assert!(path.len() < 64, "{path:?}");
@@ -320,9 +320,9 @@ fn a_flat_next_step_agrees_with_the_relation() {
 struct ByHop<F>(F);
 
 impl<F: Fn(u32, u32) -> Option<u16>> Relation for ByHop<F> {
-    fn choices(&self, at: Stand, to: EndPlace, _: u64, give: &mut dyn FnMut(Choice)) {
+    fn choices(&self, at: HeadPosition, to: EndPlace, _: u64, give: &mut dyn FnMut(Choice)) {
         let port = (self.0)(at.switch, to.switch).unwrap_or(to.port);
-        give(Choice { port, vcs: u32::MAX, of: Use::Way });
+        give(Choice { port, vcs: u32::MAX, kind: ChoiceKind::Candidate });
     }
 
     fn draws(&self) -> Vec<u64> {
@@ -334,8 +334,8 @@ impl<F: Fn(u32, u32) -> Option<u16>> Relation for ByHop<F> {
 struct OneClass<'a>(&'a Routing);
 
 impl Relation for OneClass<'_> {
-    fn choices(&self, at: Stand, to: EndPlace, draw: u64, give: &mut dyn FnMut(Choice)) {
-        self.0.choices(at, to, draw, &mut |choice| give(Choice { of: Use::Way, ..choice }));
+    fn choices(&self, at: HeadPosition, to: EndPlace, draw: u64, give: &mut dyn FnMut(Choice)) {
+        self.0.choices(at, to, draw, &mut |choice| give(Choice { kind: ChoiceKind::Candidate, ..choice }));
     }
 
     fn draws(&self) -> Vec<u64> {
@@ -413,10 +413,10 @@ fn a_tree_that_goes_up_again_is_caught() {
     let Routing::Fabric(router) = &layout.routing else { unreachable!() };
     struct Wrong<'a>(&'a Router);
     impl Relation for Wrong<'_> {
-        fn choices(&self, at: Stand, to: EndPlace, draw: u64, give: &mut dyn FnMut(Choice)) {
+        fn choices(&self, at: HeadPosition, to: EndPlace, draw: u64, give: &mut dyn FnMut(Choice)) {
             let turn = 2 + (to.switch % 2) as u16;
             if (4..8).contains(&at.switch) && at.port == turn {
-                give(Choice { port: 5 - turn, vcs: u32::MAX, of: Use::Way });
+                give(Choice { port: 5 - turn, vcs: u32::MAX, kind: ChoiceKind::Candidate });
             } else {
                 self.0.choices(at, to, draw, &mut |choice| give(choice));
             }
@@ -436,9 +436,9 @@ fn a_tree_that_goes_up_again_is_caught() {
 fn a_packet_that_leaves_its_escape_channel_is_caught() {
     struct Returns<'a>(&'a Routing);
     impl Relation for Returns<'_> {
-        fn choices(&self, at: Stand, to: EndPlace, draw: u64, give: &mut dyn FnMut(Choice)) {
+        fn choices(&self, at: HeadPosition, to: EndPlace, draw: u64, give: &mut dyn FnMut(Choice)) {
             // As if every packet came in on an adaptive channel.
-            self.0.choices(Stand { channel: 1, ..at }, to, draw, give);
+            self.0.choices(HeadPosition { channel: 1, ..at }, to, draw, give);
         }
         fn draws(&self) -> Vec<u64> {
             vec![0]
@@ -579,7 +579,7 @@ fn packets_from_a_free_port_of_the_border_begin_there() {
     for channel in 0..2 {
         for seq in 0..50 {
             let draw = entropy(seq, 8);
-            let route = router.fixed(Stand { switch: 0, port: 1, channel }, layout.ends[8], draw);
+            let route = router.fixed(HeadPosition { switch: 0, port: 1, channel }, layout.ends[8], draw);
             let first = u32::from(router.intermediate(draw) == Some(0));
             assert_eq!(route.vcs, 1 << first, "phase {first}");
         }

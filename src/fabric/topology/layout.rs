@@ -156,7 +156,7 @@ impl Mesh {
 
 impl Nodes {
     /// A layout without switches and links: what is known before it is clear which of them anything uses.
-    /// [`furnish`](Nodes::furnish) adds those.
+    /// [`add_used_links`](Nodes::add_used_links) adds those.
     pub fn bare(&self, common: &Common) -> Layout {
         Layout::simply(self.bare_site(common), Shape::Nodes(self.clone()))
     }

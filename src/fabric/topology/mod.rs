@@ -29,10 +29,10 @@ mod neighbours;
 pub mod nodes;
 mod site;
 mod survey;
+mod switch_graph;
 mod torus;
 mod tree;
 pub mod trees;
-mod ways;
 
 pub use die::{Die, port as die_port};
 pub use dragonfly::Dragonfly;
@@ -45,9 +45,9 @@ pub use neighbours::Neighbours;
 pub use nodes::{Budget, NodeLink, NodePlace, Nodes, Subnodes};
 pub use site::{Common, EndPlace, Lengths, LinkParams, Site, Wiring};
 pub use survey::{Survey, survey};
+pub use switch_graph::{SwitchGraph, TreeToRoot};
 pub use torus::Torus;
 pub use tree::GenericTree;
-pub use ways::{Towards, Ways};
 
 /// A topology and its parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -565,7 +565,7 @@ impl Nodes {
     ///
     /// # Panics
     /// If a port that is used has no link.
-    pub fn furnish(
+    pub fn add_used_links(
         &self,
         plan: &mut Plan,
         ends: &[EndPlace],

@@ -13,7 +13,7 @@
 //! | file | holds |
 //! |---|---|
 //! | [`source`](Spec) | processes, packet lengths, targets |
-//! | [`beside`](Beside) | an end point of a family with traffic beside it |
+//! | [`with_traffic`](WithTraffic) | an end point of a family with traffic beside it |
 //! | [`gap`](Gaps) | geometric gaps in one draw |
 //! | [`pattern`](Permutation) | patterns in which every source has one destination |
 //! | [`histogram`](Histogram) | latencies counted |
@@ -59,27 +59,27 @@
 //! assert_eq!((received.packets, received.latency_sum), (1, 7));
 //! ```
 
-mod beside;
 mod gap;
 mod histogram;
 mod pattern;
 mod source;
+mod with_traffic;
 
-pub use beside::Beside;
 pub use gap::Gaps;
 pub use histogram::Histogram;
 pub use pattern::{Needs, Permutation};
 pub use source::{Bursts, Hotspots, Lengths, Process, SourceCfg, Spec, Target};
+pub use with_traffic::WithTraffic;
 
 use super::{Block, Flit, Io, Shares};
-use source::{Planned, Source, sender};
+use source::{PlannedPacket, Source, sender};
 use watershed_kernel::{Cycle, Rng, Wake};
 use watershed_probe::Scope;
 use watershed_state::state;
 
 /// A packet that was created and waits to enter, or enters.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
-struct Waiting {
+struct QueuedPacket {
     /// What its latency counts from.
     created: Cycle,
     /// What its waiting counts from: the same, but for replies.
@@ -91,9 +91,9 @@ struct Waiting {
     lane: u8,
 }
 
-/// What a sink counted.
+/// Counters of a sink.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Received {
+pub struct SinkCounts {
     /// Whole packets.
     pub packets: u64,
     /// Flits.
@@ -104,9 +104,9 @@ pub struct Received {
     pub latency_max: u64,
 }
 
-/// What sources created.
+/// Counters of the sources.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Created {
+pub struct SourceCounts {
     /// Packets.
     pub packets: u64,
     /// Flits.
@@ -115,18 +115,18 @@ pub struct Created {
 
 /// A packet of which something was measured: that it arrived after this many cycles, or waited this many to enter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Measured {
+pub struct LatencySample {
     /// The cycle in which it was created.
     pub created: Cycle,
     /// Cycles in the upper bits, class in the lower 12.
     packed: u64,
 }
 
-impl Measured {
+impl LatencySample {
     /// A packet of a class, created in a cycle, and the cycles that were measured.
     #[inline]
-    pub fn new(created: Cycle, cycles: u64, class: u16) -> Measured {
-        Measured { created, packed: cycles << 12 | u64::from(class) }
+    pub fn new(created: Cycle, cycles: u64, class: u16) -> LatencySample {
+        LatencySample { created, packed: cycles << 12 | u64::from(class) }
     }
 
     /// What was measured.
@@ -144,7 +144,7 @@ impl Measured {
 
 /// A packet that is arriving on a channel.
 #[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
-struct Arriving {
+struct ArrivingPacket {
     open: bool,
     created: Cycle,
     seq: u64,
@@ -160,9 +160,9 @@ struct Lane {
     next_vc: u8,
 }
 
-/// What the arrival of a packet of a class brings about.
+/// The effect of the arrival of a packet of a class.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
-enum Effect {
+enum ArrivalEffect {
     /// This source answers.
     Answer(usize),
     /// This source has room for another request.
@@ -182,14 +182,14 @@ pub struct Traffic {
     next_lane: usize,
     /// Point-to-point channels before those of the lanes, which belong to the end point's own block.
     left: u8,
-    arriving: Vec<Arriving>,
-    received: Vec<Received>,
-    created: Vec<Created>,
-    effects: Vec<(u16, Effect)>,
+    arriving: Vec<ArrivingPacket>,
+    received: Vec<SinkCounts>,
+    created: Vec<SourceCounts>,
+    effects: Vec<(u16, ArrivalEffect)>,
     sent_flits: u64,
     checked: bool,
     /// Packets that arrived and packets that entered, for measurements; `None` if nothing is measured.
-    measured: Option<Box<(Vec<Measured>, Vec<Measured>)>>,
+    measured: Option<Box<(Vec<LatencySample>, Vec<LatencySample>)>>,
     /// Cycle from which the sink takes flits; before it, it blocks its port.
     consume_from: Cycle,
 }
@@ -210,8 +210,8 @@ impl Traffic {
     pub fn with(end: u32, specs: Vec<Spec>, lanes: u8, seed: u64) -> Traffic {
         let stream = |i: usize| 0x7aff_1c00_0000_0000 | u64::from(end) << 16 | i as u64;
         let effects = specs.iter().enumerate().filter_map(|(i, spec)| match spec.process {
-            Process::ClosedLoop { think, replies, .. } => Some((replies, Effect::Room(i, think))),
-            Process::Answers { requests, .. } => Some((requests, Effect::Answer(i))),
+            Process::ClosedLoop { think, replies, .. } => Some((replies, ArrivalEffect::Room(i, think))),
+            Process::Answers { requests, .. } => Some((requests, ArrivalEffect::Answer(i))),
             _ => None,
         });
         let effects = effects.collect();
@@ -264,7 +264,7 @@ impl Traffic {
 
     /// Takes what was written down since the last time: packets that arrived, with their latency, and packets that
     /// entered, with the cycles they waited at their source (replies are not among the latter).
-    pub fn measured(&mut self, mut arrived: impl FnMut(&Measured), mut entered: impl FnMut(&Measured)) {
+    pub fn measured(&mut self, mut arrived: impl FnMut(&LatencySample), mut entered: impl FnMut(&LatencySample)) {
         if let Some(measured) = &mut self.measured {
             measured.0.iter().for_each(&mut arrived);
             measured.1.iter().for_each(&mut entered);
@@ -276,7 +276,7 @@ impl Traffic {
     /// Has source `source`, which must be [`Process::Fed`], create a packet in cycle `at`; not before the present cycle
     /// and not before what it was told last.
     pub fn feed(&mut self, source: usize, at: Cycle, dst: u32, flits: u32, class: u16, lane: u8) {
-        self.sources[source].plan(Planned { at, created: at, dst, flits, class, lane });
+        self.sources[source].plan(PlannedPacket { at, created: at, dst, flits, class, lane });
         self.due = self.due.min(self.sources[source].next);
     }
 
@@ -286,12 +286,12 @@ impl Traffic {
     }
 
     /// What the sink counted, by class of traffic.
-    pub fn received(&self) -> &[Received] {
+    pub fn received(&self) -> &[SinkCounts] {
         &self.received
     }
 
     /// What the sources created, by class of traffic.
-    pub fn created(&self) -> &[Created] {
+    pub fn created(&self) -> &[SourceCounts] {
         &self.created
     }
 
@@ -346,7 +346,7 @@ impl Traffic {
             source.create(now, |class, flits| {
                 let class = usize::from(class);
                 if self.created.len() <= class {
-                    self.created.resize(class + 1, Created::default());
+                    self.created.resize(class + 1, SourceCounts::default());
                 }
                 self.created[class].packets += 1;
                 self.created[class].flits += u64::from(flits);
@@ -428,7 +428,7 @@ impl Traffic {
             && packet.created == packet.ready
             && let Some(measured) = &mut self.measured
         {
-            measured.1.push(Measured::new(packet.created, io.now() - packet.ready, packet.class));
+            measured.1.push(LatencySample::new(packet.created, io.now() - packet.ready, packet.class));
         }
         if index + 1 == packet.flits {
             source.waiting.pop_front();
@@ -468,7 +468,7 @@ impl Traffic {
         let (now, end) = (io.now(), self.end);
         let channel = usize::from(channel);
         if self.arriving.len() <= channel {
-            self.arriving.resize(channel + 1, Arriving::default());
+            self.arriving.resize(channel + 1, ArrivingPacket::default());
         }
         let packet = &mut self.arriving[channel];
         if flit.tag.head() {
@@ -477,7 +477,7 @@ impl Traffic {
             }
             // The header holds 40 bits of the creation cycle; the distance to now is far below that.
             let age = now.wrapping_sub(flit.created()) & ((1 << 40) - 1);
-            *packet = Arriving { open: true, created: now - age, seq: flit.tag.seq(), index: 0 };
+            *packet = ArrivingPacket { open: true, created: now - age, seq: flit.tag.seq(), index: 0 };
         } else if self.checked {
             packet.index += 1;
             if !packet.open || flit.word != body_word(packet.seq, packet.index) || flit.tag.seq() != packet.seq {
@@ -487,7 +487,7 @@ impl Traffic {
         }
         let class = usize::from(flit.tag.id());
         if self.received.len() <= class {
-            self.received.resize(class + 1, Received::default());
+            self.received.resize(class + 1, SinkCounts::default());
         }
         let received = &mut self.received[class];
         received.flits += 1;
@@ -499,7 +499,7 @@ impl Traffic {
             received.latency_sum += latency;
             received.latency_max = received.latency_max.max(latency);
             if let Some(measured) = &mut self.measured {
-                measured.0.push(Measured::new(packet.created, latency, class as u16));
+                measured.0.push(LatencySample::new(packet.created, latency, class as u16));
             }
             if !self.effects.is_empty() {
                 self.arrived(class as u16, packet, now);
@@ -508,19 +508,19 @@ impl Traffic {
     }
 
     /// A packet of a class that may ask for something has arrived whole.
-    fn arrived(&mut self, class: u16, packet: Arriving, now: Cycle) {
+    fn arrived(&mut self, class: u16, packet: ArrivingPacket, now: Cycle) {
         let Some(&(_, effect)) = self.effects.iter().find(|(of, _)| *of == class) else { return };
         let (s, planned) = match effect {
-            Effect::Answer(s) => {
+            ArrivalEffect::Answer(s) => {
                 let spec = &self.sources[s].spec;
                 let Process::Answers { service, .. } = spec.process else { return };
                 let (class, lane, dst) = (spec.class, spec.lane, sender(packet.seq));
-                (s, Planned { at: now + service, created: packet.created, dst, flits: 0, class, lane })
+                (s, PlannedPacket { at: now + service, created: packet.created, dst, flits: 0, class, lane })
             }
-            Effect::Room(s, think) => {
+            ArrivalEffect::Room(s, think) => {
                 self.sources[s].outstanding -= 1;
                 let at = now + think;
-                (s, Planned { at, created: at, dst: 0, flits: 0, class: 0, lane: 0 })
+                (s, PlannedPacket { at, created: at, dst: 0, flits: 0, class: 0, lane: 0 })
             }
         };
         self.sources[s].plan(planned);

@@ -16,7 +16,7 @@
 //! All draws come from the source's own stream, and gaps are drawn whole ([`Gaps`]): a source that has nothing to create
 //! for a thousand cycles is not evaluated in them.
 
-use super::{Gaps, Waiting};
+use super::{Gaps, QueuedPacket};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use watershed_kernel::{Cycle, Rng};
@@ -285,9 +285,9 @@ pub(super) struct Source {
     /// closed loop: requests that wait for their reply.
     pub outstanding: u32,
     /// closed loop: when the next requests may be created. fed, answers: what is to be created, and when.
-    planned: VecDeque<Planned>,
+    planned: VecDeque<PlannedPacket>,
     /// Packets that were created and wait to enter.
-    pub waiting: VecDeque<Waiting>,
+    pub waiting: VecDeque<QueuedPacket>,
 }
 
 state!(Source {
@@ -297,7 +297,7 @@ state!(Source {
 
 /// A packet that is to be created.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
-pub(super) struct Planned {
+pub(super) struct PlannedPacket {
     pub at: Cycle,
     pub created: Cycle,
     pub dst: u32,
@@ -334,7 +334,7 @@ impl Source {
             Process::Periodic(_) => source.due = source.rng.bits(),
             Process::ClosedLoop { window, .. } => {
                 let at = source.spec.start;
-                let slot = Planned { at, created: at, dst: 0, flits: 0, class: 0, lane: 0 };
+                let slot = PlannedPacket { at, created: at, dst: 0, flits: 0, class: 0, lane: 0 };
                 source.planned.extend((0..*window).map(|_| slot));
             }
             _ => {}
@@ -399,7 +399,7 @@ impl Source {
                 self.draw(at);
                 continue;
             }
-            let mut packet = Waiting {
+            let mut packet = QueuedPacket {
                 created: at,
                 ready: at,
                 seq: self.seq,
@@ -423,10 +423,10 @@ impl Source {
                 Process::ClosedLoop { .. } => {
                     self.planned.pop_front();
                     self.outstanding += 1;
-                    (packet.dst, packet.flits) = (self.aim(), self.spec.lengths.draw(&mut self.rng));
+                    (packet.dst, packet.flits) = (self.draw_destination(), self.spec.lengths.draw(&mut self.rng));
                     packet.seq = self.signed();
                 }
-                _ => (packet.dst, packet.flits) = (self.aim(), self.spec.lengths.draw(&mut self.rng)),
+                _ => (packet.dst, packet.flits) = (self.draw_destination(), self.spec.lengths.draw(&mut self.rng)),
             }
             self.seq = (self.seq + 1) & ((1 << SEQ_BITS) - 1);
             count(packet.class, packet.flits);
@@ -455,7 +455,7 @@ impl Source {
 
     /// The destination of the next packet.
     #[inline]
-    fn aim(&mut self) -> u32 {
+    fn draw_destination(&mut self) -> u32 {
         match &self.spec.target {
             Target::Uniform { ends } => self.rng.below(u64::from(*ends)) as u32,
             Target::Others { ends } => {
@@ -472,7 +472,7 @@ impl Source {
     }
 
     /// Plans a packet; plans are in the order of time.
-    pub fn plan(&mut self, planned: Planned) {
+    pub fn plan(&mut self, planned: PlannedPacket) {
         self.planned.push_back(planned);
         if self.planned.len() == 1 {
             self.draw(planned.at);
@@ -525,7 +525,7 @@ mod tests {
     }
 
     #[test]
-    fn bursts_and_pauses_last_as_long_as_they_should_and_the_mean_is_exact() {
+    fn bursts_and_pauses_have_their_lengths_and_the_exact_mean() {
         // On with certainty of a packet in every cycle: runs of packets are the bursts themselves.
         let (alpha, beta) = (0.02, 0.08);
         let rate = alpha / (alpha + beta);

@@ -1,23 +1,23 @@
 //! How flits and credits move.
 
-use super::queue::{Arrival, Crossing, Input, Return, Slot, Whither};
-use super::{CHECKED, DIVIDED, Seen, UNSEEN, WATCHED};
+use super::queue::{Arrival, CreditReturn, Crossing, Destination, Input, Slot};
+use super::{CHECKED, DIVIDED, UNOBSERVED, WATCHED, WaveCapture};
 use crate::arena::Arena;
-use crate::ports::{Carries, DRAINING, Link, NONE, Port, channel_mut};
+use crate::ports::{DRAINING, Link, NONE, Port, PortStats, channel_mut};
 use crate::{Flit, Vcs, monitor};
 use watershed_kernel::{Cycle, Wheel};
 use watershed_state::state;
 
 /// A port whose link may be narrower than a flit.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
-pub(super) struct Busy {
+pub(super) struct SerializingPort {
     pub(super) until: Cycle,
     pub(super) cycles_per_flit: u16,
 }
 
 /// The words of flits behind the first, by their place in the pool; there are none where a flit carries a word or less.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
-pub(crate) struct More {
+pub(crate) struct ExtraWords {
     /// Words of each flit behind the first.
     each: usize,
     words: Vec<u64>,
@@ -25,10 +25,10 @@ pub(crate) struct More {
     taken: Vec<u64>,
 }
 
-impl More {
+impl ExtraWords {
     /// For flits of `each` words behind the first.
-    pub fn new(each: usize) -> More {
-        More { each, words: Vec::new(), taken: vec![0; each] }
+    pub fn new(each: usize) -> ExtraWords {
+        ExtraWords { each, words: Vec::new(), taken: vec![0; each] }
     }
 
     /// Those of a place in the pool.
@@ -69,9 +69,9 @@ impl More {
     }
 }
 
-/// Which entries of the pool are free.
+/// The free list of the pool.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
-pub(super) struct Places {
+pub(super) struct FreeList {
     /// The first free one, which names the next.
     pub free: u32,
     /// Entries that are in use.
@@ -89,9 +89,9 @@ pub(crate) struct Delays {
     pub credit: u16,
 }
 
-/// Where a part of the system ends, and what goes beyond.
+/// The boundary of a part: its own ports, and the traffic that leaves it.
 #[derive(Clone, Debug)]
-pub(crate) struct Edge {
+pub(crate) struct PartBoundary {
     /// The ports of this part: all, unless the system is divided.
     pub home: std::ops::Range<u32>,
     /// Whether there are other parts. A part may have all ports and not all nodes.
@@ -100,7 +100,7 @@ pub(crate) struct Edge {
     pub crossings: Vec<Crossing>,
 }
 
-state!(Edge { saved: crossings; built: home, divided });
+state!(PartBoundary { saved: crossings; built: home, divided });
 
 /// What moves, flits and credits, and the rules it moves by: all of a system that belongs to no port.
 #[derive(Clone, Debug)]
@@ -110,23 +110,23 @@ pub(crate) struct Flow {
     pub vc_shift: u32,
     pub pool: Vec<Slot>,
     /// What flits carry beyond a word.
-    pub more: More,
-    pub(super) places: Places,
+    pub more: ExtraWords,
+    pub(super) places: FreeList,
     pub arrivals: Wheel<Arrival>,
-    pub returns: Wheel<Return>,
+    pub returns: Wheel<CreditReturn>,
     /// Until when a port narrower than a flit is busy; empty if all links take a flit a cycle.
-    pub(super) busy: Arena<Busy>,
+    pub(super) busy: Arena<SerializingPort>,
     /// Whether link monitors look at what moves.
     pub monitored: bool,
-    pub seen: Option<Box<Seen>>,
+    pub capture: Option<Box<WaveCapture>>,
     /// Flits moved since cycle 0: the watchdog's pulse.
     pub moves: u64,
     /// What a switch adds to links.
     pub delays: Delays,
-    /// How closely single events are looked at everywhere: [`UNSEEN`] or [`CHECKED`], either with [`DIVIDED`], or
+    /// How closely single events are looked at everywhere: [`UNOBSERVED`] or [`CHECKED`], either with [`DIVIDED`], or
     /// [`WATCHED`]; what moves flits is compiled for each. Set at the start of every cycle. Waves look only at what goes
     /// on at the nodes they trace.
-    pub(crate) look: u8,
+    pub(crate) observers: u8,
     /// Whether any route computation has said that it is asked again.
     pub(crate) asks_again: bool,
     /// The journal of flits, if it is kept.
@@ -135,19 +135,19 @@ pub(crate) struct Flow {
     pub(super) drains: bool,
     pub first_switchless_node: u32,
     /// Where this part of the system ends.
-    pub(crate) edge: Edge,
+    pub(crate) boundary: PartBoundary,
 }
 
 state!(Flow {
-    saved: now, pool, more, places, arrivals, returns, busy, moves, asks_again, edge;
-    watched: seen, journal;
-    built: vcs, vc_shift, monitored, delays, look, drains, first_switchless_node
+    saved: now, pool, more, places, arrivals, returns, busy, moves, asks_again, boundary;
+    watched: capture, journal;
+    built: vcs, vc_shift, monitored, delays, observers, drains, first_switchless_node
 });
 
 impl Flow {
     /// Writes down what happened to a flit of the pool at queue or output channel `q`, if it is recorded.
     #[inline]
-    pub fn note(&mut self, q: usize, entry: u32, what: crate::Moved) {
+    pub fn note(&mut self, q: usize, entry: u32, what: crate::FlitEvent) {
         let channel = (q & ((1 << self.vc_shift) - 1)) as u8;
         if let Some(journal) = &mut self.journal
             && channel < journal.channels
@@ -160,7 +160,7 @@ impl Flow {
     #[inline]
     pub fn note_put(&mut self, port: u32, flit: &Flit, visible: Cycle) {
         if let Some(journal) = &mut self.journal {
-            journal.note(self.now, port, flit, crate::Moved::Put { visible });
+            journal.note(self.now, port, flit, crate::FlitEvent::EnteredEngine { visible });
         }
     }
 
@@ -168,7 +168,7 @@ impl Flow {
     /// that, and only set-routed flits spend them waiting. Point-to-point packets walk through route computation and
     /// channel allocation one by one.
     #[inline]
-    fn stay(&self, vc: u8, node: u32) -> u64 {
+    fn queue_delay(&self, vc: u8, node: u32) -> u64 {
         if vc < self.vcs.set && node < self.first_switchless_node { u64::from(self.delays.front) } else { 0 }
     }
 
@@ -177,7 +177,7 @@ impl Flow {
         match crossing {
             Crossing::Flit(at, arrival, flit, more) => {
                 let entry = self.store_with(flit, more.iter().copied());
-                let ready = at + self.stay(flit.tag.vc(), arrival.to.node());
+                let ready = at + self.queue_delay(flit.tag.vc(), arrival.to.node());
                 self.pool[entry as usize].ready = ready;
                 self.arrivals.push(self.now, at - self.now, Arrival { entry, ..arrival });
             }
@@ -186,9 +186,9 @@ impl Flow {
     }
 
     /// Gives back memory that links needed and do not need now.
-    pub fn shed(&mut self) {
-        self.arrivals.shed();
-        self.returns.shed();
+    pub fn free_unused(&mut self) {
+        self.arrivals.free_unused();
+        self.returns.free_unused();
         if self.places.live == 0 {
             (self.pool, self.places.free) = (Vec::new(), NONE);
             self.more.words = Vec::new();
@@ -266,7 +266,7 @@ impl Flow {
     /// is the caller's. `vc` and `link` are the queue's, `occupied` is the word with its occupancy
     /// bit, `bit` that bit. Returns the entry and how many cycles the flit stood at the head although it was ready.
     #[inline(always)]
-    pub fn unlink<const LOOK: u8>(
+    pub fn unlink<const OBS: u8>(
         &mut self,
         channel: &mut Input,
         vc: u32,
@@ -279,7 +279,7 @@ impl Flow {
         let entry = channel.head;
         let slot = &self.pool[entry as usize];
         let waited = now.saturating_sub(slot.ready);
-        let number = if LOOK & CHECKED == 0 { 0 } else { monitor::credit_sent(channel) };
+        let number = if OBS & CHECKED == 0 { 0 } else { monitor::credit_sent(channel) };
         channel.head = slot.next;
         channel.len -= 1;
         if channel.len > 0 {
@@ -290,12 +290,12 @@ impl Flow {
         *occupied &= !(bit * u64::from(channel.len == 0));
         if link.to_port != NONE {
             let upstream = (link.to_port << self.vc_shift) + vc;
-            let back = Return { queue: upstream, to: Whither::new(link.to_node, number) };
+            let back = CreditReturn { queue: upstream, to: Destination::new(link.to_node, number) };
             let delay = u64::from(link.back);
-            if LOOK & DIVIDED == 0 || self.edge.home.contains(&link.to_port) {
+            if OBS & DIVIDED == 0 || self.boundary.home.contains(&link.to_port) {
                 self.returns.push(self.now, delay, back);
             } else {
-                self.edge.crossings.push(Crossing::Credit(self.now + delay, back));
+                self.boundary.crossings.push(Crossing::Credit(self.now + delay, back));
             }
         }
         self.moves += 1;
@@ -306,9 +306,9 @@ impl Flow {
     /// records are `side`. Where packets are `HELD` to a channel, a tail frees it: now, or when its credit is back. Returns
     /// whether it is a tail.
     #[inline(always)]
-    pub fn send<const LOOK: u8, const HELD: bool>(
+    pub fn send<const OBS: u8, const HELD: bool>(
         &mut self,
-        (side, carries): (&mut [Port], &mut Carries),
+        (side, stats): (&mut [Port], &mut PortStats),
         (port, vc): (u32, u8),
         entry: u32,
         pipeline: u16,
@@ -320,7 +320,7 @@ impl Flow {
         assert!(out.credits > 0, "a flit was sent without a credit: allocation must check the credit count first");
         out.credits -= 1;
         let spent = out.credits == 0;
-        let number = if LOOK & CHECKED != 0 && (LOOK != WATCHED || self.monitored) {
+        let number = if OBS & CHECKED != 0 && (OBS != WATCHED || self.monitored) {
             monitor::flit_sent((port << self.vc_shift | u32::from(vc)) as usize, out, &flit)
         } else {
             0
@@ -329,26 +329,31 @@ impl Flow {
             out.owner = if self.drains { DRAINING } else { 0 };
         }
         let side = &mut side[0];
-        side.gate.credit &= !(u32::from(spent) << vc);
-        side.gate.free |= u32::from(leaves && !self.drains) << vc;
+        side.vc_masks.credit &= !(u32::from(spent) << vc);
+        side.vc_masks.free |= u32::from(leaves && !self.drains) << vc;
         // What holds channels is point-to-point.
         let set = !HELD && vc < self.vcs.set;
-        side.count(port, set, flit.tag.head(), waited, carries);
+        side.count(port, set, flit.tag.head(), waited, stats);
         let link = &side.link;
         let delay = u64::from(pipeline) + u64::from(link.ahead);
-        let ready = self.now + delay + if HELD { 0 } else { self.stay(vc, link.to_node) };
+        let ready = self.now + delay + if HELD { 0 } else { self.queue_delay(vc, link.to_node) };
         self.pool[entry as usize] = Slot::new(flit, ready);
         let queue = (link.to_port << self.vc_shift) + u32::from(vc);
-        if LOOK == WATCHED {
+        if OBS == WATCHED {
             self.note_sent((port, vc), entry, flit);
         }
-        let arrival = Arrival { queue, to: Whither::new(link.to_node, number), entry };
-        if LOOK & DIVIDED == 0 || self.edge.home.contains(&link.to_port) {
+        let arrival = Arrival { queue, to: Destination::new(link.to_node, number), entry };
+        if OBS & DIVIDED == 0 || self.boundary.home.contains(&link.to_port) {
             self.arrivals.push(self.now, delay, arrival);
         } else {
             let more = self.more.of(entry).into();
             self.discard(entry);
-            self.edge.crossings.push(Crossing::Flit(self.now + delay, Arrival { entry: NONE, ..arrival }, flit, more));
+            self.boundary.crossings.push(Crossing::Flit(
+                self.now + delay,
+                Arrival { entry: NONE, ..arrival },
+                flit,
+                more,
+            ));
         }
         flit.tag.tail()
     }
@@ -356,44 +361,44 @@ impl Flow {
     /// What the journal, busy links and waves want to know of a flit that is sent.
     fn note_sent(&mut self, (port, vc): (u32, u8), entry: u32, flit: Flit) {
         let channel = port << self.vc_shift | u32::from(vc);
-        self.note(channel as usize, entry, crate::Moved::Sent { from: None });
+        self.note(channel as usize, entry, crate::FlitEvent::Sent { from: None });
         if let Some(busy) = self.busy.get_mut(port as usize)
             && busy.cycles_per_flit > 1
         {
             busy.until = self.now + u64::from(busy.cycles_per_flit);
         }
-        if let Some(seen) = &mut self.seen
-            && seen.traced[port as usize]
+        if let Some(capture) = &mut self.capture
+            && capture.traced[port as usize]
         {
-            seen.channels.push(channel);
-            seen.sent.push(port);
-            seen.last[port as usize] = (self.now, flit);
+            capture.channels.push(channel);
+            capture.sent.push(port);
+            capture.last[port as usize] = (self.now, flit);
             if self.more.each > 0 {
-                seen.more[port as usize] = self.more.of(entry).into();
+                capture.more[port as usize] = self.more.of(entry).into();
             }
         }
     }
 
     /// Lets the packet with owner number `owner` hold channel `vc` of system-wide port `port`; 0 frees it.
     #[inline(always)]
-    pub fn hold<const LOOK: u8>(&mut self, side: &mut [Port], port: u32, vc: u8, owner: u16) {
+    pub fn hold<const OBS: u8>(&mut self, side: &mut [Port], port: u32, vc: u8, owner: u16) {
         channel_mut(side, vc).owner = owner;
-        let gate = &mut side[0].gate;
-        gate.free = gate.free & !(1 << vc) | u32::from(owner == 0) << vc;
-        if LOOK == WATCHED
-            && let Some(seen) = &mut self.seen
-            && seen.traced[port as usize]
+        let vc_masks = &mut side[0].vc_masks;
+        vc_masks.free = vc_masks.free & !(1 << vc) | u32::from(owner == 0) << vc;
+        if OBS == WATCHED
+            && let Some(capture) = &mut self.capture
+            && capture.traced[port as usize]
         {
-            seen.channels.push(port << self.vc_shift | u32::from(vc));
+            capture.channels.push(port << self.vc_shift | u32::from(vc));
         }
     }
 
-    /// How closely single events are looked at; see [`Flow::look`].
-    pub(super) fn looks(&self) -> u8 {
+    /// The observers of single events in this cycle; see [`Flow::observers`].
+    pub(super) fn present_observers(&self) -> u8 {
         if self.journal.is_some() || self.busy.len() > 0 {
             return WATCHED;
         }
-        (if self.monitored { CHECKED } else { UNSEEN }) | if self.edge.divided { DIVIDED } else { 0 }
+        (if self.monitored { CHECKED } else { UNOBSERVED }) | if self.boundary.divided { DIVIDED } else { 0 }
     }
 
     /// Whether a port's link would be free in cycle `cycle`, if it took a flit now.

@@ -3,7 +3,7 @@
 use super::Wires;
 use super::flow::Flow;
 use crate::ports::channel;
-use crate::{Cause, Cut, Flit, Vcs, WideFlit};
+use crate::{Cause, Flit, FlitSize, Vcs, WideFlit};
 use watershed_kernel::Cycle;
 
 /// Channels that follow each other: set-routed ones and, behind them, point-to-point ones.
@@ -27,7 +27,7 @@ impl Channels {
 #[derive(Clone, Copy, Debug)]
 pub struct FramePart<'a> {
     /// What a flit carries.
-    pub cut: Cut,
+    pub cut: FlitSize,
     /// The words of the frame.
     pub frame: &'a [u64],
     /// Which flit of it.
@@ -159,7 +159,7 @@ impl<'a> Io<'a> {
         self.wires.served[usize::from(!self.wires.flow.vcs.is_set(at))] += 1;
         let (flit, waited) = self.wires.pop(self.node, port, at);
         if waited > 0
-            && let Some(waits) = &mut self.wires.ports.carries.waits
+            && let Some(waits) = &mut self.wires.ports.stats.waits
         {
             waits.taken(port, self.waits_for, waited);
         }
@@ -169,7 +169,7 @@ impl<'a> Io<'a> {
     /// Counts cycles that what was to enter the network at a port had to wait before, for a cause that only the block knows.
     pub fn waited(&mut self, port: u16, cause: Cause, cycles: u64) {
         let port = self.port(port);
-        if let Some(waits) = &mut self.wires.ports.carries.waits {
+        if let Some(waits) = &mut self.wires.ports.stats.waits {
             waits.taken(port, cause, cycles);
         }
     }

@@ -19,18 +19,18 @@
 //! send to the cycle in which the returned credit can be spent again, a switch that takes the flit at once needs
 //! [`credit_round_trip`] cycles.
 
-use flow::{Busy, Delays, Edge, Places, channel_mask};
+use flow::{Delays, FreeList, PartBoundary, SerializingPort, channel_mask};
 use queue::{append, shuffle_apart};
 
 use super::arena::Arena;
 use super::awake::{Awake, NodeAlarms};
-use super::division::Division;
 use super::node::{Flags, NodeInfo, Nodes, number};
+use super::partition::Partition;
 use super::ports::{Link, NONE, Output, Ports, channel, channel_mut};
 use super::portset::each;
 use super::span::Span;
-use super::{Cut, Flit, NodeKind, Plan, PortSet, monitor};
-use watershed_kernel::ahead::ask;
+use super::{Flit, FlitSize, NodeKind, Plan, PortSet, monitor};
+use watershed_kernel::prefetch::prefetch;
 use watershed_kernel::{Cycle, Wake, Wheel};
 use watershed_state::state;
 
@@ -38,12 +38,12 @@ mod flow;
 mod io;
 mod queue;
 
-pub(crate) use flow::{Flow, More};
+pub(crate) use flow::{ExtraWords, Flow};
 pub use io::{Channels, FramePart, Io};
-pub use queue::Phase;
 #[cfg(test)]
-pub(crate) use queue::Whither;
-pub(crate) use queue::{AGAIN, Arrival, Crossing, Input, Return, Slot, State};
+pub(crate) use queue::Destination;
+pub use queue::Phase;
+pub(crate) use queue::{Arrival, CreditReturn, Crossing, Input, RETRY_ROUTE, Slot, State};
 
 /// Cycles from granting a flit to being able to spend its credit again, when the receiver takes it at once.
 ///
@@ -68,13 +68,13 @@ pub fn credit_round_trip(latency: u16, cycles_per_flit: u16, post: u16, front: u
 pub(super) const FAR_AWAY: usize = 1024;
 
 /// Without observers of flits and credits.
-pub(super) const UNSEEN: u8 = 0;
+pub(super) const UNOBSERVED: u8 = 0;
 /// With link monitors.
 pub(super) const CHECKED: u8 = 1;
 /// A bit: the system is divided into parts, and links may lead into others.
 pub(super) const DIVIDED: u8 = 2;
 /// Nobody, in a part; and link monitors in one.
-const UNSEEN_PART: u8 = UNSEEN | DIVIDED;
+const UNOBSERVED_PART: u8 = UNOBSERVED | DIVIDED;
 const CHECKED_PART: u8 = CHECKED | DIVIDED;
 /// The observers there are: link monitors, the journal, waves, links that are busy for several cycles, other parts.
 pub(super) const WATCHED: u8 = 7;
@@ -85,9 +85,9 @@ const _: () = assert!(WATCHED & CHECKED_PART == CHECKED_PART && WATCHED > CHECKE
 /// Buffer depths: one function of the link and the channel, given when the arenas are made.
 pub type Depths<'a> = &'a (dyn Fn(&super::PlanLink, u8) -> u16 + Sync);
 
-/// What waves want to know of a cycle; there only while they are recorded.
+/// Events of a cycle for waveforms; present only while they are recorded.
 #[derive(Clone, Debug)]
-pub(super) struct Seen {
+pub(super) struct WaveCapture {
     /// Ports of which something is recorded.
     pub traced: Vec<bool>,
     /// Output channels whose credits or owner changed since the last sample; may repeat.
@@ -101,7 +101,7 @@ pub(super) struct Seen {
     pub more: Vec<Box<[u64]>>,
 }
 
-state!(Seen { saved: channels, sent, sent_before, last, more; built: traced });
+state!(WaveCapture { saved: channels, sent, sent_before, last, more; built: traced });
 
 /// The arenas; see the module's text.
 #[derive(Clone, Debug)]
@@ -139,8 +139,8 @@ fn node_infos(plan: &Plan, cfg: &super::SwitchCfg, vc_shift: u32) -> Vec<NodeInf
     for node in &plan.nodes {
         let words = (u32::from(node.ports) << vc_shift).div_ceil(64);
         let heeds = node.kind != NodeKind::Switch;
-        let passages = node.ports * u16::from(cfg.router.input_speedup);
-        let one_word = words == 1 && !cfg.pipeline.is_slow() && !cfg.router.speculative && passages <= 64;
+        let xbar_inputs = node.ports * u16::from(cfg.router.input_speedup);
+        let one_word = words == 1 && !cfg.pipeline.is_slow() && !cfg.router.speculative && xbar_inputs <= 64;
         let plain = one_word && !node.engine && plan.vcs.set == 0 && node.kind == NodeKind::Switch;
         let mut flags = Flags::default();
         flags.set_engine(node.engine);
@@ -179,7 +179,7 @@ fn connect(
                 let depth = depths(link, vc);
                 let sent = monitor::first_number((to_port as usize) << wires.flow.vc_shift | usize::from(vc));
                 *channel_mut(side, vc) = Output { credits: depth, depth, sent, ..Output::default() };
-                side[0].gate.credit |= u32::from(depth > 0) << vc;
+                side[0].vc_masks.credit |= u32::from(depth > 0) << vc;
             }
             if let Some(busy) = wires.flow.busy.get_mut(at as usize) {
                 busy.cycles_per_flit = link.cycles_per_flit;
@@ -194,8 +194,8 @@ impl Wires {
         plan: &Plan,
         depths: Depths<'_>,
         cfg: &super::SwitchCfg,
-        division: &Division,
-        (threads, cut): (usize, Cut),
+        partition: &Partition,
+        (threads, cut): (usize, FlitSize),
     ) -> Vec<Wires> {
         let (front, post) = (cfg.pipeline.front(), cfg.pipeline.post());
         if let Some(fault) = plan.fault() {
@@ -203,7 +203,7 @@ impl Wires {
         }
         let vc_shift = u32::from(plan.vcs.total()).next_power_of_two().trailing_zeros();
         let mut nodes = node_infos(plan, cfg, vc_shift);
-        let firsts = number(&mut nodes, division, vc_shift);
+        let firsts = number(&mut nodes, partition, vc_shift);
         let homes: Vec<_> = firsts.windows(2).map(|pair| pair[0].0..pair[1].0).collect();
         // The longest ways of a flit and of a credit.
         let ahead = plan.links.iter().map(|link| u64::from(link.latency) + u64::from(link.cycles_per_flit)).max();
@@ -220,30 +220,33 @@ impl Wires {
         };
         let part = |(part, home): (usize, &std::ops::Range<u32>)| {
             let (from, ports) = (home.start as usize, home.len());
-            let span = Span::new(division, part);
+            let span = Span::new(partition, part);
             let flow = Flow {
                 now: 0,
                 vcs: plan.vcs,
                 vc_shift,
                 pool: Vec::new(),
-                more: More::new(cut.more()),
-                places: Places { free: NONE, live: 0 },
+                more: ExtraWords::new(cut.more()),
+                places: FreeList { free: NONE, live: 0 },
                 arrivals: Wheel::new(ahead),
                 returns: Wheel::new(back),
-                busy: Arena::new(from, vec![Busy { until: 0, cycles_per_flit: 1 }; if narrow { ports } else { 0 }]),
+                busy: Arena::new(
+                    from,
+                    vec![SerializingPort { until: 0, cycles_per_flit: 1 }; if narrow { ports } else { 0 }],
+                ),
                 monitored: cfg.monitors,
-                seen: None,
+                capture: None,
                 journal: None,
                 moves: 0,
                 delays: Delays { front, post, credit: cfg.router.credit_delay },
-                look: WATCHED,
+                observers: WATCHED,
                 asks_again: false,
                 drains: cfg.router.wait_for_tail_credit,
                 first_switchless_node: switches,
-                edge: Edge { home: home.clone(), divided: division.len() > 1, crossings: Vec::new() },
+                boundary: PartBoundary { home: home.clone(), divided: partition.len() > 1, crossings: Vec::new() },
             };
             Wires {
-                nodes: Nodes::new(&nodes, division, part, (firsts[part].1, firsts[part + 1].1), vc_shift),
+                nodes: Nodes::new(&nodes, partition, part, (firsts[part].1, firsts[part + 1].1), vc_shift),
                 inputs: Arena::new(from << vc_shift, inputs(home)),
                 ports: Ports::new(from, ports, vc_shift, cfg.monitors),
                 flow,
@@ -265,7 +268,7 @@ impl Wires {
             connect(plan, depths, cfg, (&nodes, homes, from..to), &mut parts);
             parts
         };
-        let parts = division.len();
+        let parts = partition.len();
         let stretches: Vec<_> = (0..threads).map(|t| t * parts / threads..(t + 1) * parts / threads).collect();
         if threads < 2 || parts < threads {
             return make(0..parts);
@@ -336,7 +339,7 @@ impl Wires {
     pub(super) fn push(&mut self, node: u32, port: u32, (flit, more): (Flit, &[u64]), ready: Cycle) {
         let (q, entry) = (self.queue(port, flit.tag.vc()), self.flow.store_with(flit, more.iter().copied()));
         self.flow.pool[entry as usize].ready = ready;
-        self.flow.note(q, entry, super::Moved::Entered { ready });
+        self.flow.note(q, entry, super::FlitEvent::Entered { ready });
         append(&mut self.inputs[q], &mut self.flow.pool, entry);
         self.occupy(node, q);
     }
@@ -381,14 +384,14 @@ impl Wires {
         let (occupied, bit) = self.nodes.occupancy(node, q as u32);
         let (channel, link) = (&mut self.inputs[q], self.ports.link(port));
         let vc = u32::from(vc);
-        match self.flow.look {
-            UNSEEN => self.flow.unlink::<UNSEEN>(channel, vc, link, occupied, bit),
+        match self.flow.observers {
+            UNOBSERVED => self.flow.unlink::<UNOBSERVED>(channel, vc, link, occupied, bit),
             CHECKED => self.flow.unlink::<CHECKED>(channel, vc, link, occupied, bit),
-            UNSEEN_PART => self.flow.unlink::<UNSEEN_PART>(channel, vc, link, occupied, bit),
+            UNOBSERVED_PART => self.flow.unlink::<UNOBSERVED_PART>(channel, vc, link, occupied, bit),
             CHECKED_PART => self.flow.unlink::<CHECKED_PART>(channel, vc, link, occupied, bit),
             _ => {
                 let (entry, waited) = self.flow.unlink::<WATCHED>(channel, vc, link, occupied, bit);
-                self.flow.note(q, entry, super::Moved::Left);
+                self.flow.note(q, entry, super::FlitEvent::Left);
                 (entry, waited)
             }
         }
@@ -407,11 +410,11 @@ impl Wires {
     #[inline(always)]
     pub(super) fn forward(&mut self, port: u32, vc: u8, entry: u32, pipeline: u16, waited: u64) {
         let side = self.ports.stretch_mut(port, 1);
-        let traced = self.flow.seen.as_ref().is_some_and(|seen| seen.traced[port as usize]);
-        match if traced { WATCHED } else { self.flow.look } {
-            UNSEEN => self.flow.send::<UNSEEN, false>(side, (port, vc), entry, pipeline, waited),
+        let traced = self.flow.capture.as_ref().is_some_and(|capture| capture.traced[port as usize]);
+        match if traced { WATCHED } else { self.flow.observers } {
+            UNOBSERVED => self.flow.send::<UNOBSERVED, false>(side, (port, vc), entry, pipeline, waited),
             CHECKED => self.flow.send::<CHECKED, false>(side, (port, vc), entry, pipeline, waited),
-            UNSEEN_PART => self.flow.send::<UNSEEN_PART, false>(side, (port, vc), entry, pipeline, waited),
+            UNOBSERVED_PART => self.flow.send::<UNOBSERVED_PART, false>(side, (port, vc), entry, pipeline, waited),
             CHECKED_PART => self.flow.send::<CHECKED_PART, false>(side, (port, vc), entry, pipeline, waited),
             _ => self.flow.send::<WATCHED, false>(side, (port, vc), entry, pipeline, waited),
         };
@@ -427,17 +430,17 @@ impl Wires {
             shuffle_apart(&mut arrivals, |arrival| arrival.queue, rng);
             shuffle_apart(&mut returns, |back| back.queue, rng);
         }
-        self.flow.look = self.flow.looks();
-        match self.flow.look {
-            UNSEEN => self.deliver::<UNSEEN>(&arrivals, &returns),
+        self.flow.observers = self.flow.present_observers();
+        match self.flow.observers {
+            UNOBSERVED => self.deliver::<UNOBSERVED>(&arrivals, &returns),
             CHECKED => self.deliver::<CHECKED>(&arrivals, &returns),
-            UNSEEN_PART => self.deliver::<UNSEEN_PART>(&arrivals, &returns),
+            UNOBSERVED_PART => self.deliver::<UNOBSERVED_PART>(&arrivals, &returns),
             CHECKED_PART => self.deliver::<CHECKED_PART>(&arrivals, &returns),
             _ => self.deliver::<WATCHED>(&arrivals, &returns),
         }
         self.flow.arrivals.recycle(now, arrivals);
         self.flow.returns.recycle(now, returns);
-        while let Some(node) = self.alarms.due(now) {
+        while let Some(node) = self.alarms.pop_due(now) {
             self.wake.insert(node);
         }
         self.wake.drain_into(list);
@@ -446,47 +449,47 @@ impl Wires {
     /// Prefetches what the next three switches will read. Of the last of them it fetches the record, of the second the
     /// queues with packets and the ports these came in by, of the next one the flits in these queues.
     #[inline(always)]
-    pub(super) fn ask_ahead(&self, [far, near, next]: [Option<u32>; 3]) {
+    pub(super) fn prefetch_nodes(&self, [far, near, next]: [Option<u32>; 3]) {
         let shift = self.flow.vc_shift;
         if let Some(node) = far {
-            ask(&self.nodes[node as usize]);
+            prefetch(&self.nodes[node as usize]);
         }
         if let Some(info) = near.map(|node| &self.nodes[node as usize]).filter(|info| info.flags.plain()) {
             let first = (info.port_base as usize) << shift;
             for local in each(info.occupied()) {
-                ask(&self.inputs[first + local]);
-                ask(self.ports.link(info.port_base + (local >> shift) as u32));
+                prefetch(&self.inputs[first + local]);
+                prefetch(self.ports.link(info.port_base + (local >> shift) as u32));
             }
         }
         if let Some(info) = next.map(|node| &self.nodes[node as usize]).filter(|info| info.flags.plain()) {
             let first = (info.port_base as usize) << shift;
             for local in each(info.occupied()) {
-                ask(&self.flow.pool[self.inputs[first + local].head as usize]);
+                prefetch(&self.flow.pool[self.inputs[first + local].head as usize]);
             }
         }
     }
 
     /// Flits enter their queues, credits their counters, and those they reach wake.
-    fn deliver<const LOOK: u8>(&mut self, arrivals: &[Arrival], returns: &[Return]) {
+    fn deliver<const OBS: u8>(&mut self, arrivals: &[Arrival], returns: &[CreditReturn]) {
         let shift = self.flow.vc_shift;
         // Only parts of a divided system begin elsewhere.
-        let divided = LOOK & DIVIDED != 0;
+        let divided = OBS & DIVIDED != 0;
         let first = if divided { self.inputs.range().start } else { 0 };
         // Many registers that no near cache holds: memory is asked for those of the events that follow.
         let many = arrivals.len() + returns.len() >= FAR_AWAY && !divided;
         for (k, &Arrival { queue, to, entry }) in arrivals.iter().enumerate() {
             if many && let Some(soon) = arrivals.get(k + 12) {
-                ask(&self.inputs[soon.queue as usize]);
-                ask(self.nodes.at(soon.to.node() as usize));
+                prefetch(&self.inputs[soon.queue as usize]);
+                prefetch(self.nodes.at(soon.to.node() as usize));
             }
             let q = queue as usize;
-            if LOOK == WATCHED {
+            if OBS == WATCHED {
                 let ready = self.flow.pool[entry as usize].ready;
-                self.flow.note(q, entry, super::Moved::Entered { ready });
+                self.flow.note(q, entry, super::FlitEvent::Entered { ready });
             }
             let entered = &mut self.inputs.items_mut()[q - first];
             append(entered, &mut self.flow.pool, entry);
-            if LOOK & CHECKED != 0 && (LOOK != WATCHED || self.flow.monitored) {
+            if OBS & CHECKED != 0 && (OBS != WATCHED || self.flow.monitored) {
                 monitor::flit_arrived(q, entered, to.number());
             }
             let place = if divided { self.nodes.place(to.node()) } else { to.node() as usize };
@@ -496,11 +499,11 @@ impl Wires {
         }
         for (k, back) in returns.iter().enumerate() {
             if many && let Some(soon) = returns.get(k + 12) {
-                ask(self.ports.link(soon.queue >> shift));
+                prefetch(self.ports.link(soon.queue >> shift));
             }
             let port = back.queue >> shift;
             let out = self.ports.credit(back.queue as usize);
-            if LOOK & CHECKED != 0 && (LOOK != WATCHED || self.flow.monitored) {
+            if OBS & CHECKED != 0 && (OBS != WATCHED || self.flow.monitored) {
                 monitor::credit_arrived(back.queue as usize, out, back.to.number());
             }
             let place = if divided { self.nodes.place(back.to.node()) } else { back.to.node() as usize };
@@ -509,10 +512,10 @@ impl Wires {
                 self.wake.insert_at(place);
             }
             if flags.traced()
-                && let Some(seen) = &mut self.flow.seen
-                && seen.traced[port as usize]
+                && let Some(capture) = &mut self.flow.capture
+                && capture.traced[port as usize]
             {
-                seen.channels.push(back.queue);
+                capture.channels.push(back.queue);
             }
         }
     }
@@ -524,11 +527,11 @@ impl Wires {
         next.into_iter().flatten().min()
     }
 
-    /// Books a node's answer.
+    /// Schedules the next evaluation of a node.
     #[inline(always)]
-    pub(super) fn book(&mut self, node: u32, wake: Wake) {
+    pub(super) fn schedule(&mut self, node: u32, wake: Wake) {
         match wake {
-            Wake::OnInput => self.alarms.forget(node),
+            Wake::OnInput => self.alarms.cancel(node),
             // It answers anew in the next cycle.
             Wake::Next => self.wake.insert(node),
             Wake::At(cycle) => self.book_at(node, cycle),

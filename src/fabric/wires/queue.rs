@@ -78,7 +78,7 @@ impl Input {
 }
 
 /// The bit of [`Slot::allowed`] that says that route computation is asked again.
-pub(crate) const AGAIN: u32 = 1 << 31;
+pub(crate) const RETRY_ROUTE: u32 = 1 << 31;
 
 /// One flit in the pool. 32 bytes, so that none lies across two lines of the cache.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
@@ -103,13 +103,13 @@ impl Slot {
 /// The node that something reaches, and its number for link monitors: 24 and 8 bits, for as much of these is read and written
 /// as of anything that moves.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
-pub(crate) struct Whither(u32);
+pub(crate) struct Destination(u32);
 
-impl Whither {
+impl Destination {
     #[inline(always)]
-    pub fn new(node: u32, number: u8) -> Whither {
+    pub fn new(node: u32, number: u8) -> Destination {
         debug_assert!(node < MAX_NODES, "node {node} does not fit");
-        Whither(node | u32::from(number) << 24)
+        Destination(node | u32::from(number) << 24)
     }
 
     #[inline(always)]
@@ -123,28 +123,28 @@ impl Whither {
     }
 }
 
-/// A flit that reaches an input queue; it stands in the pool.
+/// A flit on its way to an input queue; it is stored in the pool.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Arrival {
     pub queue: u32,
-    pub to: Whither,
+    pub to: Destination,
     pub entry: u32,
 }
 
-/// A credit that reaches an output virtual channel.
+/// A credit on its way back to an output virtual channel.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
-pub(crate) struct Return {
+pub(crate) struct CreditReturn {
     pub queue: u32,
-    pub to: Whither,
+    pub to: Destination,
 }
 
-/// What goes from one part of a system into another.
+/// A flit or credit that crosses from one part of a system into another.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) enum Crossing {
     /// A flit that arrives in this cycle, with its words behind the first.
     Flit(Cycle, Arrival, Flit, Box<[u64]>),
     /// A credit that arrives in this cycle.
-    Credit(Cycle, Return),
+    Credit(Cycle, CreditReturn),
 }
 
 impl Crossing {
@@ -197,11 +197,11 @@ mod tests {
     fn a_node_and_a_number_do_not_touch_each_other() {
         for node in [0, 1, 0x5a_5a5a, MAX_NODES - 1] {
             for number in [0, 1, 0xa5, u8::MAX] {
-                let to = Whither::new(node, number);
+                let to = Destination::new(node, number);
                 assert_eq!((to.node(), to.number()), (node, number));
             }
         }
-        assert_eq!((size_of::<Arrival>(), size_of::<Return>()), (12, 8));
+        assert_eq!((size_of::<Arrival>(), size_of::<CreditReturn>()), (12, 8));
     }
 
     #[test]

@@ -34,8 +34,8 @@ fn is_from_above(context: &Context, header: &Header) -> bool {
 
 /// Whether the sender is where it says in the table, and has to do with the context.
 fn is_from_below(context: &Context, header: &Header, cx: &CeCx<'_>) -> bool {
-    let seat = cx.table.device(header.p_id) == Some(header.requester);
-    seat && (context.stored.pbv | context.stored.down) >> header.p_id & 1 != 0
+    let is_listed = cx.table.device(header.p_id) == Some(header.requester);
+    is_listed && (context.stored.pbv | context.stored.down) >> header.p_id & 1 != 0
 }
 
 impl Ce {

@@ -100,7 +100,7 @@ impl Ce {
             cx.out.push(Outgoing { packet, target: Target::Entries { pbv: stored.down, skip: NO_DEVICE } });
         }
         if stored.rearm {
-            let context = self.renew(slot);
+            let context = self.restart_context(slot);
             context.data.last = Some(packet);
             context.state = State::Active;
             context.like.run = context.like.run.wrapping_add(1);

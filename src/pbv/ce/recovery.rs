@@ -20,7 +20,7 @@
 //!
 //! Paragraph 98.
 
-use super::{Ce, CeCx, Outgoing, Target, Tracked, reply_offset};
+use super::{Ce, CeCx, Outgoing, Target, TrackingStep, reply_offset};
 use crate::context::{Context, State};
 use crate::packet::{Body, Header, Message, NO_DEVICE, Packet, Status};
 use watershed_kernel::Cycle;
@@ -45,7 +45,7 @@ impl Ce {
 
     /// A device asks again. Upstream: the response is sent again if there is one, and a command that was lost is made
     /// up for. Below: the answer is sent again if there is one.
-    pub(super) fn repeat(&mut self, slot: u16, header: &Header, cx: &mut CeCx<'_>) -> Tracked {
+    pub(super) fn repeat(&mut self, slot: u16, header: &Header, cx: &mut CeCx<'_>) -> TrackingStep {
         let me = self.me;
         let context = self.at(slot);
         // The source is above the master, and gets no answer either.
@@ -119,7 +119,7 @@ impl Ce {
     }
 
     /// The source gives a run up: it ends as if its time were over.
-    pub(super) fn close(&mut self, slot: u16, header: &Header, cx: &mut CeCx<'_>) {
+    pub(super) fn give_up_run(&mut self, slot: u16, header: &Header, cx: &mut CeCx<'_>) {
         let context = self.at(slot);
         let tracked = matches!(context.state, State::Active | State::Paused);
         if header.run != context.like.run || !tracked || context.satisfied {
@@ -213,7 +213,7 @@ impl Ce {
             if context.knows_its_requester() {
                 self.expire(slot as u16, Status::TimedOut, cx);
             } else {
-                self.forsake(slot as u16, cx);
+                self.report_orphaned(slot as u16, cx);
             }
         }
         if to < self.contexts.len() {
@@ -255,11 +255,11 @@ impl Ce {
             cx.out.push(Outgoing { packet, target: Target::Header });
             return self.guard(slot, cx);
         }
-        self.forsake(slot, cx);
+        self.report_orphaned(slot, cx);
     }
 
     /// No device above answers, or ever commanded the run: all devices below are told that there is no result.
-    fn forsake(&mut self, slot: u16, cx: &mut CeCx<'_>) {
+    fn report_orphaned(&mut self, slot: u16, cx: &mut CeCx<'_>) {
         let me = self.me;
         let context = self.at(slot);
         (context.error, context.state) = (Status::TimedOut, State::Done);

@@ -11,7 +11,7 @@ pub(super) struct Feed {
     pub(super) generation: u32,
     pub(super) words: Vec<u64>,
     pub(super) next: usize,
-    pub(super) way: FeedWay,
+    pub(super) way: FeedTarget,
 }
 
 impl Feed {
@@ -31,7 +31,7 @@ impl Feed {
 
 /// Where words go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub(super) enum FeedWay {
+pub(super) enum FeedTarget {
     /// From a message into the unit.
     Unit,
     /// From a message into the memory, to this PBV entry.
@@ -47,7 +47,7 @@ impl Ce {
         context.under_way += words.len() as u32;
         let generation = context.generation;
         if !words.is_empty() {
-            self.feeds.push_back(Feed { slot, generation, words, next: 0, way: FeedWay::Unit });
+            self.feeds.push_back(Feed { slot, generation, words, next: 0, way: FeedTarget::Unit });
         }
     }
 
@@ -56,17 +56,17 @@ impl Ce {
         let context = self.at(slot);
         context.under_way += 1;
         let generation = context.generation;
-        self.feeds.push_back(Feed { slot, generation, words, next: 0, way: FeedWay::Keep(entry) });
+        self.feeds.push_back(Feed { slot, generation, words, next: 0, way: FeedTarget::Keep(entry) });
     }
 
     /// Hands what was kept for the order of PBV entries to the reduction unit.
     pub(super) fn feed_kept(&mut self, slot: u16) {
-        let coming = self.feeds.iter().any(|feed| feed.slot == slot && matches!(feed.way, FeedWay::Keep(_)));
+        let coming = self.feeds.iter().any(|feed| feed.slot == slot && matches!(feed.way, FeedTarget::Keep(_)));
         let context = self.at(slot);
         if coming || context.data.kept.iter().any(Option::is_some) {
             context.under_way += 1;
             let generation = context.generation;
-            self.feeds.push_back(Feed { slot, generation, words: Vec::new(), next: 0, way: FeedWay::Release(0) });
+            self.feeds.push_back(Feed { slot, generation, words: Vec::new(), next: 0, way: FeedTarget::Release(0) });
         }
     }
 
@@ -90,7 +90,7 @@ impl Ce {
                 self.feeds.pop_front();
                 continue;
             };
-            if let FeedWay::Keep(entry) = feed.way {
+            if let FeedTarget::Keep(entry) = feed.way {
                 feed.next += usize::from(self.cfg.memory_ports) * units;
                 if feed.next >= feed.words.len() {
                     context.data.kept[usize::from(entry)] = Some(std::mem::take(&mut feed.words));
@@ -99,7 +99,7 @@ impl Ce {
                 }
                 break;
             }
-            if let FeedWay::Release(entry) = &mut feed.way
+            if let FeedTarget::Release(entry) = &mut feed.way
                 && feed.words.is_empty()
             {
                 let next = (usize::from(*entry)..context.data.kept.len()).find(|&at| context.data.kept[at].is_some());
@@ -125,7 +125,7 @@ impl Ce {
             feed.next = line.end;
             if feed.next == feed.words.len() {
                 feed.words.clear();
-                if feed.way == FeedWay::Unit {
+                if feed.way == FeedTarget::Unit {
                     self.feeds.pop_front();
                 }
             }

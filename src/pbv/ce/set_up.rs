@@ -1,6 +1,6 @@
 //! Set-up: an initialisation frame takes a context, and goes on to the engines and nodes below.
 
-use super::{Ce, CeCx, Outgoing, Target, Tracked, reply_offset};
+use super::{Ce, CeCx, Outgoing, Target, TrackingStep, reply_offset};
 use crate::context::{Context, Data, Peers, State};
 use crate::packet::{Body, Header, InitRecord, NO_DEVICE, PBV_ENTRIES, Packet, Status};
 use crate::tracking::{Track, TrackOp};
@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use watershed_arith::{Flags, Op};
 
 impl Ce {
-    pub(super) fn initialise(&mut self, packet: &Packet, cx: &mut CeCx<'_>) -> Tracked {
+    pub(super) fn initialise(&mut self, packet: &Packet, cx: &mut CeCx<'_>) -> TrackingStep {
         let header = packet.header;
         let Body::Initialisation(records) = &packet.body else { unreachable!("decoding gives records") };
         let Some(own) = records.iter().position(|record| record.device == self.me.0) else {
@@ -65,7 +65,7 @@ impl Ce {
         };
         let track = context.track;
         self.contexts[usize::from(slot)] = Some(context);
-        self.renew(slot);
+        self.restart_context(slot);
         if header.run != 0 {
             // The initialisation is the command too.
             self.guard(slot, cx);

@@ -1,6 +1,6 @@
 //! The registers of a collective engine as waves show them.
 
-use super::{Ce, PROBED_CONTEXTS, STAGE_TAG, Watched};
+use super::{Ce, PROBED_CONTEXTS, STAGE_TAG, WatchedUnits};
 use crate::context::{STATES, State};
 use watershed_arith::stages::{TreeStages, all_units};
 use watershed_arith::{Tree, TreeIn};
@@ -11,7 +11,7 @@ impl Ce {
     /// Clocks the registers of the reduction unit from now on, or no longer.
     pub fn watch_stages(&mut self, watched: bool) {
         let of = |tree: &Tree| TreeStages::new(tree.cfg(), &all_units());
-        self.stages = watched.then(|| Box::new(Watched { units: self.trees.iter().map(of).collect() }));
+        self.stages = watched.then(|| Box::new(WatchedUnits { units: self.trees.iter().map(of).collect() }));
     }
 
     /// What enters the units in this cycle, with the tags that waves show.

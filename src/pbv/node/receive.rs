@@ -3,7 +3,7 @@
 use super::Node;
 use super::running::{Outcome, PartState};
 use crate::ce::reply_offset;
-use crate::event::{Did, Event};
+use crate::event::{Event, StepKind};
 use crate::gather::Gather;
 use crate::packet::{Body, Header, Message, Packet, Status};
 use watershed_kernel::Cycle;
@@ -101,7 +101,7 @@ impl Node {
         let Some(gather) = &mut self.parts[at].part.gather else { return };
         if let Some(answer) = gather.answer(header.run) {
             let answer = answer.clone();
-            self.log.step(now, Did::Repeated, &answer.header);
+            self.log.step(now, StepKind::Repeated, &answer.header);
             self.outbox.push_back(answer);
         } else {
             gather.end(header.run, Status::TimedOut, now);
@@ -136,7 +136,7 @@ impl Node {
         let met = if running.part.watches { now } else { running.until };
         let run = header.run;
         running.end(Outcome { run, met, cycle: now, words, flags, error });
-        self.follow(at, run, now);
+        self.begin_next_run(at, run, now);
         self.start(now);
         self.ended += 1;
     }
@@ -191,7 +191,7 @@ impl Node {
         if !header.posted {
             let mut answer = Header { message: Message::Contribution, requester: self.device, tag: 0, ..header };
             (answer.device, answer.offset) = (header.requester, reply_offset(&header));
-            self.log.step(now, Did::Repeated, &answer);
+            self.log.step(now, StepKind::Repeated, &answer);
             self.outbox.push_back(Packet::bare(answer));
         }
         if news {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::super::gather::Gather;
 use super::super::packet::Packet;
-use super::{Node, PartState, Running, When};
+use super::{Node, PartState, Running, SendCondition};
 use watershed_kernel::Cycle;
 
 impl Node {
@@ -20,10 +20,10 @@ impl Node {
         let is_at_work = |running: &Running| matches!(running.state, PartState::Working | PartState::Met);
         let mut parts = self.parts.iter().filter(|of| of.part.cc_id == cc_id || of.part.blocks && is_at_work(of));
         let task = |of: &Running| of.state == PartState::Working && of.until > now && of.until != Cycle::MAX;
-        let is_due = |lane: &VecDeque<(When, Packet)>| {
+        let is_due = |lane: &VecDeque<(SendCondition, Packet)>| {
             let front = lane.front();
             front.is_some_and(|(when, packet)| {
-                packet.header.cc_id == cc_id && matches!(when, When::At(cycle) if *cycle > now)
+                packet.header.cc_id == cc_id && matches!(when, SendCondition::At(cycle) if *cycle > now)
             })
         };
         let merges = |of: &Running| of.part.gather.as_ref().and_then(Gather::due).is_some_and(|due| due > now);

@@ -116,7 +116,7 @@ mod queue;
 mod rewrite;
 mod wiring;
 
-pub use queue::{Event, Holder, QueueClaim, What};
+pub use queue::{Event, EventKind, Holder, QueueClaim};
 pub use rewrite::Rewrite;
 pub use wiring::{Claimant, JoinAt, Leaf, Links, Tree, Wiring};
 

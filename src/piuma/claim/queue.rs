@@ -15,7 +15,7 @@ pub enum Holder {
     Holds(u32, u32),
 }
 
-/// Something that the wires are to be told.
+/// An event that is to be sent on the claim wires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Event {
     /// The cycle in which it leaves.
@@ -23,18 +23,18 @@ pub struct Event {
     /// The id.
     pub id: u16,
     /// What.
-    pub what: What,
+    pub what: EventKind,
 }
 
-/// What an event is.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub enum What {
+pub enum EventKind {
     /// The source asks the arbiter.
-    Ask,
+    Requested,
     /// A message of the source with this number has come into the queue.
-    Came(u8),
+    Enqueued(u8),
     /// One of it was taken out.
-    Taken(u8),
+    Dequeued(u8),
 }
 
 /// The claim registers of a data queue.
@@ -138,7 +138,7 @@ impl QueueClaim {
     }
 
     /// Messages of a source that stand in the queue.
-    pub fn standing(&self, source: u8) -> u32 {
+    pub fn queued_from(&self, source: u8) -> u32 {
         self.sources.iter().filter(|of| **of == source).count() as u32
     }
 

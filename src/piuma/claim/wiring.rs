@@ -1,7 +1,7 @@
 //! The wiring of claim signals, derived from the configuration registers, as the ways of data are.
 
 use super::{Arbiter, Join, Units};
-use crate::legality::{self, At, Footprint};
+use crate::legality::{self, ConfigPoint, Footprint};
 use crate::{REQUEST, RESPONSE, Registers};
 use std::collections::BTreeMap;
 use watershed_fabric::topology::{EndPlace, Neighbours};
@@ -166,7 +166,7 @@ impl Walk<'_> {
             return true;
         }
         let far = self.links.neighbours.of(switch, input);
-        let link = |(switch, port): (u32, u16)| At { switch, channel, port };
+        let link = |(switch, port): (u32, u16)| ConfigPoint { switch, channel, port };
         far.is_some_and(|far| self.of.footprint.links.binary_search(&link(far)).is_ok())
     }
 

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use watershed_kernel::Cycle;
 
-/// What a rank's sending or merging came to in a cycle.
+/// How a rank's sending or merging used a cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub enum Doing {
+pub enum CycleUse {
     /// A flit went onto the link, or the link was busy with the one before; a word was merged.
     Work,
     /// The next buffer had no place.
@@ -25,7 +25,7 @@ pub struct RoundLog {
     /// The overhead was over.
     pub exchange: Cycle,
     /// From each of these cycles on, what sending came to.
-    pub sending: Vec<(Cycle, Doing)>,
+    pub sending: Vec<(Cycle, CycleUse)>,
     /// The flag behind the words was sent; none if it sends nothing.
     pub sent: Option<Cycle>,
     /// The last word or flag of the partner was taken; none if nothing comes.
@@ -33,7 +33,7 @@ pub struct RoundLog {
     /// Both were done.
     pub exchanged: Cycle,
     /// From each of these cycles on, what merging came to.
-    pub merging: Vec<(Cycle, Doing)>,
+    pub merging: Vec<(Cycle, CycleUse)>,
     /// The round was over; the next one begins in this cycle.
     pub end: Cycle,
 }
@@ -70,7 +70,7 @@ impl Log {
         self.arrived.insert(round, now);
     }
 
-    pub(super) fn send(&mut self, now: Cycle, doing: Doing) {
+    pub(super) fn send(&mut self, now: Cycle, doing: CycleUse) {
         if let Some(round) = self.rounds.last_mut() {
             note(&mut round.sending, now, doing);
         }
@@ -89,7 +89,7 @@ impl Log {
         }
     }
 
-    pub(super) fn merge(&mut self, now: Cycle, doing: Doing) {
+    pub(super) fn merge(&mut self, now: Cycle, doing: CycleUse) {
         if let Some(round) = self.rounds.last_mut() {
             note(&mut round.merging, now, doing);
         }
@@ -102,7 +102,7 @@ impl Log {
     }
 }
 
-fn note(list: &mut Vec<(Cycle, Doing)>, now: Cycle, doing: Doing) {
+fn note(list: &mut Vec<(Cycle, CycleUse)>, now: Cycle, doing: CycleUse) {
     // What was foreseen and did not come to pass.
     while list.last().is_some_and(|(from, _)| *from >= now) {
         list.pop();

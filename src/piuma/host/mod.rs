@@ -27,7 +27,7 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use watershed_piuma::{Beside, End};
+//! use watershed_piuma::{EndExtras, End};
 //! use watershed_piuma::host::schedule::{Algorithm, Schedule};
 //! use watershed_piuma::host::{Host, Job};
 //! use watershed_piuma::OpSelect;
@@ -46,7 +46,7 @@
 //! let job = Job { schedule, ends, select, overhead: 10, packet_words: 8, merge_accesses: 3, class: 0, numbers: None };
 //! let mut host = Host::new(Arc::new(job), 0, vec![1, 2, 3, 4]);
 //! host.release(5); // the round begins in cycle 5, with an overhead of ten cycles
-//! let beside = Beside { hosts: vec![host], ..Beside::default() };
+//! let beside = EndExtras { hosts: vec![host], ..EndExtras::default() };
 //! # let mut core = core;
 //! # core.wait_for(3, false);
 //! let end = End { core: Some(Box::new(core)), beside: Some(Box::new(beside)) };
@@ -62,7 +62,7 @@ pub mod schedule;
 
 use super::OpSelect;
 use super::core::Core;
-use log::{Doing, Log};
+use log::{CycleUse, Log};
 use schedule::{Merge, Round, Schedule};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -160,9 +160,9 @@ enum State {
 
 static STATES: EnumTable = EnumTable { name: "host", names: &["IDLE", "OVERHEAD", "EXCHANGE", "MERGE", "DONE"] };
 
-/// What has come for a round.
+/// The words received for a round.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
-struct Landing {
+struct RoundBuffer {
     words: Vec<u64>,
     landed: u64,
     flag: bool,
@@ -170,7 +170,7 @@ struct Landing {
 
 /// The packet that is arriving on a channel: its round, and the place of its next word.
 #[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
-struct Arriving {
+struct IncomingPacket {
     round: u32,
     next: u64,
 }
@@ -193,8 +193,8 @@ pub struct Host {
     merged_q: u64,
     /// Words that the merge of the current word has still to read or write.
     left_q: u8,
-    landings: BTreeMap<u32, Landing>,
-    arriving: Vec<Arriving>,
+    landings: BTreeMap<u32, RoundBuffer>,
+    arriving: Vec<IncomingPacket>,
     write_last_q: bool,
     end: Option<Cycle>,
     counts: Counts,
@@ -292,7 +292,7 @@ impl Host {
         }
         self.advance(io);
         if self.log.is_some() {
-            self.foresee(core, io, short);
+            self.log_expected_stall(core, io, short);
         }
         let mut wake = self.wake(io, short);
         if short {
@@ -395,7 +395,7 @@ impl Host {
             let Some(flit) = io.head(0, vc).filter(|flit| flit.tag.id() == self.job.class) else { continue };
             let at = usize::from(channel);
             if self.arriving.len() <= at {
-                self.arriving.resize(at + 1, Arriving::default());
+                self.arriving.resize(at + 1, IncomingPacket::default());
             }
             if flit.tag.head() {
                 io.take(0, vc);
@@ -404,7 +404,7 @@ impl Host {
                     self.land_flag(round, now);
                 } else {
                     self.arrives(round, now);
-                    self.arriving[at] = Arriving { round, next: index * self.job.packet_words };
+                    self.arriving[at] = IncomingPacket { round, next: index * self.job.packet_words };
                 }
                 continue;
             }
@@ -414,7 +414,7 @@ impl Host {
             }
             io.take(0, vc);
             self.write_last_q = true;
-            let Arriving { round, next } = self.arriving[at];
+            let IncomingPacket { round, next } = self.arriving[at];
             self.arriving[at].next += 1;
             self.land(round, next, flit.word, now);
         }
@@ -431,27 +431,27 @@ impl Host {
     }
 
     /// Writes down what sending came to.
-    fn note(&mut self, now: Cycle, doing: Doing) {
+    fn note(&mut self, now: Cycle, doing: CycleUse) {
         if let Some(log) = &mut self.log {
             log.send(now, doing);
         }
     }
 
-    /// Writes down what sending or merging will come to if nothing wakes it before.
-    fn foresee(&mut self, core: &mut Core, io: &Io<'_>, short: bool) {
+    /// Logs in advance how sending or merging will stall if nothing wakes the rank before.
+    fn log_expected_stall(&mut self, core: &mut Core, io: &Io<'_>, short: bool) {
         let now = io.now();
         let grant = if short { core.memory_mut().next_grant(now) } else { now + 1 };
         match self.state {
-            State::Exchange if self.wants_credit(io) => self.note(now + 1, Doing::NoCredit),
+            State::Exchange if self.wants_credit(io) => self.note(now + 1, CycleUse::NoCredit),
             State::Exchange if self.leaving.is_some() => {
                 let free = io.busy_until(0).map_or(now + 1, |until| until.max(now + 1));
                 if grant > free {
-                    self.note(free, Doing::Memory);
+                    self.note(free, CycleUse::Memory);
                 }
             }
             State::Merge if grant > now + 1 => {
                 if let Some(log) = &mut self.log {
-                    log.merge(now + 1, Doing::Memory);
+                    log.merge(now + 1, CycleUse::Memory);
                 }
             }
             _ => {}
@@ -475,10 +475,10 @@ impl Host {
             let turn = |i: u8| vcs.set + (start + i) % vcs.unicast;
             let Some(vc) = (0..vcs.unicast).map(turn).find(|&vc| io.can_start(0, vc)) else {
                 let room = (0..vcs.unicast).map(turn).any(|vc| io.has_room(0, vc));
-                self.note(io.now(), if room { Doing::Work } else { Doing::NoCredit });
+                self.note(io.now(), if room { CycleUse::Work } else { CycleUse::NoCredit });
                 return false;
             };
-            self.note(io.now(), Doing::Work);
+            self.note(io.now(), CycleUse::Work);
             self.next_vc = (vc - vcs.set + 1) % vcs.unicast;
             let is_flag = self.sent_q == total;
             let index = (!is_flag).then(|| self.sent_q / per_packet);
@@ -498,14 +498,14 @@ impl Host {
             return false;
         };
         if !io.can_send(0, vc) {
-            self.note(io.now(), if io.credits(0, vc) > 0 { Doing::Work } else { Doing::NoCredit });
+            self.note(io.now(), if io.credits(0, vc) > 0 { CycleUse::Work } else { CycleUse::NoCredit });
             return false;
         }
         if !core.memory_mut().grant(io.now()) {
-            self.note(io.now(), Doing::Memory);
+            self.note(io.now(), CycleUse::Memory);
             return true;
         }
-        self.note(io.now(), Doing::Work);
+        self.note(io.now(), CycleUse::Work);
         self.write_last_q = false;
         let index = self.sent_q % per_packet + 1;
         let packet = self.sent_q / per_packet;
@@ -531,7 +531,7 @@ impl Host {
         while self.left_q > 0 {
             if !core.memory_mut().grant(now) {
                 if let Some(log) = &mut self.log {
-                    log.merge(now, Doing::Memory);
+                    log.merge(now, CycleUse::Memory);
                 }
                 return true;
             }
@@ -539,7 +539,7 @@ impl Host {
             self.left_q -= 1;
         }
         if let Some(log) = &mut self.log {
-            log.merge(now, Doing::Work);
+            log.merge(now, CycleUse::Work);
         }
         self.left_q = self.job.merge_accesses;
         let at = (start + self.merged_q) as usize;

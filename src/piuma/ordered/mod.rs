@@ -31,7 +31,7 @@
 
 mod node;
 
-use self::node::{ARITIES, Draw, Entry, Exit, From, Ground, Plan, Step, plan};
+use self::node::{ARITIES, Attempt, Entry, Exit, NodeLinks, Plan, SeededDraw, Source, plan};
 use super::embed::{Key, Vectors};
 use super::{REQUEST, RESPONSE};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
@@ -79,7 +79,7 @@ fn leaders(side: u32, root: u32, arity: usize) -> Vec<u32> {
 }
 
 /// The same with parts and leaders that are drawn, the root's own row first.
-fn drawn_leaders(side: u32, root: u32, draw: &mut Draw) -> Vec<(u32, u32)> {
+fn drawn_leaders(side: u32, root: u32, draw: &mut SeededDraw) -> Vec<(u32, u32)> {
     let mut list = Vec::new();
     let mut work = VecDeque::from([(0, side, root)]);
     while let Some((from, to, leader)) = work.pop_front() {
@@ -154,7 +154,7 @@ impl<'a> Rows<'a> {
                 }
             }
             Shape::Corners => rows.corners(root, at.len(), arity),
-            Shape::Drawn(seed) => rows.drawn(root, at.len(), &mut Draw::new(seed)),
+            Shape::Drawn(seed) => rows.drawn(root, at.len(), &mut SeededDraw::new(seed)),
         }
         let down = (0..).zip(&rows.up).filter_map(|(node, up)| up.map(|(parent, _)| (parent, node)));
         rows.down = down.collect();
@@ -187,7 +187,7 @@ impl<'a> Rows<'a> {
     }
 
     /// The same, with a tree that is drawn.
-    fn drawn(&mut self, root: u32, dimensions: usize, draw: &mut Draw) {
+    fn drawn(&mut self, root: u32, dimensions: usize, draw: &mut SeededDraw) {
         let Some(dimension) = dimensions.checked_sub(1) else { return };
         let (own, stride) = self.nodes.coordinate(root, dimension);
         self.drawn(root, dimension, draw);
@@ -264,7 +264,8 @@ pub fn scan(nodes: &Nodes, engine: u16, ranks: &[EndPlace], root: u32, exact: bo
     let count = nodes.size.iter().product::<u32>();
     let at = nodes.place(root);
     let local = exact.then(|| root - nodes.number(NodePlace { node: at.node, socket: 0, switch: 0 }));
-    let mut builder = Builder { nodes, ground: Ground::new(nodes), engine, ranks, natural, plans: HashMap::new() };
+    let mut builder =
+        Builder { nodes, node_links: NodeLinks::new(nodes), engine, ranks, natural, plans: HashMap::new() };
     let (mut roots, mut orders) = (vec![at.node], vec![(0..nodes.size.len()).collect::<Vec<usize>>()]);
     if !natural {
         orders = permutations(nodes.size.len());
@@ -293,7 +294,7 @@ pub fn scan(nodes: &Nodes, engine: u16, ranks: &[EndPlace], root: u32, exact: bo
     }
     if natural && !exact {
         for seed in (0..DRAWN.min(DRAWN_NODES / count)).map(u64::from) {
-            let root = Draw::new(seed).below(count as usize) as u32;
+            let root = SeededDraw::new(seed).below(count as usize) as u32;
             let rows = Rows::new(nodes, root, &orders[0], 1, Shape::Drawn(seed));
             if let Ok(vectors) = builder.build(&rows, None) {
                 return Ok(vectors);
@@ -319,12 +320,12 @@ fn permutations(count: usize) -> Vec<Vec<usize>> {
 
 struct Builder<'a> {
     nodes: &'a Nodes,
-    ground: Ground<'a>,
+    node_links: NodeLinks<'a>,
     engine: u16,
     ranks: &'a [EndPlace],
     /// Ranks are in the order of end points.
     natural: bool,
-    plans: HashMap<(Vec<Entry>, Exit), Step<Rc<Plan>>>,
+    plans: HashMap<(Vec<Entry>, Exit), Attempt<Rc<Plan>>>,
 }
 
 impl Builder<'_> {
@@ -419,12 +420,12 @@ impl Builder<'_> {
         Ok(Vectors::ascending(list))
     }
 
-    fn planned(&mut self, entries: &[Entry], exit: Exit) -> Step<Rc<Plan>> {
+    fn planned(&mut self, entries: &[Entry], exit: Exit) -> Attempt<Rc<Plan>> {
         let key = (entries.to_vec(), exit);
         if let Some(known) = self.plans.get(&key) {
             return known.clone();
         }
-        let made = plan(&self.ground, entries, exit).map(Rc::new);
+        let made = plan(&self.node_links, entries, exit).map(Rc::new);
         self.plans.insert(key, made.clone());
         made
     }
@@ -454,8 +455,8 @@ impl Builder<'_> {
         let mut moves = vec![false; plan.legs.len()];
         for (at, leg) in plan.legs.iter().enumerate() {
             moves[at] = match leg.from {
-                From::Entry(entry) => live[entry],
-                From::Engine(engine) => inputs[engine] != 0,
+                Source::Entry(entry) => live[entry],
+                Source::Engine(engine) => inputs[engine] != 0,
             };
             if let Some((engine, port)) = leg.to.filter(|_| moves[at]) {
                 inputs[engine] |= 1 << port;
@@ -468,9 +469,9 @@ impl Builder<'_> {
             for hop in &leg.hops {
                 let (input, back) = match (hop.input, leg.from) {
                     (Some(port), _) => (port, 1 << port),
-                    (None, From::Engine(engine)) if joins(engine) => (self.engine, inputs[engine]),
-                    (None, From::Engine(engine)) => (inputs[engine].trailing_zeros() as u16, inputs[engine]),
-                    (None, From::Entry(_)) => unreachable!("an entry comes in by a port"),
+                    (None, Source::Engine(engine)) if joins(engine) => (self.engine, inputs[engine]),
+                    (None, Source::Engine(engine)) => (inputs[engine].trailing_zeros() as u16, inputs[engine]),
+                    (None, Source::Entry(_)) => unreachable!("an entry comes in by a port"),
                 };
                 list.push(((first + hop.switch, REQUEST, input), 1 << hop.output));
                 list.push(((first + hop.switch, RESPONSE, hop.output), back));

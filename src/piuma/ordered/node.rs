@@ -27,9 +27,9 @@ pub(super) enum Exit {
     Root(Option<u32>),
 }
 
-/// Where something comes from.
+/// The origin of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum From {
+pub(super) enum Source {
     Entry(usize),
     Engine(usize),
 }
@@ -45,7 +45,7 @@ pub(super) struct Hop {
 /// The way of one value to the engine that joins it with others, or out of the node.
 #[derive(Clone, Debug)]
 pub(super) struct Leg {
-    pub(super) from: From,
+    pub(super) from: Source,
     pub(super) hops: Vec<Hop>,
     /// Engine and its input; `None`: out of the node.
     pub(super) to: Option<(usize, u16)>,
@@ -59,16 +59,16 @@ pub(super) struct Plan {
     pub(super) engines: Vec<u32>,
 }
 
-/// Draws, always the same.
-pub(super) struct Draw {
+/// A seeded sequence of draws.
+pub(super) struct SeededDraw {
     state: u64,
     /// Whether rows that meet are drawn as well.
-    wanders: bool,
+    random_rows: bool,
 }
 
-impl Draw {
+impl SeededDraw {
     pub(super) fn new(seed: u64) -> Self {
-        Self { state: seed, wanders: false }
+        Self { state: seed, random_rows: false }
     }
 
     pub(super) fn below(&mut self, bound: usize) -> usize {
@@ -86,7 +86,7 @@ impl Draw {
 /// Something on its way: where it is, and how it came there.
 #[derive(Clone, Debug)]
 struct Stream {
-    from: From,
+    from: Source,
     hops: Vec<Hop>,
     switch: u32,
     /// By which it came into this switch; `None`: it is an engine's result.
@@ -104,20 +104,20 @@ struct Edge {
 }
 
 /// Links inside the dies of a node, by switch.
-pub(super) struct Ground<'a> {
+pub(super) struct NodeLinks<'a> {
     nodes: &'a Nodes,
     edges: Vec<Vec<Edge>>,
 }
 
-impl<'a> Ground<'a> {
-    pub(super) fn new(nodes: &'a Nodes) -> Ground<'a> {
+impl<'a> NodeLinks<'a> {
+    pub(super) fn new(nodes: &'a Nodes) -> NodeLinks<'a> {
         let die = nodes.die_switches();
         let edges = (0..nodes.sockets * die).map(|switch| {
             let links = (0..nodes.ports()).filter(|&port| !Nodes::is_hsio(port));
             let links = links.filter_map(|output| nodes.link(switch, output).map(|link| (output, link)));
             links.map(|(output, link)| Edge { output, to: link.switch, input: link.port }).collect()
         });
-        Ground { nodes, edges: edges.collect() }
+        NodeLinks { nodes, edges: edges.collect() }
     }
 
     fn die(&self, switch: u32) -> u32 {
@@ -137,28 +137,28 @@ impl<'a> Ground<'a> {
     }
 }
 
-/// A plan in the making: what of a node is taken.
+/// A plan under construction, with the resources of the node that it has taken.
 #[derive(Clone)]
-struct Draft<'a> {
-    ground: &'a Ground<'a>,
+struct PlanBuilder<'a> {
+    node_links: &'a NodeLinks<'a>,
     /// Output ports, a bit each, by switch.
     taken: Vec<u64>,
     busy: Vec<bool>,
     plan: Plan,
 }
 
-/// What was made, or the last entry of what cannot meet its neighbour.
-pub(super) type Step<T> = Result<T, usize>;
+/// The result, or the last entry that cannot be joined with its neighbour.
+pub(super) type Attempt<T> = Result<T, usize>;
 
 /// Ways of several streams to one switch.
-struct Meeting {
+struct MergePoint {
     at: u32,
     ways: Vec<Vec<Edge>>,
     longest: usize,
     steps: usize,
 }
 
-impl Draft<'_> {
+impl PlanBuilder<'_> {
     fn is_free(&self, switch: u32, port: u16) -> bool {
         self.taken[switch as usize] >> port & 1 == 0
     }
@@ -181,19 +181,19 @@ impl Draft<'_> {
 
     /// Ways of streams in a die to one of its switches over free links, none twice: a largest flow, link by link. `None` if
     /// they do not all get there, or one must go farther than `radius`.
-    fn meeting(&self, streams: &[Stream], at: u32, radius: usize) -> Option<Meeting> {
-        let ground = self.ground;
-        if streams.iter().any(|stream| ground.distance(stream.switch, at) > radius) {
+    fn meeting(&self, streams: &[Stream], at: u32, radius: usize) -> Option<MergePoint> {
+        let node_links = self.node_links;
+        if streams.iter().any(|stream| node_links.distance(stream.switch, at) > radius) {
             return None;
         }
         // A switch has as many links into it as out of it: more streams cannot come.
-        if streams.iter().filter(|stream| stream.switch != at).count() > ground.edges[at as usize].len() {
+        if streams.iter().filter(|stream| stream.switch != at).count() > node_links.edges[at as usize].len() {
             return None;
         }
-        let first = ground.switches_of(ground.die(at)).start;
-        let count = ground.nodes.die_switches() as usize;
+        let first = node_links.switches_of(node_links.die(at)).start;
+        let count = node_links.nodes.die_switches() as usize;
         let local = |switch: u32| (switch - first) as usize;
-        let edges = &ground.edges[first as usize..first as usize + count];
+        let edges = &node_links.edges[first as usize..first as usize + count];
         // Links that the flow uses, a bit for each edge of a switch.
         let mut flow = vec![0u32; count];
         for stream in streams {
@@ -253,19 +253,25 @@ impl Draft<'_> {
             (longest, steps) = (longest.max(way.len()), steps + way.len());
             ways.push(way);
         }
-        (longest <= radius).then_some(Meeting { at, ways, longest, steps })
+        (longest <= radius).then_some(MergePoint { at, ways, longest, steps })
     }
 
     /// The best engine for streams to meet at: the shortest ways, then near to where the result goes.
-    fn best(&self, streams: &[Stream], radius: usize, towards: Option<u32>, draw: &mut Draw) -> Option<Meeting> {
-        let ground = self.ground;
-        let mut best: Option<((usize, usize, usize, usize), Meeting)> = None;
-        for at in ground.switches_of(ground.die(streams[0].switch)) {
+    fn best(
+        &self,
+        streams: &[Stream],
+        radius: usize,
+        towards: Option<u32>,
+        draw: &mut SeededDraw,
+    ) -> Option<MergePoint> {
+        let node_links = self.node_links;
+        let mut best: Option<((usize, usize, usize, usize), MergePoint)> = None;
+        for at in node_links.switches_of(node_links.die(streams[0].switch)) {
             if self.busy[at as usize] {
                 continue;
             }
             let Some(meeting) = self.meeting(streams, at, radius) else { continue };
-            let on = towards.map_or(0, |to| ground.distance(at, to));
+            let on = towards.map_or(0, |to| node_links.distance(at, to));
             let key = (meeting.longest + on, meeting.steps, on, draw.below(16));
             if best.as_ref().is_none_or(|(least, _)| key < *least) {
                 best = Some((key, meeting));
@@ -275,7 +281,7 @@ impl Draft<'_> {
     }
 
     /// Joins streams at an engine.
-    fn meet(&mut self, streams: Vec<Stream>, meeting: Meeting) -> Stream {
+    fn meet(&mut self, streams: Vec<Stream>, meeting: MergePoint) -> Stream {
         let engine = self.plan.engines.len();
         let last = streams.last().map_or(0, |stream| stream.last);
         self.plan.engines.push(meeting.at);
@@ -287,12 +293,12 @@ impl Draft<'_> {
             let input = stream.input.expect("a result never stays at its engine");
             self.plan.legs.push(Leg { from: stream.from, hops: stream.hops, to: Some((engine, input)) });
         }
-        Stream { from: From::Engine(engine), hops: Vec::new(), switch: meeting.at, input: None, last }
+        Stream { from: Source::Engine(engine), hops: Vec::new(), switch: meeting.at, input: None, last }
     }
 
     /// Joins a row of streams in one die to one.
-    fn join(&mut self, mut row: Vec<Stream>, towards: Option<u32>, draw: &mut Draw) -> Step<Stream> {
-        let farthest = usize::from(self.ground.nodes.die.tiles) + 2;
+    fn join(&mut self, mut row: Vec<Stream>, towards: Option<u32>, draw: &mut SeededDraw) -> Attempt<Stream> {
+        let farthest = usize::from(self.node_links.nodes.die.tiles) + 2;
         while row.len() > 1 {
             if let Some(meeting) = self.best(&row, farthest, towards, draw) {
                 return Ok(self.meet(row, meeting));
@@ -319,13 +325,13 @@ impl Draft<'_> {
     }
 }
 
-impl Draft<'_> {
+impl PlanBuilder<'_> {
     /// Takes a stream to another die of the node.
-    fn cross(&mut self, mut stream: Stream, to: u32) -> Step<Stream> {
-        let nodes = self.ground.nodes;
+    fn cross(&mut self, mut stream: Stream, to: u32) -> Attempt<Stream> {
+        let nodes = self.node_links.nodes;
         // Other dies may be on the way to one of another subnode.
         loop {
-            let (die, last) = (self.ground.die(stream.switch), stream.last);
+            let (die, last) = (self.node_links.die(stream.switch), stream.last);
             if die == to {
                 return Ok(stream);
             }
@@ -340,11 +346,17 @@ impl Draft<'_> {
     }
 
     /// Takes rows of streams, each in another die, to one die, and joins them there.
-    fn gather(&mut self, rows: &[Vec<Stream>], host: u32, towards: Option<u32>, draw: &mut Draw) -> Step<Stream> {
-        let nodes = self.ground.nodes;
+    fn gather(
+        &mut self,
+        rows: &[Vec<Stream>],
+        host: u32,
+        towards: Option<u32>,
+        draw: &mut SeededDraw,
+    ) -> Attempt<Stream> {
+        let nodes = self.node_links.nodes;
         let mut met = Vec::new();
         for row in rows {
-            let die = self.ground.die(row[0].switch);
+            let die = self.node_links.die(row[0].switch);
             if die == host {
                 met.extend(row.iter().cloned());
                 continue;
@@ -357,10 +369,10 @@ impl Draft<'_> {
     }
 
     /// Joins everything that enters a node and takes it to where it goes.
-    fn finish(&mut self, entries: &[Entry], exit: Exit, arity: usize, draw: &mut Draw) -> Step<()> {
-        let nodes = self.ground.nodes;
+    fn finish(&mut self, entries: &[Entry], exit: Exit, arity: usize, draw: &mut SeededDraw) -> Attempt<()> {
+        let nodes = self.node_links.nodes;
         let stream = |(at, entry): (usize, &Entry)| Stream {
-            from: From::Entry(at),
+            from: Source::Entry(at),
             hops: Vec::new(),
             switch: entry.switch,
             input: Some(entry.port),
@@ -373,8 +385,8 @@ impl Draft<'_> {
             });
         };
         let total = self.round(entries.iter().enumerate().map(stream).collect(), Some(goal), arity, draw)?;
-        let die = self.ground.die(goal);
-        let mut total = if self.ground.die(total.switch) == die { total } else { self.cross(total, die)? };
+        let die = self.node_links.die(goal);
+        let mut total = if self.node_links.die(total.switch) == die { total } else { self.cross(total, die)? };
         debug_assert!(goal < nodes.sockets * nodes.die_switches());
         match exit {
             Exit::Link(_, port) => {
@@ -393,35 +405,41 @@ impl Draft<'_> {
     }
 
     /// Takes a total to an engine of its own, where it turns round.
-    fn turn(&mut self, mut total: Stream, at: Option<u32>) -> Step<()> {
+    fn turn(&mut self, mut total: Stream, at: Option<u32>) -> Attempt<()> {
         let (at, last) = (at.unwrap_or(total.switch), total.last);
         if self.busy[at as usize] || !self.move_to(&mut total, at) {
             return Err(last);
         }
-        let meeting = Meeting { at, ways: vec![Vec::new()], longest: 0, steps: 0 };
+        let meeting = MergePoint { at, ways: vec![Vec::new()], longest: 0, steps: 0 };
         self.meet(vec![total], meeting);
         Ok(())
     }
 
     /// Joins streams, die by die and round by round, until one is left.
-    fn round(&mut self, mut all: Vec<Stream>, goal: Option<u32>, arity: usize, draw: &mut Draw) -> Step<Stream> {
+    fn round(
+        &mut self,
+        mut all: Vec<Stream>,
+        goal: Option<u32>,
+        arity: usize,
+        draw: &mut SeededDraw,
+    ) -> Attempt<Stream> {
         loop {
             // Neighbours in one die.
             let mut rows: Vec<Vec<Stream>> = Vec::new();
             for stream in all.drain(..) {
-                let die = self.ground.die(stream.switch);
-                match rows.last_mut().filter(|row| self.ground.die(row[0].switch) == die) {
+                let die = self.node_links.die(stream.switch);
+                match rows.last_mut().filter(|row| self.node_links.die(row[0].switch) == die) {
                     Some(row) => row.push(stream),
                     None => rows.push(vec![stream]),
                 }
             }
             if rows.len() == 1 {
-                let die = self.ground.die(rows[0][0].switch);
-                let towards = goal.filter(|&goal| self.ground.die(goal) == die);
+                let die = self.node_links.die(rows[0][0].switch);
+                let towards = goal.filter(|&goal| self.node_links.die(goal) == die);
                 return self.join(rows.remove(0), towards, draw);
             }
-            if draw.wanders {
-                all = self.wander(rows, arity, draw)?;
+            if draw.random_rows {
+                all = self.merge_random_rows(rows, arity, draw)?;
                 continue;
             }
             for group in self.groups(rows, arity) {
@@ -431,12 +449,17 @@ impl Draft<'_> {
         }
     }
 
-    /// Joins neighbouring rows, drawn, in the die of one of them; others stay as they are.
-    fn wander(&mut self, mut rows: Vec<Vec<Stream>>, arity: usize, draw: &mut Draw) -> Step<Vec<Stream>> {
+    /// Joins randomly drawn neighbouring rows in the die of one of them; others stay as they are.
+    fn merge_random_rows(
+        &mut self,
+        mut rows: Vec<Vec<Stream>>,
+        arity: usize,
+        draw: &mut SeededDraw,
+    ) -> Attempt<Vec<Stream>> {
         let mut stuck = rows[0].last().map_or(0, |stream| stream.last);
         for _ in 0..4 * rows.len() {
             let at = draw.below(rows.len());
-            let die = |row: &[Stream]| self.ground.die(row[0].switch);
+            let die = |row: &[Stream]| self.node_links.die(row[0].switch);
             let host = die(&rows[at]);
             // As far as every other die has one row only, on both sides.
             let (mut from, mut to, mut seen) = (at, at + 1, vec![host]);
@@ -476,9 +499,9 @@ impl Draft<'_> {
     fn groups(&self, rows: Vec<Vec<Stream>>, arity: usize) -> Vec<Vec<Vec<Stream>>> {
         let mut groups: Vec<Vec<Vec<Stream>>> = Vec::new();
         for row in rows {
-            let die = self.ground.die(row[0].switch);
+            let die = self.node_links.die(row[0].switch);
             let fits = |group: &&mut Vec<Vec<Stream>>| {
-                group.len() < arity && group.iter().all(|other| self.ground.die(other[0].switch) != die)
+                group.len() < arity && group.iter().all(|other| self.node_links.die(other[0].switch) != die)
             };
             match groups.last_mut().filter(fits) {
                 Some(group) => group.push(row),
@@ -489,12 +512,12 @@ impl Draft<'_> {
     }
 
     /// Joins a group in the first die that can: the one of the goal, then those of the group, then others.
-    fn place(&mut self, group: &[Vec<Stream>], goal: Option<u32>, draw: &mut Draw) -> Step<Stream> {
-        let mut hosts: Vec<u32> = group.iter().map(|row| self.ground.die(row[0].switch)).collect();
+    fn place(&mut self, group: &[Vec<Stream>], goal: Option<u32>, draw: &mut SeededDraw) -> Attempt<Stream> {
+        let mut hosts: Vec<u32> = group.iter().map(|row| self.node_links.die(row[0].switch)).collect();
         if group.len() > 1 {
             draw.shuffle(&mut hosts);
-            let goal = goal.map(|goal| self.ground.die(goal));
-            let mut others: Vec<u32> = (0..self.ground.nodes.sockets).filter(|die| !hosts.contains(die)).collect();
+            let goal = goal.map(|goal| self.node_links.die(goal));
+            let mut others: Vec<u32> = (0..self.node_links.nodes.sockets).filter(|die| !hosts.contains(die)).collect();
             draw.shuffle(&mut others);
             hosts.extend(others);
             // Where it must go in the end is mostly, but not always, the best place to meet.
@@ -505,7 +528,7 @@ impl Draft<'_> {
         let mut stuck = 0;
         for host in hosts {
             let mut draft = self.clone();
-            let towards = goal.filter(|&goal| self.ground.die(goal) == host);
+            let towards = goal.filter(|&goal| self.node_links.die(goal) == host);
             match draft.gather(group, host, towards, draw) {
                 Ok(joined) => {
                     *self = draft;
@@ -519,16 +542,16 @@ impl Draft<'_> {
 }
 
 /// Plans a node's part of the tree.
-pub(super) fn plan(ground: &Ground<'_>, entries: &[Entry], exit: Exit) -> Step<Plan> {
-    let switches = ground.edges.len();
+pub(super) fn plan(node_links: &NodeLinks<'_>, entries: &[Entry], exit: Exit) -> Attempt<Plan> {
+    let switches = node_links.edges.len();
     let mut stuck = 0;
-    let sockets = ground.nodes.sockets as usize;
+    let sockets = node_links.nodes.sockets as usize;
     for arity in ARITIES.into_iter().filter(|&arity| arity == 2 || arity / 2 < sockets) {
         let tries = TRIES[usize::from(switches <= FEW_SWITCHES)];
         for seed in 0..tries {
             let plan = Plan { legs: Vec::new(), engines: Vec::new() };
-            let mut draft = Draft { ground, taken: vec![0; switches], busy: vec![false; switches], plan };
-            match draft.finish(entries, exit, arity, &mut Draw { state: seed, wanders: seed >= tries / 3 }) {
+            let mut draft = PlanBuilder { node_links, taken: vec![0; switches], busy: vec![false; switches], plan };
+            match draft.finish(entries, exit, arity, &mut SeededDraw { state: seed, random_rows: seed >= tries / 3 }) {
                 Ok(()) => return Ok(draft.plan),
                 Err(at) => stuck = at,
             }

@@ -43,7 +43,7 @@ pub struct Call {
 
 /// A call that may start when its claim is granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Ready {
+pub struct ReadyCall {
     /// Collective id.
     pub id: u16,
     /// The core's job.
@@ -60,5 +60,5 @@ pub(super) struct Calls {
     /// Whether jobs keep the cycles in which their words land.
     pub(super) keeps_times: bool,
     /// Calls that have become ready to claim.
-    pub(super) ready: Vec<Ready>,
+    pub(super) ready: Vec<ReadyCall>,
 }

@@ -1,10 +1,10 @@
 //! Calls of collectives by the programs of a core.
 
 use super::super::core::Core;
-use super::super::job::{Job, Place};
+use super::super::job::{Job, VectorPlace};
 use super::super::program::{Intrinsic, SCRATCHPAD};
 use super::Processor;
-use super::call::{Call, Ready};
+use super::call::{Call, ReadyCall};
 use std::sync::Arc;
 use watershed_fabric::Io;
 use watershed_kernel::Cycle;
@@ -61,7 +61,7 @@ impl Processor {
             let words = elements.div_ceil(role.lanes.1).max(1);
             let mut job = Job::new(id, role.kind, words, Arc::from([]), 0, now + 1);
             if stored > 0 {
-                job.lies_at(Place { from: (from / 8) as usize, to: (to / 8) as usize, words: stored, last });
+                job.set_vectors(VectorPlace { from: (from / 8) as usize, to: (to / 8) as usize, words: stored, last });
             }
             if let Some(conversion) = role.conversion {
                 job.convert(conversion);
@@ -75,7 +75,7 @@ impl Processor {
             let number = core.jobs().len();
             if role.claims {
                 job.claim(now + 1);
-                self.calls.ready.push(Ready { id, job: number, cycle: now + 1 });
+                self.calls.ready.push(ReadyCall { id, job: number, cycle: now + 1 });
             }
             self.calls.list[at].job = Some(number);
             core.call(job);

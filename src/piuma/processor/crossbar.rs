@@ -2,7 +2,7 @@
 
 use super::super::cce::{Message, Msr};
 use super::super::program::{CONFIGURATION, Instruction, MSR, SCRATCHPAD};
-use super::super::thread::{Doing, State};
+use super::super::thread::{Activity, State};
 use super::{Key, Processor, Request, Store, mask};
 use crate::Registers;
 use watershed_fabric::Io;
@@ -10,7 +10,7 @@ use watershed_kernel::Cycle;
 
 /// An access to a configuration register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Accessed {
+pub struct RegisterAccess {
     /// The thread.
     thread: Key,
     /// The collective id whose register it is.
@@ -34,7 +34,7 @@ pub(super) struct Crossbar {
     pub(super) remote: u32,
     pub(super) requests: Vec<Request>,
     /// When accesses were issued and when their threads went on, if that is kept: only then.
-    pub(super) log: Option<Vec<Accessed>>,
+    pub(super) log: Option<Vec<RegisterAccess>>,
     /// Ports that are left in this cycle.
     pub(super) left: u32,
     /// The pipeline that goes first.
@@ -62,7 +62,7 @@ impl Processor {
             let thread = self.thread(key);
             if thread.state != State::Halted {
                 thread.pc += 1;
-                thread.state = State::Until(back, Doing::Answer);
+                thread.state = State::Until(back, Activity::Answer);
             }
         }
     }
@@ -132,7 +132,7 @@ impl Processor {
     }
 
     /// Accesses to configuration registers, in the order in which they were issued, if [times](Processor::keep_times) are kept.
-    pub fn accessed(&self) -> &[Accessed] {
+    pub fn accessed(&self) -> &[RegisterAccess] {
         self.crossbar.log.as_deref().unwrap_or_default()
     }
 
@@ -177,7 +177,7 @@ impl Processor {
             self.crossbar.next_q = (key.0 + 1) % self.pipelines.len();
         }
         if space == MSR {
-            self.cross(key, Doing::Msr, now);
+            self.cross(key, Activity::Msr, now);
         }
         if space == CONFIGURATION {
             let rest = address & (SCRATCHPAD - 1);
@@ -210,7 +210,7 @@ impl Processor {
             _ => None,
         };
         if let Some(log) = &mut self.crossbar.log {
-            log.push(Accessed { thread, id, stored: store.is_some(), issued: now, until: None });
+            log.push(RegisterAccess { thread, id, stored: store.is_some(), issued: now, until: None });
         }
         let ready = now + self.cfg.xbar;
         if let Some(to) = self.remote(registers, address) {
@@ -243,7 +243,7 @@ impl Processor {
             thread.regs[usize::from(d)] = value;
         }
         thread.pc += 1;
-        thread.state = State::Until(back, Doing::Answer);
+        thread.state = State::Until(back, Activity::Answer);
     }
 
     /// Accesses that have come to their register.
@@ -273,8 +273,8 @@ impl Processor {
         }
     }
 
-    pub(super) fn cross(&mut self, key: Key, doing: Doing, now: Cycle) {
-        self.thread(key).state = State::Engine(now + self.cfg.xbar, doing);
+    pub(super) fn cross(&mut self, key: Key, activity: Activity, now: Cycle) {
+        self.thread(key).state = State::Engine(now + self.cfg.xbar, activity);
         self.crossbar.operations.push((key, false));
     }
 }

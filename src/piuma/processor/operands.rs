@@ -3,7 +3,7 @@
 use super::{Key, Processor};
 use crate::core::Core;
 use crate::program::{Intrinsic, Source};
-use crate::thread::{Doing, State};
+use crate::thread::{Activity, State};
 use watershed_fabric::Io;
 
 impl Processor {
@@ -20,7 +20,7 @@ impl Processor {
         match self.load(address, core, now) {
             Ok(Some((value, at))) => {
                 self.thread(key).regs[usize::from(d)] = value;
-                return Some(State::Until(at, Doing::Load));
+                return Some(State::Until(at, Activity::Load));
             }
             Ok(None) => self.thread(key).state = State::Memory,
             Err(why) => self.trap(key, io, &format!("load from {address:#x}: {why}")),
@@ -40,7 +40,7 @@ impl Processor {
         let address = self.value(key, base, now).wrapping_add(offset);
         let value = self.value(key, x, now);
         match self.store(address, value, core, now) {
-            Ok(Some(at)) => return Some(State::Until(at, Doing::Load)),
+            Ok(Some(at)) => return Some(State::Until(at, Activity::Load)),
             Ok(None) => self.thread(key).state = State::Memory,
             Err(why) => self.trap(key, io, &format!("store to {address:#x}: {why}")),
         }

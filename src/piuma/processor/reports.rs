@@ -1,12 +1,12 @@
 //! The reports of a processor: its part of the wait-for graph, and its registers in waves.
 
-use super::super::thread::{Doing, STATES, State, Thread};
+use super::super::thread::{Activity, STATES, State, Thread};
 use super::Processor;
 use watershed_probe::Scope;
 
 impl Processor {
     /// Why a request of this id stays in its channel, if that is because of its queue.
-    pub fn refuses(&self, id: u16) -> Option<String> {
+    pub fn stall_reason(&self, id: u16) -> Option<String> {
         let waiting = self.cce.full_with(id)?;
         let messages = if waiting == 1 { "1 message".to_owned() } else { format!("{waiting} messages") };
         Some(format!("its multicast queue of tree {id} is full, with {messages} that no thread has taken"))
@@ -45,7 +45,7 @@ impl Processor {
                 let key = (pipeline, Some(thread));
                 let what = match self.pipelines[pipeline].threads[thread].state {
                     State::Halted => continue,
-                    State::Engine(_, Doing::Send) => "waits for a slot of a multicast queue",
+                    State::Engine(_, Activity::Send) => "waits for a slot of a multicast queue",
                     State::Engine(..) => "waits for a multicast message",
                     State::Collective(_) => "waits for a collective",
                     State::Memory => "waits for its memory",

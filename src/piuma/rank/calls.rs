@@ -15,13 +15,13 @@ use std::collections::BTreeMap;
 use super::plan::{Call, Engine, Outcome, Plan, Rounds, digest};
 use crate::core::Core;
 use crate::job::Job;
-use crate::processor::Ready;
+use crate::processor::ReadyCall;
 use watershed_kernel::Cycle;
 
 /// Calls of one line.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
-struct Line {
-    current: Option<Current>,
+struct CallLine {
+    current: Option<ActiveCall>,
     jobs: [Option<usize>; 2],
     answer: Option<u64>,
     over: u32,
@@ -30,7 +30,7 @@ struct Line {
 
 /// A call under way.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
-struct Current {
+struct ActiveCall {
     operation: u32,
     call: Call,
 }
@@ -47,7 +47,7 @@ impl Call {
 
 /// A call that is over.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Over {
+pub(super) struct FinishedCall {
     /// Its outcome.
     pub outcome: Outcome,
     /// The operation that has waited for its turn.
@@ -56,18 +56,18 @@ pub(super) struct Over {
 
 /// The calls of a rank.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
-pub(super) struct Lines {
-    list: Vec<Line>,
-    ready: Vec<Ready>,
+pub(super) struct CallLines {
+    list: Vec<CallLine>,
+    ready: Vec<ReadyCall>,
     /// Calls that were begun.
     begun: u32,
 }
 
-impl Lines {
+impl CallLines {
     /// Before the first call of a plan.
-    pub fn new(plan: &Plan) -> Lines {
+    pub fn new(plan: &Plan) -> CallLines {
         let count = plan.calls.iter().map(|call| usize::from(call.line) + 1).max().unwrap_or(1);
-        Lines { list: vec![Line::default(); count], ready: Vec::new(), begun: 0 }
+        CallLines { list: vec![CallLine::default(); count], ready: Vec::new(), begun: 0 }
     }
 
     /// How many lines there are.
@@ -93,7 +93,7 @@ impl Lines {
     /// A call begins; one of the core's engine with these words, from the next cycle on.
     pub fn begin(&mut self, call: &Call, operation: u32, (core, words): (&mut Core, Vec<u64>), now: Cycle) {
         let line = &mut self.list[usize::from(call.line)];
-        line.current = Some(Current { operation, call: *call });
+        line.current = Some(ActiveCall { operation, call: *call });
         self.begun += 1;
         let Engine::Core { id, claims } = call.engine else { return };
         let mut job = Job::new(id, call.kind, if call.kind.data { call.words } else { 1 }, words.into(), 0, now + 1);
@@ -104,12 +104,12 @@ impl Lines {
         let at = core.call_in(*place, job);
         *place = Some(at);
         if claims {
-            self.ready.push(Ready { id, job: at, cycle: now + 1 });
+            self.ready.push(ReadyCall { id, job: at, cycle: now + 1 });
         }
     }
 
     /// Calls that have become ready to claim since the last time.
-    pub fn take_ready(&mut self) -> Vec<Ready> {
+    pub fn take_ready(&mut self) -> Vec<ReadyCall> {
         std::mem::take(&mut self.ready)
     }
 
@@ -119,7 +119,7 @@ impl Lines {
     }
 
     /// The call of a line that an engine beside the core's has not answered.
-    pub fn asks(&self, line: usize) -> Option<Rounds> {
+    pub fn unanswered_call(&self, line: usize) -> Option<Rounds> {
         let line = &self.list[line];
         match line.current.filter(|_| line.answer.is_none())?.call.engine {
             Engine::Beside(rounds) => Some(rounds),
@@ -130,16 +130,16 @@ impl Lines {
     /// An engine beside the core's has these words.
     pub fn answer(&mut self, line: usize, mut words: Vec<u64>) {
         let line = &mut self.list[line];
-        let Some(Current { call, .. }) = line.current else { return };
+        let Some(ActiveCall { call, .. }) = line.current else { return };
         // The last frame may be longer than what is left of the vector.
         words.truncate(if call.kind.receives && call.kind.data { call.words as usize } else { 0 });
         line.answer = Some(digest(&words));
     }
 
     /// The next call that is over.
-    pub fn over(&mut self, core: &Core) -> Option<Over> {
+    pub fn over(&mut self, core: &Core) -> Option<FinishedCall> {
         self.list.iter_mut().find_map(|line| {
-            let Current { operation, call } = line.current?;
+            let ActiveCall { operation, call } = line.current?;
             let (digest, flags) = match call.engine {
                 Engine::Core { .. } => {
                     let job = &core.jobs()[line.jobs[call.place()]?];
@@ -151,7 +151,7 @@ impl Lines {
             line.current = None;
             line.over += 1;
             let next = line.held.remove(&line.over);
-            Some(Over { outcome: Outcome { operation, digest, words: [0; 2], flags }, next })
+            Some(FinishedCall { outcome: Outcome { operation, digest, words: [0; 2], flags }, next })
         })
     }
 

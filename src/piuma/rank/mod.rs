@@ -35,7 +35,7 @@
 //! use std::sync::Arc;
 //! use watershed_piuma::rank::Rank;
 //! use watershed_piuma::rank::plan::{Data, Kind, Operation, Outgoing, Plan};
-//! use watershed_piuma::{Beside, End};
+//! use watershed_piuma::{EndExtras, End};
 //! # use watershed_fabric::{Bench, Vcs};
 //! # use watershed_piuma::{Core, MemoryCfg, Registers, RegistersCfg};
 //! # use watershed_fabric::routing::{Routes, Routing};
@@ -68,7 +68,7 @@
 //! };
 //! # let mut core = core;
 //! # core.wait_for(3, false);
-//! let beside = Beside { rank: Some(Box::new(Rank::new(Arc::new(plan), 0))), ..Beside::default() };
+//! let beside = EndExtras { rank: Some(Box::new(Rank::new(Arc::new(plan), 0))), ..EndExtras::default() };
 //! let end = End { core: Some(Box::new(core)), beside: Some(Box::new(beside)) };
 //! let mut bench = Bench::<_, _, 1>::at_the_end(end, registers, Vcs { set: 2, unicast: 1 }, []);
 //! while bench.tick() {}
@@ -84,7 +84,7 @@ use std::sync::Arc;
 
 use super::core::Core;
 use super::host::Host;
-use super::processor::Ready;
+use super::processor::ReadyCall;
 use watershed_fabric::{Flit, Io, Tag};
 use watershed_kernel::{Cycle, Wake};
 use watershed_probe::Scope;
@@ -95,13 +95,13 @@ mod software;
 mod state;
 pub mod tag;
 
-use calls::{Lines, Over};
+use calls::{CallLines, FinishedCall};
 use plan::{Engine, Kind, Outcome, Plan, Record, Rounds, word};
 use tag::{is_of_rank, number_and_index, tag};
 
 /// A message that is leaving.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
-struct Sending {
+struct OutgoingMessage {
     operation: u32,
     end: u32,
     receiver: u32,
@@ -112,7 +112,7 @@ struct Sending {
 
 /// A message that is arriving, or has.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
-struct Landing {
+struct IncomingMessage {
     words: u64,
     /// Words of the whole; known when its last packet is here.
     total: u64,
@@ -126,15 +126,15 @@ const NOBODY: u32 = u32::MAX;
 
 /// The packet that is arriving on a channel.
 #[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
-enum Arriving {
+enum IncomingPacket {
     Nothing,
     Message { number: u32, next: u64, last: bool },
     Round { software: u32, round: u32, next: u64 },
 }
 
-/// Messages and receives of open channels that have not found each other, in the order in which they came.
+/// Messages and receives of open channels without a match yet, in the order in which they came.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
-struct Open {
+struct UnmatchedChannels {
     /// Channels of messages that have come and that nobody waits for.
     come: Vec<u32>,
     /// Receives that were posted and for which nothing has come.
@@ -153,7 +153,7 @@ enum Sender {
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct Port {
     /// Messages, the oldest first.
-    sends: VecDeque<Sending>,
+    sends: VecDeque<OutgoingMessage>,
     /// Channel of the packet of a message that is leaving.
     leaving: Option<u8>,
     /// Whose packet is leaving.
@@ -197,14 +197,14 @@ pub struct Rank {
     todo: VecDeque<Todo>,
     /// Messages sent over each outgoing channel, and receives of each incoming one.
     counts: [Vec<u32>; 2],
-    landings: Vec<Landing>,
-    open: Open,
+    landings: Vec<IncomingMessage>,
+    open: UnmatchedChannels,
     port: Port,
     /// Collectives in software that have started, or of which something has come, by their index.
     hosts: BTreeMap<u32, Host>,
-    arriving: Vec<Arriving>,
+    arriving: Vec<IncomingPacket>,
     write_last_q: bool,
-    calls: Lines,
+    calls: CallLines,
     outcomes: Vec<Outcome>,
     /// Words of messages that were not what was sent.
     wrong: u64,
@@ -216,7 +216,7 @@ impl Rank {
     /// A rank before cycle 0.
     pub fn new(plan: Arc<Plan>, number: u32) -> Rank {
         let messages = plan.incoming.iter().map(|range| range.end).max().unwrap_or(0);
-        let landing = Landing { words: 0, total: UNKNOWN, first: Cycle::MAX, operation: NOBODY };
+        let landing = IncomingMessage { words: 0, total: UNKNOWN, first: Cycle::MAX, operation: NOBODY };
         Rank {
             number,
             waits: plan.waits.clone(),
@@ -227,12 +227,12 @@ impl Rank {
             todo: VecDeque::new(),
             counts: [vec![0; plan.outgoing.len()], vec![0; plan.incoming.len()]],
             landings: vec![landing; messages as usize],
-            open: Open::default(),
+            open: UnmatchedChannels::default(),
             port: Port::default(),
             hosts: BTreeMap::new(),
             arriving: Vec::new(),
             write_last_q: false,
-            calls: Lines::new(&plan),
+            calls: CallLines::new(&plan),
             outcomes: Vec::new(),
             wrong: 0,
             begun: false,
@@ -409,7 +409,14 @@ impl Rank {
         let number = to.first + *count;
         *count += 1;
         self.records[operation as usize].number = number;
-        self.port.sends.push_back(Sending { operation, end: to.end, receiver: to.rank, number, words, sent: 0 });
+        self.port.sends.push_back(OutgoingMessage {
+            operation,
+            end: to.end,
+            receiver: to.rank,
+            number,
+            words,
+            sent: 0,
+        });
         if self.plan.buffered {
             self.over(operation, now);
         }
@@ -458,7 +465,7 @@ impl Rank {
     // ---- collectives -------------------------------------------------------------------------------------------
 
     /// Calls that have become ready to claim since the last time.
-    pub(super) fn take_ready(&mut self) -> Vec<Ready> {
+    pub(super) fn take_ready(&mut self) -> Vec<ReadyCall> {
         self.calls.take_ready()
     }
 
@@ -468,17 +475,17 @@ impl Rank {
     }
 
     /// The call of a line that an engine beside the core's has not answered.
-    pub fn asks(&self, line: usize) -> Option<Rounds> {
-        self.calls.asks(line)
+    pub fn unanswered_call(&self, line: usize) -> Option<Rounds> {
+        self.calls.unanswered_call(line)
     }
 
-    /// An engine beside the core's has all words of the call that [asks](Self::asks) for them; the rank sees them in its next cycle.
+    /// An engine beside the core's has all words of the call that [unanswered_call](Self::asks) for them; the rank sees them in its next cycle.
     pub fn answer(&mut self, line: usize, words: Vec<u64>) {
         self.calls.answer(line, words);
     }
 
     fn complete_calls(&mut self, core: &Core, now: Cycle) {
-        while let Some(Over { outcome, next }) = self.calls.over(core) {
+        while let Some(FinishedCall { outcome, next }) = self.calls.over(core) {
             self.outcomes.push(outcome);
             if let Some(next) = next {
                 self.records[next as usize].by = outcome.operation;
@@ -546,7 +553,7 @@ impl Rank {
             let Some(flit) = io.head(0, vc).filter(|flit| is_of_rank(flit.tag)) else { continue };
             let at = usize::from(channel);
             if self.arriving.len() <= at {
-                self.arriving.resize(at + 1, Arriving::Nothing);
+                self.arriving.resize(at + 1, IncomingPacket::Nothing);
             }
             if flit.tag.head() {
                 io.take(0, vc);
@@ -560,8 +567,8 @@ impl Rank {
             io.take(0, vc);
             self.write_last_q = true;
             match &mut self.arriving[at] {
-                Arriving::Nothing => io.fail(|| "a rank got a word of no packet".to_owned()),
-                Arriving::Message { number, next, last } => {
+                IncomingPacket::Nothing => io.fail(|| "a rank got a word of no packet".to_owned()),
+                IncomingPacket::Message { number, next, last } => {
                     let (number, place, last) = (*number, *next, *last);
                     *next += 1;
                     self.wrong += u64::from(flit.word != word(self.plan.seed, self.number, number, place));
@@ -572,7 +579,7 @@ impl Rank {
                     }
                     self.landed(number, now);
                 }
-                Arriving::Round { software, round, next } => {
+                IncomingPacket::Round { software, round, next } => {
                     let (index, round, place) = (*software, *round, *next);
                     *next += 1;
                     self.host(index).land(round, place, flit.word, now);
@@ -583,7 +590,7 @@ impl Rank {
     }
 
     /// The head of a packet is here: what its words will be.
-    fn arrives(&mut self, tag: Tag, now: Cycle) -> Arriving {
+    fn arrives(&mut self, tag: Tag, now: Cycle) -> IncomingPacket {
         let (number, index) = number_and_index(tag, self.plan.index_bits);
         if let Some(landing) = self.landings.get_mut(number as usize) {
             let begins = landing.first == Cycle::MAX;
@@ -596,19 +603,23 @@ impl Rank {
             }
             if tag.tail() {
                 self.landed(number, now);
-                return Arriving::Nothing;
+                return IncomingPacket::Nothing;
             }
-            return Arriving::Message { number, next: (index >> 1) * self.plan.packet_words, last: index & 1 == 1 };
+            return IncomingPacket::Message {
+                number,
+                next: (index >> 1) * self.plan.packet_words,
+                last: index & 1 == 1,
+            };
         }
         let software = self.plan.software.partition_point(|software| software.first() <= number) as u32 - 1;
         let round = number - self.plan.software[software as usize].first();
         let next = index * self.plan.packet_words;
         if tag.tail() {
             self.host(software).land_flag(round, now);
-            return Arriving::Nothing;
+            return IncomingPacket::Nothing;
         }
         self.host(software).arrives(round, now);
-        Arriving::Round { software, round, next }
+        IncomingPacket::Round { software, round, next }
     }
 
     /// Merges and sends; whether the memory was too slow.

@@ -37,7 +37,7 @@ fn every_register_reads_back_and_none_aliases() {
 }
 
 #[test]
-fn addresses_without_a_register_and_values_without_a_meaning_are_refused() {
+fn unmapped_addresses_and_reserved_values_are_refused() {
     let mut registers = registers();
     let good = Registers::vector_address(2, 4, RESPONSE, 10);
     assert_eq!(
@@ -62,7 +62,7 @@ fn addresses_without_a_register_and_values_without_a_meaning_are_refused() {
 }
 
 #[test]
-fn switches_with_equal_registers_share_them_until_one_is_written() {
+fn equal_registers_are_shared_until_one_is_written() {
     let mut registers = registers();
     let of = |switch| [((switch, REQUEST, 2), 1 << 10), ((switch, REQUEST, 7), 1 << 10), ((switch, RESPONSE, 10), 132)];
     registers.store_vectors(3, (0..3).flat_map(of)).unwrap();
@@ -89,7 +89,7 @@ fn switches_with_equal_registers_share_them_until_one_is_written() {
 }
 
 #[test]
-fn ports_that_are_built_are_counted_and_registers_keep_their_numbers() {
+fn only_built_ports_count_and_registers_keep_their_numbers() {
     let mut registers = registers();
     assert_eq!((registers.counted(1, 0b101_1000_0100), registers.numbered(1, 7)), (0b101_1000_0100, 7));
     registers.wire(vec![0, 1 << 2 | 1 << 7 | 1 << 8, 1 << 9]);

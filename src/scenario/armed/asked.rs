@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 
 use super::result::Outcomes;
-use watershed_armed::composed::Composed;
+use watershed_armed::composed::Composition;
 use watershed_kernel::Cycle;
 
 /// How a round on the wire ended, from the best to the worst.
@@ -49,12 +49,12 @@ struct One {
 /// Rounds that were asked for, by flow and number; opening barriers have no number.
 #[derive(Clone, Debug)]
 pub(super) struct Asked {
-    composed: Composed,
+    composed: Composition,
     of: BTreeMap<(u8, Option<u32>), One>,
 }
 
 impl Asked {
-    pub(super) fn of(composed: Composed) -> Asked {
+    pub(super) fn of(composed: Composition) -> Asked {
         Asked { composed, of: BTreeMap::new() }
     }
 
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn two_rounds_on_the_wire_are_one_that_was_asked_for() {
-        let mut asked = Asked::of(Composed::Deterministic);
+        let mut asked = Asked::of(Composition::Deterministic);
         asked.take((0, None), Ended::Complete, 5, Some(9));
         asked.take((0, Some(0)), Ended::AfterRetry, 10, Some(100));
         asked.take((0, Some(1)), Ended::Complete, 101, Some(150));
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_plain_round_is_itself() {
-        let mut asked = Asked::of(Composed::Plain);
+        let mut asked = Asked::of(Composition::Plain);
         asked.take((0, None), Ended::Complete, 5, Some(9));
         asked.take((0, Some(0)), Ended::Incomplete, 10, None);
         asked.take((0, Some(1)), Ended::Complete, 20, Some(33));

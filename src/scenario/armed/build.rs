@@ -20,9 +20,9 @@ use watershed_arith::{Mode, NanPolicy, Op, Quad, SignalPolicy, repsum};
 use watershed_armed::job::{RunTime, Timeouts};
 use watershed_armed::manage::Verb;
 use watershed_armed::{
-    Adapter, Agent, CHANNELS, Client, Compute, Discard, End, Engine, EngineCfg, FRAME_BYTES, Forged, Hazard, Inputs,
-    Job, Keys, Late, Leaf, Managed, Manager, ManagerCfg, Other, Overheads, Owner, Refusal, Root, Soft, SpanningTree,
-    Stranger, System, Tables, TablesCfg, Tokens, Wired, Wrong, station, tables,
+    Adapter, Agent, AgentInfo, CHANNELS, Client, Compute, Defect, Discard, End, Engine, EngineCfg, FRAME_BYTES,
+    ForgedKind, Hazard, Inputs, Job, Keys, LateParticipant, Leaf, Manager, ManagerCfg, OtherTree, Overheads, Owner,
+    Refusal, Root, Soft, SpanningTree, Stranger, System, Tables, TablesCfg, Tokens, WireBlock, station, tables,
 };
 use watershed_fabric::routing::Routes;
 use watershed_fabric::topology::{Common, EndPlace, Layout};
@@ -111,7 +111,7 @@ pub(crate) struct Placed {
     /// The multicast tables.
     pub tables: Tables,
     /// What is in the wires.
-    pub bumps: Vec<Wired>,
+    pub bumps: Vec<WireBlock>,
     /// What is at the end points.
     pub ends: Vec<End>,
 }
@@ -218,7 +218,7 @@ impl<'a> Builder<'a> {
         if let Some(manage) = &armed.agent {
             let ways = agent.ways(lay.ends[manage.end_point as usize]);
             let write_cycles = manage.switch_write_cycles;
-            tables.manage(Managed { agent: manage.end_point, write_cycles, ways });
+            tables.manage(AgentInfo { agent: manage.end_point, write_cycles, ways });
         }
         let reductions = self.reductions(lay, &agent, &mut tables);
         if let Some(cycle) = agent.dependency_cycle(&tables) {
@@ -232,12 +232,12 @@ impl<'a> Builder<'a> {
         // Every link may get an engine and a fault, every end point an adapter.
         let stations = plan.nodes.len() + 2 * plan.links.len() + armed.ethernet.len();
         let tokens = Tokens::new(stations.min(station::MAX_STATIONS));
-        let mut bumps: Vec<Wired> = Vec::new();
+        let mut bumps: Vec<WireBlock> = Vec::new();
         for &end in &armed.ethernet {
             let place = ends[end as usize];
             let name = format!("{}.adapter", end_name(&plan, end));
             plan.insert_bump(place.switch, place.port, 1, &name);
-            bumps.push(Wired::Adapter(Box::<Adapter>::default()));
+            bumps.push(WireBlock::Adapter(Box::<Adapter>::default()));
         }
         let climbs: BTreeSet<(u32, u16)> =
             reductions.iter().flat_map(|laid| &laid.trees).flat_map(SpanningTree::climbs).collect();
@@ -251,7 +251,7 @@ impl<'a> Builder<'a> {
             let node = plan.count(NodeKind::Switch) + number;
             plan.nodes[node].path = path;
             let made = Engine::new(&engine, switch, port, node as u32, tokens);
-            bumps.push(Wired::Engine(Box::new(if unavailable { made.with_descriptors(0) } else { made })));
+            bumps.push(WireBlock::Engine(Box::new(if unavailable { made.with_descriptors(0) } else { made })));
             engines.insert((switch, port), number);
         }
         let managed = tables.managed().map(|managed| managed.ways.climbs().collect::<BTreeSet<_>>());
@@ -410,7 +410,7 @@ impl<'a> Builder<'a> {
             .file
             .late
             .iter()
-            .map(|late| Late { rank: rank_of(late.end_point), round: late.round, cycles: late.cycles })
+            .map(|late| LateParticipant { rank: rank_of(late.end_point), round: late.round, cycles: late.cycles })
             .collect();
         Job {
             number: index as u16,
@@ -533,16 +533,16 @@ impl<'a> Builder<'a> {
             }
             let end = &mut ends[file.end_point as usize];
             let wrong = match file.wrong {
-                WrongFile::Cookie => Wrong::Cookie,
-                WrongFile::Vni => Wrong::Vni,
-                WrongFile::Stale => Wrong::Stale(file.behind.unwrap_or(1) as u16),
-                WrongFile::Address => Wrong::Address,
+                WrongFile::Cookie => Defect::Cookie,
+                WrongFile::Vni => Defect::Vni,
+                WrongFile::Stale => Defect::Stale(file.behind.unwrap_or(1) as u16),
+                WrongFile::Address => Defect::Address,
                 WrongFile::Tree => {
                     let other = file.tree.as_deref().and_then(|name| {
                         let at = self.armed.reductions.iter().position(|reduction| reduction.name == name)?;
                         let other = &reductions[at].job;
                         let id = other.trees.first().copied();
-                        (id.is_some() || other.run_time.is_some()).then_some(Other { job: other.number, id })
+                        (id.is_some() || other.run_time.is_some()).then_some(OtherTree { job: other.number, id })
                     });
                     let Some(other) = other else {
                         self.problems.push(Problem::at(
@@ -557,10 +557,10 @@ impl<'a> Builder<'a> {
                         self.problems.push(Problem::at(format!("armed.stranger[{index}].tree"), what));
                         continue;
                     }
-                    Wrong::Tree(other)
+                    Defect::Tree(other)
                 }
-                WrongFile::Malformed => Wrong::Malformed,
-                WrongFile::Sender => Wrong::Sender,
+                WrongFile::Malformed => Defect::Malformed,
+                WrongFile::Sender => Defect::Sender,
                 WrongFile::Op => {
                     let op = file.op.as_deref().and_then(super::config::opcode).map_or(0, |opcode| opcode.number);
                     let number = job.number;
@@ -573,15 +573,15 @@ impl<'a> Builder<'a> {
             };
             let until = file.until_cycle.unwrap_or(file.from_cycle);
             let forged = match file.sends {
-                SendsFile::Contribution => Forged::Contribution,
-                SendsFile::Arm => Forged::Arm,
-                SendsFile::Result => Forged::Result,
-                SendsFile::Release => Forged::Release,
-                SendsFile::Request => Forged::Agent(Verb::Ask),
-                SendsFile::Delete => Forged::Agent(Verb::Delete),
-                SendsFile::Grant => Forged::Agent(Verb::Granted),
-                SendsFile::Order => Forged::Agent(Verb::Write),
-                SendsFile::Acknowledgement => Forged::Agent(Verb::Done),
+                SendsFile::Contribution => ForgedKind::Contribution,
+                SendsFile::Arm => ForgedKind::Arm,
+                SendsFile::Result => ForgedKind::Result,
+                SendsFile::Release => ForgedKind::Release,
+                SendsFile::Request => ForgedKind::Agent(Verb::Ask),
+                SendsFile::Delete => ForgedKind::Agent(Verb::Delete),
+                SendsFile::Grant => ForgedKind::Agent(Verb::Granted),
+                SendsFile::Order => ForgedKind::Agent(Verb::Write),
+                SendsFile::Acknowledgement => ForgedKind::Agent(Verb::Done),
             };
             end.add_stranger(Stranger::new(Arc::clone(job), wrong, forged, file.from_cycle, until, file.every_cycles));
         }

@@ -18,7 +18,7 @@ use crate::topology::Topology;
 use crate::values::{self, Length};
 use watershed_arith::Op;
 use watershed_arith::quad::{OPCODES, Opcode};
-use watershed_armed::Composed;
+use watershed_armed::Composition;
 use watershed_fabric::topology::Shape;
 
 /// The armed part of a checked scenario.
@@ -53,7 +53,7 @@ pub struct Reduction {
     pub file: ReductionFile,
     /// How its operation is composed, and its opcode: see [`Reduction::opcode`].
     #[serde(skip)]
-    operation: (Composed, &'static Opcode),
+    operation: (Composition, &'static Opcode),
     /// End point of the root.
     pub root: u32,
     /// End points of the leaves, in the order of their ranks, from 1 on.
@@ -81,7 +81,7 @@ impl Reduction {
     }
 
     /// How its operation is composed.
-    pub fn composed(&self) -> Composed {
+    pub fn composed(&self) -> Composition {
         self.operation.0
     }
 
@@ -97,12 +97,12 @@ impl Reduction {
 }
 
 /// How the operation of a name is composed, and its opcode: see [`Reduction::opcode`].
-fn composed(name: &str) -> (Composed, &'static Opcode) {
+fn composed(name: &str) -> (Composition, &'static Opcode) {
     let sum = || opcode("flt-sum-near").expect("it is among the opcodes");
     match name {
-        MEAN => (Composed::Mean, sum()),
-        DETERMINISTIC => (Composed::Deterministic, sum()),
-        name => (Composed::Plain, opcode(name).expect("the schema lists the names")),
+        MEAN => (Composition::Mean, sum()),
+        DETERMINISTIC => (Composition::Deterministic, sum()),
+        name => (Composition::Plain, opcode(name).expect("the schema lists the names")),
     }
 }
 

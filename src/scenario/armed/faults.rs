@@ -8,7 +8,7 @@ use crate::fault::effect;
 use crate::problem::Problem;
 use crate::switches::replay;
 use watershed_armed::frame::ETHERNET_BYTES;
-use watershed_armed::{Effect, Fault, FaultyLink, LinkLayer, Way, Wired};
+use watershed_armed::{Direction, Effect, Fault, FaultyLink, LinkLayer, WireBlock};
 use watershed_fabric::topology::EndPlace;
 use watershed_fabric::{NodeKind, Plan, PlanLink};
 use watershed_kernel::{Cycle, Rng};
@@ -30,7 +30,7 @@ impl Builder<'_> {
     pub(super) fn faults(
         &mut self,
         plan: &mut Plan,
-        bumps: &mut Vec<Wired>,
+        bumps: &mut Vec<WireBlock>,
         ends: &[EndPlace],
         places: &Places<'_>,
         lay_links: &[PlanLink],
@@ -108,7 +108,7 @@ impl Builder<'_> {
     fn faulty_links(
         &self,
         plan: &mut Plan,
-        bumps: &mut Vec<Wired>,
+        bumps: &mut Vec<WireBlock>,
         ends: &[EndPlace],
         climbs: &BTreeSet<(u32, u16)>,
         at: ByPort,
@@ -142,7 +142,7 @@ impl Builder<'_> {
             });
             let layer = LinkLayer { sequence_check, reliability };
             let link = FaultyLink::new(faults, layer, self.scenario.seed, 0xfa17_0000 + stream as u64);
-            bumps.push(Wired::Fault(Box::new(link)));
+            bumps.push(WireBlock::Fault(Box::new(link)));
         }
     }
 }
@@ -150,11 +150,11 @@ impl Builder<'_> {
 fn fault(file: &FaultFile) -> Fault {
     Fault {
         effect: effect(file.effect, file.delay_cycles),
-        way: match file.way {
-            WayFile::Up => Way::Up,
-            WayFile::Down => Way::Down,
-            WayFile::Both => Way::Both,
-            WayFile::Agent => Way::Agent,
+        direction: match file.way {
+            WayFile::Up => Direction::Up,
+            WayFile::Down => Direction::Down,
+            WayFile::Both => Direction::Both,
+            WayFile::Agent => Direction::Agent,
         },
         threshold: file.probability.map_or(u64::MAX, Rng::threshold),
         nth: file.nth,

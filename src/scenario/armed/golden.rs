@@ -11,8 +11,8 @@ use super::config::Reduction;
 use crate::run::system::ArmedSystem as System;
 use watershed_arith::quad::Opcode;
 use watershed_arith::{DType, Mode, Quad, ResultCode};
-use watershed_armed::station::{Made, Merges, Tokens};
-use watershed_armed::{Composed, Job, SpanningTree, Wired};
+use watershed_armed::station::{FrameOrigin, Merges, Tokens};
+use watershed_armed::{Composition, Job, SpanningTree, WireBlock};
 use watershed_fabric::NodeKind;
 use watershed_oracle as oracle;
 
@@ -98,7 +98,7 @@ impl<'a> Reader<'a> {
         Reader { tokens, merges, engines, job, reduction, mode: job.mode, largest: RefCell::default(), unprepared }
     }
 
-    fn made(&self, token: u64) -> Option<&'a Made> {
+    fn made(&self, token: u64) -> Option<&'a FrameOrigin> {
         self.merges.get(&self.tokens.station(token)).and_then(|merges| merges.of(token))
     }
 
@@ -112,15 +112,15 @@ impl<'a> Reader<'a> {
     /// The value of the frame with this token.
     fn merged(&self, token: u64) -> Option<Value> {
         match self.made(token)? {
-            Made::Nothing => None,
-            Made::Contribution { rank, round, op, source, .. } => Some(Value {
+            FrameOrigin::Nothing => None,
+            FrameOrigin::Contribution { rank, round, op, source, .. } => Some(Value {
                 quad: self.contribution(*rank, *round),
                 op: *op,
                 source: *source,
                 count: 1,
                 entries: vec![Entry { rank: *rank, round: *round, at: MergedAt::Software }],
             }),
-            Made::From(list) => {
+            FrameOrigin::From(list) => {
                 let place = self.engines.get(&self.tokens.station(token));
                 let mut parts = list.iter();
                 let mut sum = self.part(*parts.next()?, place)?;
@@ -141,7 +141,7 @@ impl<'a> Reader<'a> {
     /// A part of a merge at a place: a contribution that comes as it is is merged there first.
     fn part(&self, token: u64, place: Option<&(u32, u32)>) -> Option<Value> {
         let mut value = self.merged(token)?;
-        if let (Made::Contribution { .. }, Some(&(depth, _))) = (self.made(token)?, place) {
+        if let (FrameOrigin::Contribution { .. }, Some(&(depth, _))) = (self.made(token)?, place) {
             value.entries[0].at = MergedAt::Depth(depth);
         }
         Some(value)
@@ -150,7 +150,7 @@ impl<'a> Reader<'a> {
     /// What a participant contributes: its own contributions, folded in their order.
     fn contribution(&self, rank: u32, round: Option<u32>) -> Quad {
         let Some(round) = round else { return Quad::default() };
-        if self.reduction.composed() == Composed::Deterministic {
+        if self.reduction.composed() == Composition::Deterministic {
             return self.deterministic(rank, round);
         }
         let quads = self.job.inputs.of(rank, round);
@@ -204,12 +204,12 @@ impl<'a> Reader<'a> {
         let Some(round) = round.filter(|_| !failed) else { return quad };
         let n = self.contributions();
         let lane = |lane: usize| match self.reduction.composed() {
-            Composed::Plain => None,
-            Composed::Deterministic if round.is_multiple_of(2) => None,
-            Composed::Deterministic => {
+            Composition::Plain => None,
+            Composition::Deterministic if round.is_multiple_of(2) => None,
+            Composition::Deterministic => {
                 Some(oracle::fixed::value(quad.lanes[lane] as i64, self.largest(round / 2)[lane], n))
             }
-            Composed::Mean => {
+            Composition::Mean => {
                 let mode = self.mode_of(self.reduction.opcode());
                 Some(oracle::quotient::word_quotient(DType::F64, mode, quad.lanes[lane], n as u32))
             }
@@ -247,8 +247,8 @@ impl<'a> Reader<'a> {
         let mut ranks = Vec::new();
         while let Some(token) = list.pop() {
             match self.made(token) {
-                Some(Made::Contribution { rank, .. }) => ranks.push(*rank),
-                Some(Made::From(from)) => list.extend(from.iter()),
+                Some(FrameOrigin::Contribution { rank, .. }) => ranks.push(*rank),
+                Some(FrameOrigin::From(from)) => list.extend(from.iter()),
                 _ => {}
             }
         }
@@ -272,5 +272,5 @@ impl<'a> Reader<'a> {
 
 /// Engines of a system, with their numbers among the bumps.
 pub fn engines(system: &System) -> impl Iterator<Item = &watershed_armed::Engine> {
-    system.bumps().flatten().filter_map(Wired::engine)
+    system.bumps().flatten().filter_map(WireBlock::engine)
 }

@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use super::build::Ready;
 use watershed_armed::header::NO_RESULT;
 use watershed_armed::manage::{self, Place, Verb};
-use watershed_armed::station::{Happening, Logged};
-use watershed_armed::{Address, Wired};
+use watershed_armed::station::{FrameEvent, LogEntry};
+use watershed_armed::{Address, WireBlock};
 use watershed_fabric::NodeKind;
 use watershed_probe::ladder::{Ladder, Message};
 
@@ -34,9 +34,9 @@ pub fn ladder(system: &System, ready: &Ready<()>) -> Ladder {
         ..Ladder::default()
     };
 
-    let mut logs: Vec<(u32, &[Logged])> = Vec::new();
+    let mut logs: Vec<(u32, &[LogEntry])> = Vec::new();
     for (at, bump) in system.bumps().enumerate() {
-        if let Some(Wired::Engine(engine)) = bump {
+        if let Some(WireBlock::Engine(engine)) = bump {
             logs.push((switches + at as u32, engine.log().entries()));
         }
     }
@@ -96,7 +96,7 @@ fn trees(system: &System, ready: &Ready<()>) -> (Parents, Vec<u32>) {
 }
 
 /// The frames of all trees, each from the station that sent it, or passed it on, to those above or below.
-fn frames(logs: &[(u32, &[Logged])], parents: &Parents, column: &BTreeMap<u32, usize>) -> Vec<Message> {
+fn frames(logs: &[(u32, &[LogEntry])], parents: &Parents, column: &BTreeMap<u32, usize>) -> Vec<Message> {
     // Who sent a token when, by token: a station sends it once, or passes it once.
     let mut emitted: BTreeMap<u64, Vec<(u32, u64)>> = BTreeMap::new();
     let mut taken: BTreeMap<(u64, u32), Vec<u64>> = BTreeMap::new();
@@ -105,7 +105,7 @@ fn frames(logs: &[(u32, &[Logged])], parents: &Parents, column: &BTreeMap<u32, u
             if emits(entry.what) {
                 emitted.entry(entry.token).or_default().push((*station, entry.cycle));
             }
-            if !matches!(entry.what, Happening::Sent) {
+            if !matches!(entry.what, FrameEvent::Sent) {
                 taken.entry((entry.token, *station)).or_default().push(entry.cycle);
             }
         }
@@ -137,14 +137,18 @@ fn frames(logs: &[(u32, &[Logged])], parents: &Parents, column: &BTreeMap<u32, u
 }
 
 /// What end points, and switches in their order, have logged of the agent's frames.
-fn managed(system: &System, first_end: u32) -> Vec<(u32, &[manage::Logged])> {
+fn managed(system: &System, first_end: u32) -> Vec<(u32, &[manage::LoggedMessage])> {
     let ends = system.ends().zip(first_end..).map(|(end, station)| (station, end.manage_log()));
     let switches = system.joins().zip(0..).map(|(discard, station)| (station, discard.log()));
     ends.chain(switches).filter(|(_, log)| !log.is_empty()).collect()
 }
 
 /// The agent's frames, from who sent them to where they came in.
-fn managed_messages(logs: &[(u32, &[manage::Logged])], first_end: u32, column: &BTreeMap<u32, usize>) -> Vec<Message> {
+fn managed_messages(
+    logs: &[(u32, &[manage::LoggedMessage])],
+    first_end: u32,
+    column: &BTreeMap<u32, usize>,
+) -> Vec<Message> {
     let mut messages = Vec::new();
     for (station, log) in logs {
         for entry in log.iter().filter(|entry| entry.sent) {
@@ -153,7 +157,7 @@ fn managed_messages(logs: &[(u32, &[manage::Logged])], first_end: u32, column: &
                 Place::End(end) => first_end + end,
             };
             let there = logs.iter().find(|(station, _)| *station == to).map_or(&[][..], |(_, log)| log);
-            let same = |other: &&manage::Logged| !other.sent && other.message == entry.message;
+            let same = |other: &&manage::LoggedMessage| !other.sent && other.message == entry.message;
             let arrived = there.iter().filter(same).map(|other| other.cycle).find(|&cycle| cycle >= entry.cycle);
             let (Some(&from), Some(&to)) = (column.get(station), column.get(&to)) else { continue };
             messages.push(Message { from, to, sent: entry.cycle, arrived, label: managed_label(&entry.message) });
@@ -180,12 +184,12 @@ fn managed_label(message: &manage::Message) -> String {
     }
 }
 
-fn emits(what: Happening) -> bool {
-    matches!(what, Happening::Sent | Happening::Passed | Happening::Armed | Happening::NotArmed)
+fn emits(what: FrameEvent) -> bool {
+    matches!(what, FrameEvent::Sent | FrameEvent::Passed | FrameEvent::Armed | FrameEvent::NotArmed)
 }
 
 /// Descending frames come from the root of their tree, which has no parent there.
-fn is_down(entry: &Logged, station: u32, parents: &Parents, emitted: &BTreeMap<u64, Vec<(u32, u64)>>) -> bool {
+fn is_down(entry: &LogEntry, station: u32, parents: &Parents, emitted: &BTreeMap<u64, Vec<(u32, u64)>>) -> bool {
     let id = entry.frame.address.multicast_id;
     let is_root = |at: u32| {
         !parents.contains_key(&(id, at)) && parents.iter().any(|((tree, _), parent)| *tree == id && *parent == at)
@@ -193,7 +197,7 @@ fn is_down(entry: &Logged, station: u32, parents: &Parents, emitted: &BTreeMap<u
     is_root(station) || emitted.get(&entry.token).is_some_and(|list| list.iter().any(|(at, _)| is_root(*at)))
 }
 
-fn label(entry: &Logged, down: bool) -> String {
+fn label(entry: &LogEntry, down: bool) -> String {
     let header = &entry.frame.header;
     let Address { reduction_id, .. } = entry.frame.address;
     let flow = if reduction_id > 0 { format!("#{reduction_id} ") } else { String::new() };

@@ -11,7 +11,7 @@ use crate::job_result::{Spread, latency};
 use crate::result::Check;
 use crate::run::system::ArmedSystem;
 use watershed_arith::{Quad, ResultCode};
-use watershed_armed::composed::Composed;
+use watershed_armed::composed::Composition;
 use watershed_armed::root::RootRound;
 use watershed_armed::{Client, ClientState, Job, RootState, RoundEnd, Soft};
 use watershed_kernel::Cycle;
@@ -59,7 +59,7 @@ struct Sums {
 }
 
 impl Sums {
-    fn new(composed: Composed) -> Sums {
+    fn new(composed: Composition) -> Sums {
         let asked = Asked::of(composed);
         Sums { asked, merged: BTreeMap::new(), values: BTreeMap::new(), checked: 0, unchecked: 0, first_wrong: None }
     }

@@ -20,7 +20,7 @@ use crate::sources::Sources;
 use crate::why;
 use watershed_armed::frame::FRAME_BYTES;
 use watershed_armed::root::RootRound;
-use watershed_armed::{Discard, Leaf, Refusals, Root, RootState, RoundEnd, Soft, Wired};
+use watershed_armed::{Discard, Leaf, Refusals, Root, RootState, RoundEnd, Soft, WireBlock};
 use watershed_fabric::fault::FaultyLink;
 use watershed_fabric::{NodeKind, Step};
 use watershed_kernel::Cycle;
@@ -122,16 +122,16 @@ impl At<'_, '_> {
         for (at, bump) in system.bumps().enumerate() {
             let Some(bump) = bump else { continue };
             match bump {
-                Wired::Engine(engine) => {
+                WireBlock::Engine(engine) => {
                     add(&mut armed.engines, counts(&engine.counts()));
                     if engine.active() > 0 {
                         armed.leaked.push(plan.nodes[plan.count(NodeKind::Switch) + at].name.clone());
                     }
                 }
-                Wired::Fault(link) => {
+                WireBlock::Fault(link) => {
                     add(armed.faults.get_or_insert_default(), counts(&link.counts()));
                 }
-                Wired::Adapter(adapter) => {
+                WireBlock::Adapter(adapter) => {
                     let dropped = ("adapters_dropped".to_owned(), adapter.dropped.into());
                     add(&mut armed.end_points, Map::from_iter([dropped]));
                 }
@@ -286,7 +286,7 @@ impl Family for Run<'_> {
 
     fn loses_traffic(&self, system: &System) -> bool {
         let links = system.armed().bumps();
-        links.flatten().filter_map(Wired::fault).map(FaultyLink::counts).any(|of| of.dead + of.given_up > 0)
+        links.flatten().filter_map(WireBlock::fault).map(FaultyLink::counts).any(|of| of.dead + of.given_up > 0)
     }
 
     fn left(&self, system: &System) -> String {

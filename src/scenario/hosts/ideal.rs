@@ -16,7 +16,7 @@ use std::collections::HashMap;
 
 use super::config::Host;
 use super::file::HostExchange;
-use watershed_fabric::topology::{Common, Layout, Neighbours, Shape, Towards, Ways};
+use watershed_fabric::topology::{Common, Layout, Neighbours, Shape, SwitchGraph, TreeToRoot};
 use watershed_piuma::MemoryCfg;
 use watershed_piuma::host::Counts;
 use watershed_piuma::host::schedule::{Merge, Schedule, Transfer};
@@ -30,8 +30,8 @@ pub struct Paths<'a> {
     latency: HashMap<(u32, u16), u64>,
     stages: u64,
     /// Where no arithmetic knows the ways: searched ones, to each switch that was asked for.
-    graph: OnceCell<Ways>,
-    searched: RefCell<HashMap<u32, Towards>>,
+    graph: OnceCell<SwitchGraph>,
+    searched: RefCell<HashMap<u32, TreeToRoot>>,
 }
 
 impl<'a> Paths<'a> {
@@ -60,7 +60,7 @@ impl<'a> Paths<'a> {
     /// The port of the next step: by the topology's arithmetic, or of a searched way of fewest links and least latency.
     fn hop(&self, at: u32, to: u32) -> Option<u16> {
         self.layout.routing.hop(at, to).or_else(|| {
-            let graph = self.graph.get_or_init(|| Ways::new(self.layout));
+            let graph = self.graph.get_or_init(|| SwitchGraph::new(self.layout));
             let mut searched = self.searched.borrow_mut();
             searched.entry(to).or_insert_with(|| graph.towards(to, None)).hop(at)
         })

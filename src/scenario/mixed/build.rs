@@ -18,7 +18,7 @@ use watershed_armed::Discard;
 use watershed_fabric::routing::Routes;
 use watershed_fabric::topology::{Common, Layout, Neighbours};
 use watershed_fabric::{Blocks, Parts, PlanLink, RouterCfg, Shares, SwitchCfg};
-use watershed_mixed::{End, Joined, Tables, Wired};
+use watershed_mixed::{End, FamilyJoins, Tables, WireBlock};
 
 /// Whether there is anything of PIUMA's: engines, hosts, programs or ranks of a workload.
 fn has_cores(scenario: &Scenario) -> bool {
@@ -98,7 +98,7 @@ fn assemble(loaded: &Loaded, options: &RunOptions<'_>, problems: &mut Vec<Proble
     let (log, threads) = (options.ladder || why, options.divided());
     let map = map(scenario);
     let (lay, common, mut sources, own_ports) = lay_out(loaded, problems)?;
-    let (mut plan, mut bumps) = (lay.plan.clone(), Vec::<Wired>::new());
+    let (mut plan, mut bumps) = (lay.plan.clone(), Vec::<WireBlock>::new());
 
     // The PBV family's engines come first: those on ports of their own bring end points behind all others.
     let mut of_pbv = None;
@@ -111,7 +111,7 @@ fn assemble(loaded: &Loaded, options: &RunOptions<'_>, problems: &mut Vec<Proble
         let (mut placed, ready) = ready?.split();
         plan = placed.plan.clone();
         placed.directory.frames = map.pbv.first;
-        bumps.extend(std::mem::take(&mut placed.bumps).into_iter().map(Wired::from));
+        bumps.extend(std::mem::take(&mut placed.bumps).into_iter().map(WireBlock::from));
         of_pbv = Some((placed, ready));
     }
     let mut of_armed = None;
@@ -124,7 +124,7 @@ fn assemble(loaded: &Loaded, options: &RunOptions<'_>, problems: &mut Vec<Proble
         placed.tables.first_channel = map.armed.first;
         placed.tables.share(Shares { messages: map.armed.vcs.unicast, lanes: 1 });
         plan = placed.plan.clone();
-        bumps.extend(std::mem::take(&mut placed.bumps).into_iter().map(Wired::from));
+        bumps.extend(std::mem::take(&mut placed.bumps).into_iter().map(WireBlock::from));
         of_armed = Some((placed, ready));
     }
     let mut of_piuma = None;
@@ -158,7 +158,7 @@ fn assemble(loaded: &Loaded, options: &RunOptions<'_>, problems: &mut Vec<Proble
     let engine = of_piuma.as_ref().filter(|_| has_engines(scenario)).map(|(placed, _)| placed.ceng.clone());
     let agent = scenario.armed.as_ref().map(|armed| armed.agent.is_some());
     let discard = agent.map(|managed| if managed { Discard::managed(scenario.link.cut()) } else { Discard::default() });
-    let join = Joined { ceng: engine, discard, first_armed: map.armed.first };
+    let join = FamilyJoins { ceng: engine, discard, first_armed: map.armed.first };
     let joins = if common.engine { vec![join.clone(); lay.switches()] } else { Vec::new() };
 
     let (piuma, of_piuma) = of_piuma.unzip();

@@ -5,7 +5,7 @@ use crate::{hosts, segments, sources};
 use watershed_armed::CHANNELS as ARMED_CHANNELS;
 use watershed_fabric::Vcs;
 use watershed_fabric::topology::{Common, Shape};
-use watershed_mixed::{Asked, Map};
+use watershed_mixed::{ChannelDemand, Map};
 use watershed_piuma::CHANNELS;
 
 /// Groups of point-to-point channels: armed messages, messages of hosts and programs, lanes of traffic.
@@ -39,7 +39,7 @@ pub(crate) fn map(scenario: &Scenario) -> Map {
     let (armed, talk, traffic) = groups(scenario);
     let each = scenario.switch.point_to_point_vcs as u8 / (armed + talk + traffic).max(1);
     let agent = scenario.armed.as_ref().is_some_and(|armed| armed.agent.is_some());
-    Map::new(Asked {
+    Map::new(ChannelDemand {
         piuma: if has_engines(scenario) { segments::planes(scenario) * CHANNELS } else { 0 },
         armed: armed * (ARMED_CHANNELS + u8::from(agent)),
         pbv: scenario.pbv.is_some(),

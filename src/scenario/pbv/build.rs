@@ -20,19 +20,19 @@ use crate::{Loaded, Problems, Scenario};
 use watershed_arith::Mode;
 use watershed_fabric::routing::Routes;
 use watershed_fabric::topology::{Common, EndPlace, Layout, LinkParams};
-use watershed_fabric::{Cut, PlanLink, RouterCfg, SwitchCfg, Vcs};
+use watershed_fabric::{FlitSize, PlanLink, RouterCfg, SwitchCfg, Vcs};
 use watershed_kernel::Cycle;
 use watershed_pbv::ce::{CeCfg, Hazard};
 use watershed_pbv::engine::EngineCfg;
 use watershed_pbv::metrics::QUEUES;
-use watershed_pbv::node::{Node, When};
+use watershed_pbv::node::{Node, SendCondition};
 use watershed_pbv::packet::{
     Groups, HEADER_BYTES, Header, MAX_PAYLOAD_BYTES, Message, NO_DEVICE, PBV_ENTRIES, Packet, PacketError,
 };
 use watershed_pbv::plan::{self, Branch, Tables};
 use watershed_pbv::reports::Reports;
 use watershed_pbv::routes::{Directory, FRAMES, route_flits};
-use watershed_pbv::system::{Ground, Placed, System, Wired, Wires};
+use watershed_pbv::system::{PlacedSystem, System, SystemPlan, WireBlock, WireCfg};
 use watershed_pbv::tables::{ENGINE_BASE, ENGINE_SPAN, METRICS, Owner, Owners, engine_base};
 
 /// A system and what runs on it; without the system (`()`) where the runner owns that.
@@ -102,7 +102,7 @@ pub fn build(loaded: &Loaded, options: BuildOptions) -> Result<Ready, Problems> 
     match ready {
         Some(mut ready) if builder.problems.is_empty() => {
             for bump in ready.system.bumps.iter_mut().filter(|_| options.given) {
-                if let Wired::Engine(engine) = bump {
+                if let WireBlock::Engine(engine) = bump {
                     engine.keep_given();
                 }
             }
@@ -193,7 +193,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Everything but the network, on the links of a layout whose switches have ports for their engines.
-    pub(crate) fn build(&mut self, lay: &Layout, local: LinkParams) -> Option<Ready<Placed>> {
+    pub(crate) fn build(&mut self, lay: &Layout, local: LinkParams) -> Option<Ready<PlacedSystem>> {
         let mut directory = self.directory(lay)?;
         if let Some(sources) = &self.sources {
             let routes = Routes { routing: lay.routing.clone(), ends: lay.ends.clone() };
@@ -263,7 +263,7 @@ impl<'a> Builder<'a> {
         let side_port_cycles = self.side_port(&side_port);
         let engines = self.engines(lay);
         let owners = self.owners(&engines, &collectives);
-        let ground = Ground { plan, directory, engines, ends, faults, side_port, side_port_cycles, owners };
+        let ground = SystemPlan { plan, directory, engines, ends, faults, side_port, side_port_cycles, owners };
         let record = self.scenario.checks.oracle && !self.options.no_checks;
         let system = ground.place((self.pbv.engine.inner_cycles as u16, local), self.options.log, record);
         let (derived, devices) = (std::mem::take(&mut self.derived), self.devices.clone());
@@ -271,7 +271,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Builds the system of what is in its place.
-    fn wire(&mut self, ready: Ready<Placed>) -> Ready {
+    fn wire(&mut self, ready: Ready<PlacedSystem>) -> Ready {
         let scenario = self.scenario;
         let kinds = channel_kinds(scenario);
         let depths = |link: &PlanLink, vc: u8| buffer(scenario, kinds[usize::from(vc)], link);
@@ -284,7 +284,7 @@ impl<'a> Builder<'a> {
         let mut sources = self.sources.take();
         let traffic = (scenario.seed, switch.monitors);
         let (placed, ready) = ready.split();
-        let system = placed.build(&Wires { switch, depths: &depths, threads: self.options.threads }, |ends| {
+        let system = placed.build(&WireCfg { switch, depths: &depths, threads: self.options.threads }, |ends| {
             Sources::beside(sources.as_mut(), ends, traffic, FRAMES + 1)
         });
         Ready { sources, ..ready.with(system) }
@@ -363,7 +363,7 @@ impl<'a> Builder<'a> {
     /// Time-outs and switches of the tables: an engine waits longer the more levels of engines are below it (B-ERR-1).
     fn settings(&self, tables: &mut Tables, collectives: &[plan::Collective]) {
         let engine = &self.pbv.engine;
-        let mut heights: BTreeMap<plan::Seat, u32> = BTreeMap::new();
+        let mut heights: BTreeMap<plan::EngineId, u32> = BTreeMap::new();
         for collective in collectives {
             for branch in collective.tree.preorder() {
                 let height = heights.entry((branch.device, collective.plane)).or_default();
@@ -526,7 +526,7 @@ impl<'a> Builder<'a> {
 
     /// Who may write the tables of engines and initialise their contexts: the end point that configures, or the switch that
     /// generates all records, and the sources.
-    fn owners(&self, engines: &[EngineCfg], collectives: &[plan::Collective]) -> BTreeMap<plan::Seat, Owners> {
+    fn owners(&self, engines: &[EngineCfg], collectives: &[plan::Collective]) -> BTreeMap<plan::EngineId, Owners> {
         let setup = &self.pbv.setup;
         let table = match setup.file.configuration {
             ConfigurationFile::SidePort => Owner::of(NO_DEVICE),
@@ -643,7 +643,7 @@ impl<'a> Builder<'a> {
     }
 
     /// When every engine has its table from the side port.
-    fn side_port(&self, tables: &Tables) -> BTreeMap<plan::Seat, Cycle> {
+    fn side_port(&self, tables: &Tables) -> BTreeMap<plan::EngineId, Cycle> {
         let setup = &self.pbv.setup.file;
         tables.side_port(setup.side_port_cycles_per_bit.into(), setup.side_port_lines.into())
     }
@@ -663,7 +663,7 @@ impl<'a> Builder<'a> {
 
     fn configure(&self, ends: &mut [Node], tables: &Tables) {
         for frame in self.configuration(tables) {
-            ends[self.pbv.setup.configured_by as usize].then(When::Next, frame);
+            ends[self.pbv.setup.configured_by as usize].then(SendCondition::Next, frame);
         }
     }
 
@@ -673,7 +673,7 @@ impl<'a> Builder<'a> {
             for (k, &switch) in request.switches.iter().enumerate() {
                 let from = self.devices[request.by as usize];
                 let frame = congestion_read(from, self.switch_device(switch), request.plane, index);
-                let when = if k == 0 { When::At(request.cycle) } else { When::Next };
+                let when = if k == 0 { SendCondition::At(request.cycle) } else { SendCondition::Next };
                 ends[request.by as usize].then_in(lanes + 1 + index, when, frame);
             }
         }
@@ -688,6 +688,6 @@ fn congestion_read(from: u16, device: u16, plane: u8, request: usize) -> Packet 
 }
 
 /// Flits of a frame.
-fn flits(cut: Cut, frame: &Packet) -> u64 {
+fn flits(cut: FlitSize, frame: &Packet) -> u64 {
     frame.flits().map_or(0, |words| cut.flits(8 * words.len()) as u64)
 }

@@ -9,7 +9,7 @@ use crate::fault::effect;
 use crate::problem::Problem;
 use crate::switches::replay;
 use watershed_fabric::Plan;
-use watershed_fabric::fault::{Fault, FaultyLink, LinkLayer, Way};
+use watershed_fabric::fault::{Direction, Fault, FaultyLink, LinkLayer};
 use watershed_fabric::topology::Layout;
 use watershed_kernel::{Cycle, Rng};
 
@@ -20,10 +20,10 @@ impl Builder<'_> {
         let first = plan.nodes.len() - lay.ends.len();
         for (index, file) in self.pbv.faults.iter().enumerate() {
             // Ways of a place are seen from the switch at whose port it begins.
-            let fault = |leaves: Way| Fault {
+            let fault = |leaves: Direction| Fault {
                 effect: effect(file.effect, file.delay_cycles),
-                way: match file.way {
-                    WayFile::Both => Way::Both,
+                direction: match file.way {
+                    WayFile::Both => Direction::Both,
                     WayFile::From => leaves,
                     WayFile::To => leaves.reversed(),
                 },
@@ -35,24 +35,24 @@ impl Builder<'_> {
             };
             let end = plan.nodes[first..].iter().position(|node| node.name == file.at);
             let switch = lay.switch(&file.at);
-            let mut hits = |place: (u32, u16), leaves: Way| at.entry(place).or_default().push(fault(leaves));
+            let mut hits = |place: (u32, u16), leaves: Direction| at.entry(place).or_default().push(fault(leaves));
             match (end, switch) {
                 _ if file.at == "all" => {
-                    lay.ends.iter().for_each(|end| hits((end.switch, end.port), Way::Down));
-                    self.links.iter().for_each(|&(a, port, ..)| hits((a, port), Way::Up));
+                    lay.ends.iter().for_each(|end| hits((end.switch, end.port), Direction::Down));
+                    self.links.iter().for_each(|&(a, port, ..)| hits((a, port), Direction::Up));
                 }
-                (Some(end), _) => hits((lay.ends[end].switch, lay.ends[end].port), Way::Down),
+                (Some(end), _) => hits((lay.ends[end].switch, lay.ends[end].port), Direction::Down),
                 (_, Some(switch)) => {
                     for &(a, a_port, b, b_port) in &self.links {
                         if a == switch {
-                            hits((a, a_port), Way::Up);
+                            hits((a, a_port), Direction::Up);
                         } else if b == switch {
-                            hits((b, b_port), Way::Up);
+                            hits((b, b_port), Direction::Up);
                         }
                     }
                     if file.effect == EffectFile::Dead {
                         for end in lay.ends.iter().filter(|end| end.switch == switch) {
-                            hits((end.switch, end.port), Way::Down);
+                            hits((end.switch, end.port), Direction::Down);
                         }
                     }
                 }
@@ -73,7 +73,7 @@ impl Builder<'_> {
             for &(a, a_port, b, b_port) in &self.links {
                 let mut faults = at.remove(&(b, b_port)).unwrap_or_default();
                 for fault in &mut faults {
-                    fault.way = fault.way.reversed();
+                    fault.direction = fault.direction.reversed();
                 }
                 at.entry((a, a_port)).or_default().extend(faults);
             }

@@ -9,9 +9,9 @@ use crate::run::system::PbvSystem as System;
 use watershed_arith::{Flags, Op};
 use watershed_kernel::Cycle;
 use watershed_oracle as oracle;
-use watershed_pbv::ce::Entered;
+use watershed_pbv::ce::AcceptedMessage;
 use watershed_pbv::gather::Gather;
-use watershed_pbv::plan::{Branch, Collective, Seat};
+use watershed_pbv::plan::{Branch, Collective, EngineId};
 use watershed_pbv::system::engines;
 use watershed_pbv::tables::{ENGINE_BASE, ENGINE_SPAN};
 
@@ -31,9 +31,9 @@ pub struct Value {
 /// Reads what engines wrote down.
 pub struct Reader<'a> {
     /// Who entered, by engine, context and run.
-    records: BTreeMap<(Seat, u16, u32), Vec<Entered>>,
+    records: BTreeMap<(EngineId, u16, u32), Vec<AcceptedMessage>>,
     /// Generations in which engines answered runs, and when.
-    answered: BTreeMap<(Seat, u16, u32), Vec<(u32, Cycle)>>,
+    answered: BTreeMap<(EngineId, u16, u32), Vec<(u32, Cycle)>>,
     collective: &'a Collective,
     /// Operands of the participants: all rounds, one after the other.
     operands: BTreeMap<u16, &'a [u64]>,
@@ -46,8 +46,8 @@ pub struct Reader<'a> {
 impl<'a> Reader<'a> {
     /// A reader for one collective; operands by device ID.
     pub fn new(system: &System, collective: &'a Collective, operands: BTreeMap<u16, &'a [u64]>) -> Reader<'a> {
-        let mut records: BTreeMap<(Seat, u16, u32), Vec<Entered>> = BTreeMap::new();
-        let mut answered: BTreeMap<(Seat, u16, u32), Vec<(u32, Cycle)>> = BTreeMap::new();
+        let mut records: BTreeMap<(EngineId, u16, u32), Vec<AcceptedMessage>> = BTreeMap::new();
+        let mut answered: BTreeMap<(EngineId, u16, u32), Vec<(u32, Cycle)>> = BTreeMap::new();
         for engine in engines(system) {
             let cfg = engine.cfg();
             let seat = (cfg.device, ((cfg.base - ENGINE_BASE) / ENGINE_SPAN) as u8);
@@ -67,7 +67,7 @@ impl<'a> Reader<'a> {
         Reader { gather, divide, ..self }
     }
 
-    fn key(&self, branch: &Branch, run: u32) -> (Seat, u16, u32) {
+    fn key(&self, branch: &Branch, run: u32) -> (EngineId, u16, u32) {
         ((branch.device, self.collective.plane), self.collective.cc_id, run)
     }
 
@@ -113,7 +113,7 @@ impl<'a> Reader<'a> {
         let top = branch.device == collective.tree.device;
         if let Some(gather) = self.gather.filter(|_| top) {
             let merged = gather.merged(run);
-            let place = |entered: &Entered| merged.iter().position(|&entry| entry == entered.entry);
+            let place = |entered: &AcceptedMessage| merged.iter().position(|&entry| entry == entered.entry);
             list.retain(|entered| place(entered).is_some());
             list.sort_by_key(place);
         } else if collective.pbv_order {

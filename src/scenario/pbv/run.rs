@@ -26,7 +26,7 @@ use watershed_fabric::fault::FaultyLink;
 use watershed_kernel::{Autopsy, Cycle, WaitFor};
 use watershed_pbv::node::Node;
 use watershed_pbv::packet::{HEADER_BYTES, PBV_ENTRIES, Status};
-use watershed_pbv::system::Wired;
+use watershed_pbv::system::WireBlock;
 use watershed_pbv::system::engines;
 use watershed_probe::ladder::Ladder;
 use watershed_state::{Loader, Mismatch, Saver};
@@ -159,7 +159,7 @@ impl At<'_, '_> {
                 }
             }
         }
-        for link in self.system.bumps().flatten().filter_map(Wired::fault) {
+        for link in self.system.bumps().flatten().filter_map(WireBlock::fault) {
             let map = pbv.faults.get_or_insert_default();
             for (key, value) in &counts(&link.counts()) {
                 add(map, key, value.as_u64().unwrap_or(0));
@@ -261,7 +261,7 @@ impl Family for Run<'_> {
 
     fn loses_traffic(&self, system: &System) -> bool {
         let links = system.pbv().bumps();
-        links.flatten().filter_map(Wired::fault).map(FaultyLink::counts).any(|of| of.dead + of.given_up > 0)
+        links.flatten().filter_map(WireBlock::fault).map(FaultyLink::counts).any(|of| of.dead + of.given_up > 0)
     }
 
     fn left(&self, system: &System) -> String {

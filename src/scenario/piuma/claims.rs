@@ -9,9 +9,9 @@ use crate::run::system::PiumaSystem as System;
 use std::collections::{BTreeMap, BTreeSet};
 use watershed_fabric::topology::EndPlace;
 use watershed_kernel::Cycle;
-use watershed_piuma::Claimed;
-use watershed_piuma::claim::{self, Event, QueueClaim, Rewrite, Signal, Unit, Units, What, Wire};
-use watershed_piuma::processor::Ready as Waiting;
+use watershed_piuma::ClaimTimes;
+use watershed_piuma::claim::{self, Event, EventKind, QueueClaim, Rewrite, Signal, Unit, Units, Wire};
+use watershed_piuma::processor::ReadyCall as Waiting;
 
 /// The claim registers stand beside the engines of their switches.
 struct Registered<'a>(&'a mut System);
@@ -29,7 +29,7 @@ struct State {
     leaves: Vec<LeafState>,
     /// Of a multicast: its source, and the number of that among the sources of its id.
     source: Option<(usize, u8)>,
-    claimed: Claimed,
+    claimed: ClaimTimes,
     /// Participants that are ready and have not been granted, and since when.
     waiting: Vec<(u32, Cycle)>,
     /// Participants that have started and are not done.
@@ -334,7 +334,7 @@ impl Claims {
             if processor.cce().claim(id).is_none() {
                 processor.cce_mut().claims(id, Some(QueueClaim::new(None, 0, slots)));
             }
-            standing.push(processor.cce().claim(id).map_or(0, |claim| claim.standing(number)));
+            standing.push(processor.cce().claim(id).map_or(0, |claim| claim.queued_from(number)));
         }
         let most = standing.iter().copied().max().unwrap_or(0);
         if most > shares.credits {
@@ -449,8 +449,8 @@ impl Claims {
     fn tell(&mut self, system: &mut System, end: usize, Event { cycle, id, what }: Event) {
         let sender = |of: &State, number: u8| of.source.is_some_and(|(_, of)| of == number);
         let is_it = |of: &State| match what {
-            What::Ask => of.source.is_some_and(|(source, _)| source == end),
-            What::Came(number) | What::Taken(number) => sender(of, number),
+            EventKind::Requested => of.source.is_some_and(|(source, _)| source == end),
+            EventKind::Enqueued(number) | EventKind::Dequeued(number) => sender(of, number),
         };
         let all = (0..).zip(self.plan.wiring.trees.iter().zip(&self.trees));
         let Some((tree, (of, state))) = all.into_iter().find(|(_, (tree, state))| tree.id == id && is_it(state)) else {
@@ -458,7 +458,7 @@ impl Claims {
         };
         let changes = self.pending.as_ref().is_some_and(|pending| pending.rewrite.trees.contains(&tree));
         let wire = match what {
-            What::Ask => {
+            EventKind::Requested => {
                 let at = cycle + of.reach;
                 // While its tree changes it asks again afterwards.
                 if !changes {
@@ -466,9 +466,9 @@ impl Claims {
                 }
                 return;
             }
-            What::Came(_) => Wire::Done,
-            What::Taken(_) if changes => return,
-            What::Taken(_) => Wire::First,
+            EventKind::Enqueued(_) => Wire::Done,
+            EventKind::Dequeued(_) if changes => return,
+            EventKind::Dequeued(_) => Wire::First,
         };
         if let Some(leaf) = state.leaves.iter().position(|leaf| leaf.end == end) {
             self.up(system, tree, leaf as u32, wire, cycle);
@@ -488,7 +488,7 @@ impl Claims {
                     if let Signal::Ask(tree) = signal {
                         let state = &mut self.trees[usize::from(tree)];
                         let last = state.leaves.iter().map(|leaf| (leaf.ready, leaf.end)).max();
-                        state.claimed = Claimed { asked: now, last: last.unwrap_or_default(), ..state.claimed };
+                        state.claimed = ClaimTimes { asked: now, last: last.unwrap_or_default(), ..state.claimed };
                     }
                     let mut out = Vec::new();
                     claim::deliver(&self.plan.wiring, &mut Registered(system), signal, &mut out);

@@ -2,14 +2,14 @@
 //! formula.
 
 use std::collections::HashMap;
-use watershed_fabric::topology::{Common, EndPlace, Layout, LinkParams, Neighbours, Shape, Ways};
+use watershed_fabric::topology::{Common, EndPlace, Layout, LinkParams, Neighbours, Shape, SwitchGraph};
 use watershed_piuma::Registers;
-use watershed_piuma::embed::Ground;
+use watershed_piuma::embed::EmbedContext;
 use watershed_piuma::legality::Footprint;
 
 /// The graph of switches, where no arithmetic knows the ways of trees.
-pub(crate) fn ways(layout: &Layout) -> Option<Ways> {
-    (!matches!(layout.shape, Shape::Die(_) | Shape::Nodes(_) | Shape::Mesh(..))).then(|| Ways::new(layout))
+pub(crate) fn ways(layout: &Layout) -> Option<SwitchGraph> {
+    (!matches!(layout.shape, Shape::Die(_) | Shape::Nodes(_) | Shape::Mesh(..))).then(|| SwitchGraph::new(layout))
 }
 
 /// What is known of the link at each port of a switch. Links of a system of nodes follow from its arithmetic: not all of them need
@@ -32,9 +32,9 @@ pub(crate) fn of<'a>(
     layout: &'a Layout,
     neighbours: &'a Neighbours,
     registers: &Registers,
-    ways: Option<&'a Ways>,
-) -> Ground<'a> {
-    Ground {
+    ways: Option<&'a SwitchGraph>,
+) -> EmbedContext<'a> {
+    EmbedContext {
         routing: &layout.routing,
         neighbours,
         engine: registers.engine_port(),
@@ -46,7 +46,12 @@ pub(crate) fn of<'a>(
 }
 
 /// Trees for the segments of a collective that have no link in common, if the graph has as many.
-pub(crate) fn apart(participants: &[u32], segments: u32, layout: &Layout, ways: Option<&Ways>) -> Vec<Vec<bool>> {
+pub(crate) fn apart(
+    participants: &[u32],
+    segments: u32,
+    layout: &Layout,
+    ways: Option<&SwitchGraph>,
+) -> Vec<Vec<bool>> {
     let Some(ways) = ways.filter(|_| segments > 1) else { return Vec::new() };
     let mut switches: Vec<u32> = participants.iter().map(|&end| layout.ends[end as usize].switch).collect();
     switches.sort_unstable();

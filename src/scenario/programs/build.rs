@@ -18,15 +18,15 @@ use watershed_arith::{self as arith, DType};
 use watershed_fabric::topology::{Common, EndPlace, Layout, LinkParams, Neighbours, die_port as port};
 use watershed_kernel::Cycle;
 use watershed_piuma::claim::{Claimant, Links, QueueClaim, Wiring};
-use watershed_piuma::embed::{self, Ground, Vectors};
-use watershed_piuma::legality::{self, Claim, Footprint, Illegal};
+use watershed_piuma::embed::{self, EmbedContext, Vectors};
+use watershed_piuma::legality::{self, Claim, Footprint, LegalityError};
 use watershed_piuma::processor::Role;
 use watershed_piuma::program::{CONFIGURATION, Fill, Instruction, Intrinsic, Source};
 use watershed_piuma::reach::Reach;
-use watershed_piuma::{Beside, Core, End, JobKind, MemoryCfg, Processor, ProcessorCfg, Registers};
+use watershed_piuma::{Core, End, EndExtras, JobKind, MemoryCfg, Processor, ProcessorCfg, Registers};
 
 /// Register values of a tree: the built-in shortest paths, over the links that the scenario chose.
-pub fn vectors(multicast: &Multicast, layout: &Layout, ground: &Ground<'_>) -> Vectors {
+pub fn vectors(multicast: &Multicast, layout: &Layout, ground: &EmbedContext<'_>) -> Vectors {
     let place = |end: u32| layout.ends[end as usize];
     let receivers: Vec<EndPlace> = multicast.receivers.iter().map(|&end| place(end)).collect();
     let first = embed::multicast(ground, place(multicast.source), &receivers);
@@ -52,7 +52,7 @@ pub fn check(
     layout: &Layout,
     registers: &Registers,
     neighbours: &Neighbours,
-) -> Result<Footprint, Illegal> {
+) -> Result<Footprint, LegalityError> {
     let place = |end: u32| layout.ends[end as usize];
     let senders = [place(multicast.source)];
     let receivers: Vec<EndPlace> = multicast.receivers.iter().map(|&end| place(end)).collect();
@@ -317,7 +317,7 @@ fn attach(
 fn parts(ends: &mut [End], end: u32) -> (&mut Core, &mut Processor) {
     let End { core, beside } = &mut ends[end as usize];
     match (core, beside.as_deref_mut()) {
-        (Some(core), Some(Beside { processor: Some(processor), .. })) => (core, processor),
+        (Some(core), Some(EndExtras { processor: Some(processor), .. })) => (core, processor),
         _ => unreachable!("a processor was attached to every end point that takes part"),
     }
 }

@@ -28,7 +28,7 @@ use crate::run::system::PiumaSystem as System;
 use watershed_fabric::topology::{EndPlace, Layout, Neighbours, Shape};
 use watershed_oracle::EngineList;
 use watershed_piuma::legality::{self, Claim, Footprint, channel_name};
-use watershed_piuma::{Named, RESPONSE, Registers, Store, Use};
+use watershed_piuma::{IdUse, RESPONSE, RegisterName, Registers, Store};
 
 /// A tree that programs may use.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
@@ -115,7 +115,7 @@ impl Rules {
         let by = system.end(store.core as usize).processor().map(|processor| processor.describe(store.thread));
         let by = by.unwrap_or_default();
         let refused = |why: String| format!("{by}: cycle {}: store of {:#x}: {why}", store.cycle, store.value);
-        let Named { switch, id, vector } =
+        let RegisterName { switch, id, vector } =
             registers.named(store.address).map_err(|error| refused(error.to_string()))?;
         let register = {
             let name = registers.name(switch);
@@ -215,7 +215,7 @@ impl Rules {
                 if written.whole.contains(&of) {
                     continue;
                 }
-                let Use { id, cycle, by: (thread, line) } = *used;
+                let IdUse { id, cycle, by: (thread, line) } = *used;
                 let who = format!("{}, thread {thread}, line {line}: cycle {cycle}", processor.name());
                 let footprint = self.tree(loaded, system.registers(), of, id).map_err(|why| {
                     let what = match of {

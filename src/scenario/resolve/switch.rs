@@ -6,7 +6,7 @@ use crate::file::{Auto, Family, ScenarioFile, SwitchAllocator, VcAllocator};
 use crate::limits;
 use crate::problem::Problem;
 use watershed_fabric::topology::Shape;
-use watershed_fabric::{Cut, Pipeline};
+use watershed_fabric::{FlitSize, Pipeline};
 use watershed_pbv::routes::route_flits;
 
 impl Resolver<'_> {
@@ -24,10 +24,10 @@ impl Resolver<'_> {
         if matches!(file.family, Family::Fabric | Family::Armed | Family::Pbv) && !words
             || file.family == Family::Mixed && !of_words
         {
-            if file.family != Family::Fabric && Cut::of_bits(bits).is_none() {
+            if file.family != Family::Fabric && FlitSize::of_bits(bits).is_none() {
                 let message = format!("a frame cannot be cut into flits of {bits} bits");
                 let problem = Problem::at("link.flit_bits", message);
-                let (least, most) = (Cut::LEAST_BITS, Cut::MOST_BITS);
+                let (least, most) = (FlitSize::LEAST_BITS, FlitSize::MOST_BITS);
                 self.report(
                     problem.expected(format!("a multiple of 32 from {least} to {most}")).help(
                         "the fields by which frames are routed have 32 bits; a narrower link has `link.width_bits` below that",
@@ -56,7 +56,7 @@ impl Resolver<'_> {
 
     /// A frame of the PBV family is routed by its second word; buffers hold the flits up to that.
     pub(super) fn address(&mut self, file: &ScenarioFile) {
-        let least = u64::from(route_flits(Cut::of_bits(file.link.flit_bits).unwrap_or_default()));
+        let least = u64::from(route_flits(FlitSize::of_bits(file.link.flit_bits).unwrap_or_default()));
         if let (true, Auto::Fixed(flits)) = (has_pbv(file), file.switch.collective_buffer_flits)
             && u64::from(flits) < least
         {

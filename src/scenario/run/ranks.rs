@@ -28,7 +28,7 @@ pub(super) fn all_begin<'a>(
         Err(RunError::Elsewhere) => Ready::Leaves,
         Err(error) => Ready::Failed(error.to_string()),
     };
-    let all = ranks.share(serde_json::to_vec(&own).unwrap_or_default());
+    let all = ranks.all_gather(serde_json::to_vec(&own).unwrap_or_default());
     let begun = begun?;
     let other = |rank: usize| {
         let what = "other data files, other options, or another version or build of the program";

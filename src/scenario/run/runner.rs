@@ -161,7 +161,7 @@ impl<'a> Runner<'a> {
     /// Writes a checkpoint, if the caller wants some.
     fn checkpoint(&mut self) {
         let Some(mut checkpoints) = self.checkpoints.take() else { return };
-        self.system.gather();
+        self.system.refresh_all();
         if !self.keeps {
             checkpoints.passed(self.system.now());
             self.checkpoints = Some(checkpoints);
@@ -325,7 +325,7 @@ impl<'a> Runner<'a> {
 
     /// The run is deadlocked: the wait-for graph, and the participants that are not done.
     fn stands(&mut self, what: &str) -> Outcome {
-        self.system.gather();
+        self.system.refresh_all();
         let (autopsy, left) = (self.system.autopsy(), self.families.left(&*self.system));
         self.stuck = Some(format!("{what}\n{}\n{left}", autopsy.to_string().trim_end()).trim_end().to_owned());
         Outcome::Deadlock
@@ -348,7 +348,7 @@ impl<'a> Runner<'a> {
 
     /// What the run leaves behind.
     pub fn result(mut self, options: &RunOptions<'_>) -> RunResult {
-        self.system.gather();
+        self.system.refresh_all();
         let wanted = &self.loaded.scenario.checks;
         let (oracle, monitors) = (wanted.oracle && !options.no_checks, wanted.monitors && !options.no_checks);
         let mut report = self.families.report(&*self.system, &mut self.document, oracle);
@@ -429,7 +429,7 @@ impl<'a> Runner<'a> {
             while system.fault().is_none() && system.step_before(Cycle::MAX) != Step::Quiet {}
             system.refresh();
             if monitors && system.moves() != moves {
-                system.gather();
+                system.refresh_all();
                 causes = system.head_waits_add_up();
             }
         }

@@ -225,6 +225,6 @@ impl<'a> Families<'a> {
 
     /// Who sent what to whom when, of all families in the order of the cycles.
     pub fn ladder(&self, system: &System) -> Option<Ladder> {
-        self.all().filter_map(|family| family.ladder(system)).reduce(Ladder::and)
+        self.all().filter_map(|family| family.ladder(system)).reduce(Ladder::merged_with)
     }
 }

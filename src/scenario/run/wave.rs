@@ -8,7 +8,7 @@ use crate::Loaded;
 use crate::expr::{self, Expr};
 use crate::shipped;
 use watershed_probe::{
-    FstSink, Lookup, Misnamed, Period, Reading, Selection, Sink, TraceError, TraceSummary, Tracer, Trigger,
+    FstSink, Lookup, NameError, Period, Reading, Selection, Sink, TraceError, TraceSummary, Tracer, Trigger,
     TriggerSink, VcdSink, WriterThread,
 };
 
@@ -110,7 +110,7 @@ pub fn trace_error(loaded: &Loaded, wave: &WaveOptions, error: TraceError) -> Ru
         RunError::Usage(format!("{text}\n  `watershed wave list {scenario}` prints the names of all signals"))
     };
     match error {
-        TraceError::Io(error) => match error.get_ref().and_then(|cause| cause.downcast_ref::<Misnamed>()) {
+        TraceError::Io(error) => match error.get_ref().and_then(|cause| cause.downcast_ref::<NameError>()) {
             // The names of signals help nobody who has the state of one wrong.
             Some(misnamed) if misnamed.signal => unknown(misnamed),
             Some(misnamed) => RunError::Usage(misnamed.to_string()),

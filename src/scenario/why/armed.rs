@@ -13,8 +13,8 @@ use crate::armed::build::Ready;
 use crate::run::system::ArmedSystem as System;
 use watershed_armed::job::Round;
 use watershed_armed::root::RootRound;
-use watershed_armed::station::{Happening, Logged, Made};
-use watershed_armed::{DOWN, End, Engine, Job, UP, Wired};
+use watershed_armed::station::{FrameEvent, FrameOrigin, LogEntry};
+use watershed_armed::{DOWN, End, Engine, Job, UP, WireBlock};
 use watershed_fabric::NodeKind;
 
 /// The engines, links with faults and adapters of a system.
@@ -26,13 +26,13 @@ struct Wires<'a> {
 }
 
 impl<'a> Wires<'a> {
-    fn bump(&self, node: u32) -> Option<&'a Wired> {
+    fn bump(&self, node: u32) -> Option<&'a WireBlock> {
         self.system.bump(node.checked_sub(self.switches)? as usize)
     }
 
     fn engine(&self, node: u32) -> Option<&'a Engine> {
         match self.bump(node) {
-            Some(Wired::Engine(engine)) => Some(engine),
+            Some(WireBlock::Engine(engine)) => Some(engine),
             _ => None,
         }
     }
@@ -42,7 +42,7 @@ impl Bumps for Wires<'_> {
     fn passes(&self, node: u32, port: u16, vc: u8, same_cycle: bool) -> bool {
         match self.bump(node) {
             // What climbs is taken in whole; everything else passes at once.
-            Some(Wired::Engine(_)) => (port, vc) != (1, self.first + UP) && same_cycle,
+            Some(WireBlock::Engine(_)) => (port, vc) != (1, self.first + UP) && same_cycle,
             // An engine of another family lets it pass.
             None => same_cycle,
             _ => true,
@@ -51,7 +51,7 @@ impl Bumps for Wires<'_> {
 
     fn waits(&self, node: u32) -> Kind {
         match self.bump(node) {
-            Some(Wired::Fault(_)) => Kind::HeldUp,
+            Some(WireBlock::Fault(_)) => Kind::HeldUp,
             _ => Kind::Arbitration,
         }
     }
@@ -71,7 +71,7 @@ struct Reader<'a> {
     system: &'a System,
     hops: Hops<'a>,
     wires: Wires<'a>,
-    logs: BTreeMap<u32, &'a [Logged]>,
+    logs: BTreeMap<u32, &'a [LogEntry]>,
     first_end: u32,
     /// The family's first channel, and the first point-to-point one.
     first: u8,
@@ -144,7 +144,7 @@ fn reduction(system: &System, name: &str, root: u32, job: &Job, ask: Ask<'_>) ->
     let switches = plan.count(NodeKind::Switch) as u32;
     let first_end = (plan.nodes.len() - plan.count(NodeKind::End)) as u32;
     let engines = system.bumps().enumerate().filter_map(|(at, bump)| match bump {
-        Some(Wired::Engine(engine)) => Some((switches + at as u32, engine.log().entries())),
+        Some(WireBlock::Engine(engine)) => Some((switches + at as u32, engine.log().entries())),
         _ => None,
     });
     let ends = system.ends().enumerate().map(|(at, end)| (first_end + at as u32, end.log().entries()));
@@ -225,12 +225,12 @@ fn told(system: &System, job: &Job, flow: u8, data: u32) -> Option<Told> {
 }
 
 impl<'a> Reader<'a> {
-    fn log(&self, node: u32) -> &'a [Logged] {
+    fn log(&self, node: u32) -> &'a [LogEntry] {
         self.logs.get(&node).copied().unwrap_or(&[])
     }
 
     /// The last entry of a station by a cycle that fits.
-    fn last(&self, node: u32, until: u64, fits: impl Fn(&Logged) -> bool) -> Option<&'a Logged> {
+    fn last(&self, node: u32, until: u64, fits: impl Fn(&LogEntry) -> bool) -> Option<&'a LogEntry> {
         self.log(node).iter().rev().find(|entry| entry.cycle <= until && fits(entry))
     }
 
@@ -242,8 +242,8 @@ impl<'a> Reader<'a> {
     fn receive(&self, node: u32, token: u64, path: &mut Path) -> Result<(), String> {
         // Copies by redundant trees have one token; frames keep their order from coming to the process.
         let of_it = |what| self.log(node).iter().filter(move |entry| entry.token == token && entry.what == what);
-        let delivered = of_it(Happening::Delivered).take_while(|entry| entry.cycle <= path.at).count();
-        let arrived = delivered.checked_sub(1).and_then(|before| of_it(Happening::Received).nth(before));
+        let delivered = of_it(FrameEvent::Delivered).take_while(|entry| entry.cycle <= path.at).count();
+        let arrived = delivered.checked_sub(1).and_then(|before| of_it(FrameEvent::Received).nth(before));
         let arrived = arrived.ok_or("a frame that was delivered never came")?;
         path.back(arrived.cycle, Kind::Software, self.hops.name(node));
         let whole = |tag: watershed_fabric::Tag| tag.tail() && tag.seq() == token;
@@ -284,18 +284,19 @@ impl<'a> Reader<'a> {
         let (node, token) = (origin.node, origin.tag.seq());
         let name = self.hops.name(node);
         path.phase = Phase::Reduce;
-        let made = |entry: &Logged| entry.token == token && matches!(entry.what, Happening::Sent | Happening::Passed);
+        let made =
+            |entry: &LogEntry| entry.token == token && matches!(entry.what, FrameEvent::Sent | FrameEvent::Passed);
         let entry = self.last(node, path.at, made).ok_or("an engine sent a frame that it did not have")?;
         path.back(entry.cycle + 1, Kind::Queue, name);
         path.back(entry.cycle, Kind::Engine, name);
-        if entry.what == Happening::Passed {
+        if entry.what == FrameEvent::Passed {
             return self.entrance(node, token, path);
         }
-        let Some(Made::From(from)) = engine.merges().of(token) else {
+        let Some(FrameOrigin::From(from)) = engine.merges().of(token) else {
             return Err("an engine made a frame from nothing".into());
         };
         let merged =
-            |token: u64| self.last(node, entry.cycle, |entry| entry.token == token && entry.what == Happening::Merged);
+            |token: u64| self.last(node, entry.cycle, |entry| entry.token == token && entry.what == FrameEvent::Merged);
         let last = *from.last().ok_or("an engine made a frame from nothing")?;
         let cfg = &self.system.tables().cfg.engine;
         let issued = merged(last).ok_or("an engine merged what it did not have")?;
@@ -311,7 +312,7 @@ impl<'a> Reader<'a> {
         // Its time was up.
         let header = &entry.frame.header;
         let armed = self.last(node, entry.cycle, |found| {
-            found.what == Happening::Armed
+            found.what == FrameEvent::Armed
                 && found.frame.address == entry.frame.address
                 && found.frame.header.seqno == header.seqno
         });
@@ -350,7 +351,7 @@ impl<'a> Reader<'a> {
 
     /// Who made a frame, by its token.
     fn maker(&self, token: u64) -> String {
-        let sent = |entry: &&Logged| entry.token == token && entry.what == Happening::Sent;
+        let sent = |entry: &&LogEntry| entry.token == token && entry.what == FrameEvent::Sent;
         let found = self.logs.iter().find(|(_, log)| log.iter().any(|entry| sent(&entry)));
         found.map_or_else(|| "somebody".into(), |(node, _)| self.hops.name(*node).to_owned())
     }
@@ -370,9 +371,9 @@ impl<'a> Reader<'a> {
         let (node, token) = (origin.node, origin.tag.seq());
         let name = self.hops.name(node);
         let end = self.end(node);
-        let sent = self.last(node, path.at, |entry| entry.token == token && entry.what == Happening::Sent);
+        let sent = self.last(node, path.at, |entry| entry.token == token && entry.what == FrameEvent::Sent);
         let sent = sent.ok_or("a contribution was not logged")?;
-        let Some(Made::Contribution { rank, round, .. }) = end.merges().of(token) else {
+        let Some(FrameOrigin::Contribution { rank, round, .. }) = end.merges().of(token) else {
             return Err("a leaf sent what is no contribution".into());
         };
         let mine = |leaf: &&watershed_armed::Leaf| leaf.job().number == self.job.number && leaf.flow() == self.flow;
@@ -382,7 +383,7 @@ impl<'a> Reader<'a> {
         let ready = result.map_or(path.at, |result| result.entered);
         let (address, seqno) = (sent.frame.address, sent.frame.header.seqno);
         let armed = self.last(node, path.at, |entry| {
-            entry.what == Happening::Delivered
+            entry.what == FrameEvent::Delivered
                 && entry.frame.address == address
                 && entry.frame.header.arm
                 && entry.frame.header.seqno == seqno
@@ -401,7 +402,7 @@ impl<'a> Reader<'a> {
         }
         // It began in the cycle in which the frame came that armed it or brought the result before.
         let began = self.last(node, path.at, |entry| {
-            entry.what == Happening::Delivered
+            entry.what == FrameEvent::Delivered
                 && entry.cycle == path.at
                 && leaf.trees().contains(&entry.frame.address.multicast_id)
                 && entry.frame.address.reduction_id == self.flow
@@ -416,7 +417,7 @@ impl<'a> Reader<'a> {
     /// A multicast left the root.
     fn multicast(&self, origin: &Origin, path: &mut Path) -> Result<(), String> {
         let (node, token) = (origin.node, origin.tag.seq());
-        let sent = self.last(node, path.at, |entry| entry.token == token && entry.what == Happening::Sent);
+        let sent = self.last(node, path.at, |entry| entry.token == token && entry.what == FrameEvent::Sent);
         let header = sent.ok_or("a multicast was not logged")?.frame.header;
         if !header.arm {
             // The release after the last round, or after one that was given up.
@@ -481,7 +482,7 @@ impl<'a> Reader<'a> {
             return self.gathered(node, token, of.own_ready, path);
         }
         let partials = of.partials.iter().filter_map(|&token| {
-            self.last(node, path.at, |entry| entry.token == token && entry.what == Happening::Delivered)
+            self.last(node, path.at, |entry| entry.token == token && entry.what == FrameEvent::Delivered)
         });
         let last = partials.max_by_key(|entry| entry.cycle).ok_or("a round was complete without a partial result")?;
         if of.own_ready > last.cycle {
@@ -525,10 +526,10 @@ impl<'a> Reader<'a> {
     fn began_and_ready(&self, node: u32, token: u64) -> Option<(u64, u64)> {
         let end = self.end(node);
         let own = match end.merges().of(token)? {
-            Made::From(from) => *from.first()?,
+            FrameOrigin::From(from) => *from.first()?,
             _ => token,
         };
-        let Made::Contribution { round, rank, .. } = end.merges().of(own)? else { return None };
+        let FrameOrigin::Contribution { round, rank, .. } = end.merges().of(own)? else { return None };
         let soft = end.softs().iter().find(|soft| soft.job().number == self.job.number && !soft.is_dormant())?;
         let result = soft.results().iter().find(|result| Some(result.round) == *round)?;
         let computed = self.job.compute_cycles(*rank, round_of(*round));
@@ -536,10 +537,10 @@ impl<'a> Reader<'a> {
     }
 
     /// The messages of children that a frame was made from.
-    fn children(&self, node: u32, token: u64, until: u64) -> Vec<&'a Logged> {
-        let Some(Made::From(from)) = self.end(node).merges().of(token) else { return Vec::new() };
+    fn children(&self, node: u32, token: u64, until: u64) -> Vec<&'a LogEntry> {
+        let Some(FrameOrigin::From(from)) = self.end(node).merges().of(token) else { return Vec::new() };
         let delivered =
-            |token: u64| self.last(node, until, |entry| entry.token == token && entry.what == Happening::Delivered);
+            |token: u64| self.last(node, until, |entry| entry.token == token && entry.what == FrameEvent::Delivered);
         from[1..].iter().filter_map(|&token| delivered(token)).collect()
     }
 

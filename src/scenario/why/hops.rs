@@ -10,7 +10,7 @@ use std::ops::Range;
 use super::index::Index;
 use super::ports::Ports;
 use super::{Kind, Path};
-use watershed_fabric::{Journal, Moved, NodeKind, Plan, Tag};
+use watershed_fabric::{FlitEvent, Journal, NodeKind, Plan, Tag};
 
 /// A flit that came into a queue.
 #[derive(Clone, Copy, Debug)]
@@ -122,10 +122,10 @@ impl<'a> Hops<'a> {
                 lanes.resize(vc + 1, Lane::default());
             }
             match entry.what {
-                Moved::Entered { ready } => lanes[vc].came.push(Came { cycle, ready, tag, word }),
-                Moved::Left => lanes[vc].left.push(cycle),
-                Moved::Put { .. } => {}
-                Moved::Sent { from } => lanes[vc].sent.push(Sent { cycle, from, tag, word }),
+                FlitEvent::Entered { ready } => lanes[vc].came.push(Came { cycle, ready, tag, word }),
+                FlitEvent::Left => lanes[vc].left.push(cycle),
+                FlitEvent::EnteredEngine { .. } => {}
+                FlitEvent::Sent { from } => lanes[vc].sent.push(Sent { cycle, from, tag, word }),
             }
         }
         lanes.into()

@@ -16,7 +16,7 @@ use super::{Kind, LastOperand, Path, Phase, Why};
 use std::ops::Range;
 use watershed_fabric::{Journal, Plan};
 use watershed_piuma::host::Host;
-use watershed_piuma::host::log::{Doing, RoundLog};
+use watershed_piuma::host::log::{CycleUse, RoundLog};
 
 /// What a journal says of the messages of hosts.
 pub struct Reader<'a> {
@@ -119,15 +119,15 @@ fn rounds(rank: &Host) -> Result<&[RoundLog], String> {
 }
 
 /// Adds sending or merging from a cycle on, up to what is explained already: first what held it up, then the work.
-fn turns(path: &mut Path, list: &[(u64, Doing)], from: u64, work: Kind, place: &str) {
+fn turns(path: &mut Path, list: &[(u64, CycleUse)], from: u64, work: Kind, place: &str) {
     let to = path.at;
     let mut sums = [0; 3];
     for (index, (cycle, doing)) in list.iter().enumerate() {
         let until = list.get(index + 1).map_or(to, |(next, _)| *next).min(to);
         let slot = match doing {
-            Doing::Memory => 0,
-            Doing::NoCredit => 1,
-            Doing::Work => 2,
+            CycleUse::Memory => 0,
+            CycleUse::NoCredit => 1,
+            CycleUse::Work => 2,
         };
         sums[slot] += until.saturating_sub(*cycle);
     }

@@ -9,9 +9,9 @@ use super::{Ask, Kind, LastOperand, Path, Phase, Why};
 use crate::pbv::build::Ready;
 use crate::run::system::PbvSystem as System;
 use watershed_fabric::NodeKind;
-use watershed_pbv::event::{Did, Event, Log, Stepped};
+use watershed_pbv::event::{Event, Log, StepKind, WorkStep};
 use watershed_pbv::packet::{Message, Status};
-use watershed_pbv::system::Wired;
+use watershed_pbv::system::WireBlock;
 
 /// Cycles from taking a message to its verdict.
 const TRACKING: u64 = 2;
@@ -48,7 +48,7 @@ struct Wires<'a> {
 }
 
 impl<'a> Wires<'a> {
-    fn bump(&self, node: u32) -> Option<&'a Wired> {
+    fn bump(&self, node: u32) -> Option<&'a WireBlock> {
         self.system.bump(node.checked_sub(self.switches)? as usize)
     }
 }
@@ -140,7 +140,7 @@ impl<'a> Reader<'a> {
         let commanded = self.log(node).events().iter().find(begins).map(|event| event.cycle);
         commanded.or_else(|| {
             let steps = self.system.ends().flat_map(|end| end.log.steps());
-            steps.filter(|step| step.did == Did::Began && self.is_step(step)).map(|step| step.cycle).min()
+            steps.filter(|step| step.kind == StepKind::Began && self.is_step(step)).map(|step| step.cycle).min()
         })
     }
 
@@ -148,25 +148,25 @@ impl<'a> Reader<'a> {
         event.cc_id == self.cc_id && event.run == self.run
     }
 
-    fn is_step(&self, step: &Stepped) -> bool {
+    fn is_step(&self, step: &WorkStep) -> bool {
         step.cc_id == self.cc_id && step.run == self.run
     }
 
     fn log(&self, node: u32) -> &'a Log {
         match self.wires.bump(node) {
-            Some(Wired::Engine(engine)) if node < self.first_end => &engine.log,
+            Some(WireBlock::Engine(engine)) if node < self.first_end => &engine.log,
             _ => &self.system.end(node.saturating_sub(self.first_end) as usize).log,
         }
     }
 
     fn device(&self, node: u32) -> u16 {
         match self.wires.bump(node) {
-            Some(Wired::Engine(engine)) if node < self.first_end => engine.cfg().device,
+            Some(WireBlock::Engine(engine)) if node < self.first_end => engine.cfg().device,
             _ => self.system.end(node.saturating_sub(self.first_end) as usize).device(),
         }
     }
 
-    fn step(&self, node: u32, until: u64, fits: impl Fn(&Stepped) -> bool) -> Option<&'a Stepped> {
+    fn step(&self, node: u32, until: u64, fits: impl Fn(&WorkStep) -> bool) -> Option<&'a WorkStep> {
         self.log(node).steps().iter().rev().find(|step| step.cycle <= until && fits(step))
     }
 
@@ -183,7 +183,7 @@ impl<'a> Reader<'a> {
         let found = found.filter(|(_, left)| *left == path.at);
         if found.is_none() {
             // The answer was there before: the node went on when its own task was over.
-            let made = self.step(node, path.at, |step| step.did == Did::Made && step.cycle == path.at);
+            let made = self.step(node, path.at, |step| step.kind == StepKind::Made && step.cycle == path.at);
             path.phase = Phase::Inject;
             return self.made(node, made.ok_or("a frame that came stood in no queue")?, path);
         }
@@ -207,7 +207,10 @@ impl<'a> Reader<'a> {
             return self.node_sent(node, &sent, path);
         }
         let queued = self.step(node, path.at, |step| {
-            step.did == Did::Queued && step.message == sent.message && step.cc_id == sent.cc_id && step.run == sent.run
+            step.kind == StepKind::Queued
+                && step.message == sent.message
+                && step.cc_id == sent.cc_id
+                && step.run == sent.run
         });
         let queued = queued.ok_or_else(|| format!("{} sent {sent:?} that it had not queued", self.hops.name(node)))?;
         path.back(queued.cycle, Kind::Queue, self.hops.name(node));
@@ -217,15 +220,15 @@ impl<'a> Reader<'a> {
     // --------------------------------------------------------------------------------------------------- engines
 
     /// A message was queued in cycle `path.at`.
-    fn engine(&self, node: u32, queued: &Stepped, path: &mut Path) -> Result<(), String> {
+    fn engine(&self, node: u32, queued: &WorkStep, path: &mut Path) -> Result<(), String> {
         if path.is_done() {
             return Ok(());
         }
         let name = self.hops.name(node);
-        let ours = |step: &Stepped| step.cc_id == queued.cc_id && step.run == queued.run;
+        let ours = |step: &WorkStep| step.cc_id == queued.cc_id && step.run == queued.run;
         let is_answer = |message| matches!(message, Message::Contribution | Message::Partial | Message::Failure);
         let at_once = self.step(node, queued.cycle, |step| {
-            step.did == Did::Took
+            step.kind == StepKind::Took
                 && step.cycle == queued.cycle
                 && step.cc_id == queued.cc_id
                 && !is_answer(step.message)
@@ -237,12 +240,15 @@ impl<'a> Reader<'a> {
         }
         path.phase = Phase::Reduce;
         // A group of an inter-group barrier goes on when the others are there.
-        let engine = self.wires.bump(node).and_then(Wired::engine);
+        let engine = self.wires.bump(node).and_then(WireBlock::engine);
         let groups = engine.and_then(|engine| engine.ce().find(queued.cc_id)).and_then(|context| context.stored.groups);
         let groups = groups.filter(|_| queued.message == Message::Satisfied);
         let contexts: Vec<u16> = groups.map_or_else(|| vec![queued.cc_id], |groups| groups.contexts().collect());
-        let answers = |step: &Stepped| {
-            step.did == Did::Took && contexts.contains(&step.cc_id) && step.run == queued.run && is_answer(step.message)
+        let answers = |step: &WorkStep| {
+            step.kind == StepKind::Took
+                && contexts.contains(&step.cc_id)
+                && step.run == queued.run
+                && is_answer(step.message)
         };
         let last = self.step(node, queued.cycle.saturating_sub(TRACKING), answers);
         let told = last.is_some_and(|last| last.status == queued.status);
@@ -250,22 +256,22 @@ impl<'a> Reader<'a> {
         let again = |message| matches!(message, Message::Retry | Message::Multicast | Message::Command);
         if again(queued.message) || queued.status == Status::TimedOut && !told {
             // Its watchdog fired.
-            let set = self.step(node, queued.cycle - 1, |step| ours(step) && step.did == Did::Watched);
+            let set = self.step(node, queued.cycle - 1, |step| ours(step) && step.kind == StepKind::Watched);
             let set = set.ok_or("a watchdog fired that was never set")?.cycle;
             path.back(set, Kind::TimeOut, name);
             // It was set because the engine asked for something, or because a message came.
-            let then = |step: &Stepped| ours(step) && step.cycle == set;
+            let then = |step: &WorkStep| ours(step) && step.cycle == set;
             let asked = self.step(node, set, |step| {
-                then(step) && step.did == Did::Queued && (again(step.message) || step.message == Message::Partial)
+                then(step) && step.kind == StepKind::Queued && (again(step.message) || step.message == Message::Partial)
             });
             if let Some(asked) = asked {
                 return self.engine(node, asked, path);
             }
-            let took = self.step(node, set, |step| then(step) && step.did == Did::Took);
+            let took = self.step(node, set, |step| then(step) && step.kind == StepKind::Took);
             return self.took(node, took.ok_or("a watchdog was set without a cause")?, path);
         }
         let last = last.ok_or("an engine answered before anybody had")?;
-        let others: Vec<&Stepped> =
+        let others: Vec<&WorkStep> =
             self.log(node).steps().iter().filter(|step| answers(step) && step.cycle < last.cycle).collect();
         let who = |device: u16| self.ready.names.get(&device).cloned().unwrap_or_else(|| format!("{device:#06x}"));
         path.engines.push(LastOperand {
@@ -279,7 +285,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The collective engine took a message: back through the inbox and the way of its frame.
-    fn took(&self, node: u32, took: &Stepped, path: &mut Path) -> Result<(), String> {
+    fn took(&self, node: u32, took: &WorkStep, path: &mut Path) -> Result<(), String> {
         let name = self.hops.name(node);
         path.back(took.cycle, Kind::Engine, name);
         if path.is_done() {
@@ -324,9 +330,9 @@ impl<'a> Reader<'a> {
     fn node_sent(&self, node: u32, sent: &Event, path: &mut Path) -> Result<(), String> {
         let name = self.hops.name(node);
         path.phase = if sent.message == Message::Contribution { Phase::Inject } else { Phase::Command };
-        let ours = |step: &Stepped| step.cc_id == sent.cc_id && step.run == sent.run;
+        let ours = |step: &WorkStep| step.cc_id == sent.cc_id && step.run == sent.run;
         let made =
-            self.step(node, path.at, |step| ours(step) && step.message == sent.message && step.did != Did::Began);
+            self.step(node, path.at, |step| ours(step) && step.message == sent.message && step.kind != StepKind::Began);
         if let Some(made) = made {
             path.back(made.cycle, Kind::Queue, name);
             return self.made(node, made, path);
@@ -337,14 +343,14 @@ impl<'a> Reader<'a> {
     }
 
     /// A node made a frame in cycle `path.at`.
-    fn made(&self, node: u32, made: &Stepped, path: &mut Path) -> Result<(), String> {
+    fn made(&self, node: u32, made: &WorkStep, path: &mut Path) -> Result<(), String> {
         if path.is_done() {
             return Ok(());
         }
         let name = self.hops.name(node);
-        let ours = |step: &Stepped| step.cc_id == made.cc_id && step.run == made.run;
-        match made.did {
-            Did::Merged => {
+        let ours = |step: &WorkStep| step.cc_id == made.cc_id && step.run == made.run;
+        match made.kind {
+            StepKind::Merged => {
                 // The last response came, and the source was merging until now.
                 let response = self.event(node, made.cycle, |event| {
                     event.received
@@ -357,16 +363,17 @@ impl<'a> Reader<'a> {
                 path.back(response.ok_or("a source merged what had not come")?.cycle, Kind::Compute, name);
                 return self.arrived(node, path);
             }
-            Did::Repeated => return self.arrived(node, path),
-            Did::Asked => {
-                let before =
-                    self.step(node, made.cycle - 1, |step| ours(step) && matches!(step.did, Did::Made | Did::Asked));
+            StepKind::Repeated => return self.arrived(node, path),
+            StepKind::Asked => {
+                let before = self.step(node, made.cycle - 1, |step| {
+                    ours(step) && matches!(step.kind, StepKind::Made | StepKind::Asked)
+                });
                 path.back(before.map_or(path.start, |step| step.cycle), Kind::TimeOut, name);
                 return before.map_or(Ok(()), |before| self.made(node, before, path));
             }
             _ => {}
         }
-        let began = self.step(node, made.cycle, |step| ours(step) && step.did == Did::Began);
+        let began = self.step(node, made.cycle, |step| ours(step) && step.kind == StepKind::Began);
         let began = began.ok_or("a node contributed without a task")?;
         path.back(began.cycle, Kind::Compute, name);
         if path.is_done() {

@@ -10,7 +10,7 @@ use super::index::Index;
 use super::ports::Ports;
 use super::{Kind, LastOperand, Path, Phase, Why};
 use crate::run::system::PiumaSystem as System;
-use watershed_fabric::{Entry, Journal, Moved, NodeKind, Plan};
+use watershed_fabric::{Entry, FlitEvent, Journal, NodeKind, Plan};
 use watershed_piuma::{Job, REQUEST, RESPONSE, Registers, channel, kind, plane, scan};
 
 /// Id, channel and number of a word.
@@ -113,7 +113,7 @@ impl<'a> Reader<'a> {
 
     /// All cycles in which something left the queue of a port and channel.
     fn departures(&self, port: u32, vc: u8) -> Vec<u64> {
-        let of_it = |entry: &&Entry| entry.what == Moved::Left && entry.tag.vc() == vc;
+        let of_it = |entry: &&Entry| entry.what == FlitEvent::Left && entry.tag.vc() == vc;
         self.index.of(port).filter(of_it).map(|entry| entry.cycle).collect()
     }
 
@@ -122,7 +122,7 @@ impl<'a> Reader<'a> {
         let (peer, latency, _) = self.ports.peer(port)?;
         let switch = self.is_switch(self.ports.node(port));
         let processed = if switch { u64::from(self.journal.credit_delay) } else { 0 };
-        let is_sent = |entry: &&Entry| matches!(entry.what, Moved::Sent { .. }) && entry.tag.vc() == vc;
+        let is_sent = |entry: &&Entry| matches!(entry.what, FlitEvent::Sent { .. }) && entry.tag.vc() == vc;
         Some(Credits {
             initial: u64::from(self.journal.initial_credits(port, vc)),
             delay: latency + 1 + processed,
@@ -191,16 +191,17 @@ impl<'a> Reader<'a> {
     fn taken(&self, port: u32, (id, vc, seq): Word, before: usize) -> Option<(u64, Word)> {
         let more = if kind(vc) == RESPONSE { 31 << 30 } else { 0 };
         let fits = |found: Word| (found.0, found.1, found.2 & !more) == (id, vc, seq & !more) && found.2 & seq == seq;
-        let mut left = self.index.of(port).filter(|entry| entry.what == Moved::Left && fits(word_of(entry)));
+        let mut left = self.index.of(port).filter(|entry| entry.what == FlitEvent::Left && fits(word_of(entry)));
         left.nth(before).map(|entry| (entry.cycle, word_of(entry)))
     }
 
     /// When the word that left a queue in cycle `left` had come into it, and from when on it could have left.
     fn entry(&self, port: u32, word: Word, left: u64) -> Result<(u64, u64), String> {
         let of_it = || self.index.of(port).filter(|entry| word_of(entry) == word);
-        let by_then = of_it().take_while(|entry| entry.cycle <= left).filter(|entry| entry.what == Moved::Left).count();
+        let by_then =
+            of_it().take_while(|entry| entry.cycle <= left).filter(|entry| entry.what == FlitEvent::Left).count();
         let mut came = of_it().filter_map(|entry| match entry.what {
-            Moved::Entered { ready } => Some((entry.cycle, ready)),
+            FlitEvent::Entered { ready } => Some((entry.cycle, ready)),
             _ => None,
         });
         let found = by_then.checked_sub(1).and_then(|before| came.nth(before));
@@ -210,7 +211,7 @@ impl<'a> Reader<'a> {
     /// The port whose queue a word came out of that was sent by `output` in a cycle.
     fn left_by(&self, output: u32, word: Word, cycle: u64) -> Option<u32> {
         self.index.during(output, cycle).find_map(|(_, entry)| match entry.what {
-            Moved::Sent { from } if word_of(entry) == word => from.map(|(port, _)| port),
+            FlitEvent::Sent { from } if word_of(entry) == word => from.map(|(port, _)| port),
             _ => None,
         })
     }
@@ -218,7 +219,7 @@ impl<'a> Reader<'a> {
     /// The ports of a node by which a word of a queue was sent in a cycle, in the order in which that happened.
     fn sent_by(&self, node: u32, queue: u32, word: Word, cycle: u64) -> Vec<u32> {
         let all = self.ports.of(node).flat_map(|port| self.index.during(port, cycle));
-        let sent = |entry: &Entry| matches!(entry.what, Moved::Sent { from: Some((from, _)) } if from == queue);
+        let sent = |entry: &Entry| matches!(entry.what, FlitEvent::Sent { from: Some((from, _)) } if from == queue);
         let mut list: Vec<(u32, u32)> = all
             .filter(|(_, entry)| sent(entry) && word_of(entry) == word)
             .map(|(place, entry)| (place, entry.port))
@@ -305,7 +306,7 @@ impl<'a> Reader<'a> {
         // How many times it had made this word before.
         let made = self.index.of(base + u32::from(self.registers.engine_port()));
         let made = made.take_while(|entry| entry.cycle < came).filter(|entry| word_of(entry) == word);
-        let before = made.filter(|entry| matches!(entry.what, Moved::Entered { .. })).count();
+        let before = made.filter(|entry| matches!(entry.what, FlitEvent::Entered { .. })).count();
         if order != 0 {
             let inputs: Vec<u16> = scan::ports(order).collect();
             let down = || self.stages + inputs.iter().position(|&port| port == scan::target(seq)).unwrap_or(0) as u64;
@@ -380,11 +381,12 @@ impl<'a> Reader<'a> {
         }
         let input = queue - self.ports.base(node);
         let is_it = |entry: &&Entry| plane(entry.tag.vc()) == plane(vc);
-        let put = self.index.of(queue).filter(is_it).filter(|entry| matches!(entry.what, Moved::Put { .. }));
+        let put =
+            self.index.of(queue).filter(is_it).filter(|entry| matches!(entry.what, FlitEvent::EnteredEngine { .. }));
         let put = put.filter(|entry| kind(entry.tag.vc()) == REQUEST && entry.cycle < cycle).count();
         // What the engine made of operands of this port says when they left their slots.
         let made = self.index.of(self.ports.base(node) + u32::from(self.registers.engine_port())).filter(is_it);
-        let made = made.filter(|entry| matches!(entry.what, Moved::Entered { .. }));
+        let made = made.filter(|entry| matches!(entry.what, FlitEvent::Entered { .. }));
         let made = made.filter(|entry| self.registers.engine_inputs(node, entry.tag.id()) >> input & 1 == 1);
         let took = made.filter_map(|entry| self.took(node, entry));
         let taken = took.filter(|&took| took <= cycle).count();

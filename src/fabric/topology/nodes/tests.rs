@@ -123,7 +123,7 @@ fn the_layout_says_what_the_arithmetic_says() {
 }
 
 #[test]
-fn ways_have_no_more_long_links_than_dimensions_and_sockets_need() {
+fn routes_have_no_more_long_links_than_they_need() {
     for shape in shapes() {
         let switches = shape.switches().unwrap() as u32;
         for from in (0..switches).step_by(7) {

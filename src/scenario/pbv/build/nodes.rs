@@ -10,7 +10,7 @@ use crate::random::Stream;
 use watershed_fabric::topology::Layout;
 use watershed_kernel::Cycle;
 use watershed_pbv::gather::Gather;
-use watershed_pbv::node::{Node, Part, TaskTime, When};
+use watershed_pbv::node::{Node, Part, SendCondition, TaskTime};
 use watershed_pbv::packet::{Message, Packet};
 use watershed_pbv::plan::{self, Tables};
 use watershed_pbv::tables::engine_base;
@@ -143,7 +143,7 @@ impl Builder<'_> {
             // A context that is started by its initialisation is in its first run.
             frame.header.run = u32::from(of.starts_on == StartFile::Initialisation);
             source.part_mut(of.cc_id).expect("looked at").set_up.push(frame.clone());
-            source.then_in(lane, if k == 0 { When::At(initialise) } else { When::Next }, frame);
+            source.then_in(lane, if k == 0 { SendCondition::At(initialise) } else { SendCondition::Next }, frame);
         }
         if of.starts_on == StartFile::Initialisation {
             return;
@@ -151,10 +151,12 @@ impl Builder<'_> {
         let start = of.start_cycle.or(start);
         for run in 1..=if of.rearm { 1 } else { of.rounds } {
             let when = match run {
-                1 => When::At(start),
-                _ if of.posted => When::Next,
-                run if collective.groups.is_some() => When::Arrived(collective.groups.expect("looked at"), run - 1),
-                run => When::Satisfied(of.cc_id, run - 1),
+                1 => SendCondition::At(start),
+                _ if of.posted => SendCondition::Next,
+                run if collective.groups.is_some() => {
+                    SendCondition::Arrived(collective.groups.expect("looked at"), run - 1)
+                }
+                run => SendCondition::Satisfied(of.cc_id, run - 1),
             };
             let frame = if multicast {
                 let row = &operands[0];

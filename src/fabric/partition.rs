@@ -13,7 +13,7 @@
 //! Parts are stretches of switches in the order of their numbers, with stretches of the end points; ports are numbered
 //! part by part, so that each part's share of an array is one stretch of it ([`Arena`](super::arena::Arena)). An engine
 //! in the wire belongs to the switch that its port 0 leads to, and the engines of a part are not numbered in a row: a
-//! [`Place`] says where each is.
+//! [`BumpPlace`] says where each is.
 
 use super::{NodeKind, Plan};
 use std::ops::Range;
@@ -48,21 +48,21 @@ impl Parts {
 
 /// Switches, end points and engines in the wire of each part.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Division {
+pub(super) struct Partition {
     parts: Vec<(Range<u32>, Range<u32>)>,
     /// How many switches the system has.
     switches: u32,
     /// Nodes before the first end point.
     others: u32,
     /// Of a divided system, where each engine in the wire is.
-    places: Arc<[Place]>,
+    places: Arc<[BumpPlace]>,
     /// The same by part: the nodes that are its engines in the wire, in the order of their numbers.
     bumps: Vec<Vec<u32>>,
 }
 
 /// Where an engine in the wire of a divided system is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct BumpPlace {
     /// The part.
     pub part: u32,
     /// Its number among those of the part.
@@ -91,7 +91,7 @@ fn cuts(blocks: &[u64], parts: u64) -> impl Iterator<Item = u32> {
     })
 }
 
-impl Division {
+impl Partition {
     /// Engines in the wire by the parts they belong to.
     pub fn by_part<B>(&self, bumps: Vec<B>) -> Vec<Vec<B>> {
         if self.len() == 1 {
@@ -106,14 +106,14 @@ impl Division {
 
     /// At most this many parts of about equally many blocks; each has one grain of switches or more. A part has the engines in
     /// the wire of its switches and their end points too, as far as end points are numbered in the order of their switches.
-    pub fn new(plan: &Plan, parts: Parts) -> Division {
+    pub fn new(plan: &Plan, parts: Parts) -> Partition {
         let Parts { count: parts, grain, .. } = parts;
         let switches = plan.count(NodeKind::Switch) as u32;
         let ends = plan.count(NodeKind::End) as u32;
         let others = plan.nodes.len() as u32 - ends;
         let none = || Arc::from(Vec::new());
         let whole =
-            Division { parts: vec![(0..switches, 0..ends)], switches, others, places: none(), bumps: Vec::new() };
+            Partition { parts: vec![(0..switches, 0..ends)], switches, others, places: none(), bumps: Vec::new() };
         let grains = switches.div_ceil(grain.max(1));
         let parts = parts.min(grains as usize).max(1) as u64;
         if parts == 1 {
@@ -131,14 +131,14 @@ impl Division {
         let cuts: Vec<u32> = cuts(&blocks, parts).map(|cut| (cut * grain.max(1)).min(switches)).collect();
         let end = |cut: u32| place.partition_point(|&switch| switch < cut) as u32;
         let parts = cuts.windows(2).map(|cut| (cut[0]..cut[1], end(cut[0])..end(cut[1]))).collect();
-        let mut divided = Division { parts, bumps: Vec::new(), ..whole };
+        let mut divided = Partition { parts, bumps: Vec::new(), ..whole };
         let mut lists = vec![Vec::new(); divided.len()];
         let place = |(bump, switch): (usize, &u32)| {
             let part = divided.part_of(*switch);
             lists[part].push(switches + bump as u32);
-            Place { part: part as u32, at: lists[part].len() as u32 - 1 }
+            BumpPlace { part: part as u32, at: lists[part].len() as u32 - 1 }
         };
-        let places: Vec<Place> = bumps.iter().enumerate().map(place).collect();
+        let places: Vec<BumpPlace> = bumps.iter().enumerate().map(place).collect();
         (divided.places, divided.bumps) = (places.into(), lists);
         divided
     }
@@ -170,7 +170,7 @@ impl Division {
     }
 
     /// Where each engine in the wire of a divided system is.
-    pub fn places(&self) -> &Arc<[Place]> {
+    pub fn places(&self) -> &Arc<[BumpPlace]> {
         &self.places
     }
 

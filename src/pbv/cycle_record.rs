@@ -7,7 +7,7 @@ use watershed_kernel::Cycle;
 
 /// What a collective engine was given in a cycle, and what it answered: enough to clock another one beside it.
 #[derive(Clone, Debug)]
-pub struct Given {
+pub struct CycleRecord {
     /// The cycle.
     pub cycle: Cycle,
     /// The message that it took.
@@ -23,12 +23,12 @@ pub struct Given {
     /// What it sent.
     pub sent: Vec<Outgoing>,
     /// What its packet engine did around it.
-    pub ports: Ports,
+    pub ports: PortRecord,
 }
 
-/// What a packet engine did around its collective engine in a cycle.
+/// The packet engine's side of a [`CycleRecord`].
 #[derive(Clone, Debug, Default)]
-pub struct Ports {
+pub struct PortRecord {
     /// The PBV table was being written: no message was taken, and no copy looked up.
     pub closed: bool,
     /// A congestion report that was queued ahead of everything else.
@@ -36,9 +36,9 @@ pub struct Ports {
     /// Frames whose last flit came, and through which port.
     pub arrived: Vec<(u16, Vec<u64>)>,
     /// The word of a frame that stood at the output, and whether it is the last one of its frame; of flits of one word.
-    pub stands: Option<(u64, bool)>,
+    pub output_word: Option<(u64, bool)>,
     /// It went.
-    pub went: bool,
+    pub output_sent: bool,
     /// It is the first one of its frame.
     pub begins: bool,
     /// By which port it leaves.

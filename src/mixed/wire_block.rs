@@ -15,60 +15,60 @@
 
 use super::{Map, Tables, WORDS};
 use watershed_armed::{self as armed};
-use watershed_fabric::fault::{View, Way};
+use watershed_fabric::fault::{Direction, View};
 use watershed_fabric::{self as fabric, Block, Channels, Flit, Io};
 use watershed_kernel::{Rng, Wake};
 use watershed_pbv::system as pbv;
 use watershed_probe::Scope;
 use watershed_state::state;
 
-/// What stands in a wire, and what it is behind with.
+/// A block in a wire, with the turn between its own frames and others.
 #[derive(Clone, Debug)]
-pub struct Wired {
+pub struct WireBlock {
     /// The engine or the link.
-    pub what: What,
+    pub what: FamilyBlock,
     /// Whether others than the engine's family go first.
     others_first: bool,
 }
 
-state!(Wired { saved: what, others_first });
+state!(WireBlock { saved: what, others_first });
 
 /// An engine of a family, or a link of its faults.
 #[derive(Clone, Debug)]
-pub enum What {
+pub enum FamilyBlock {
     /// The armed family's.
-    Armed(armed::Wired),
+    Armed(armed::WireBlock),
     /// The PBV family's.
-    Pbv(pbv::Wired),
+    Pbv(pbv::WireBlock),
 }
 
 state!(
-    enum What {
+    enum FamilyBlock {
         Armed,
         Pbv,
     }
 );
 
-impl From<armed::Wired> for Wired {
-    fn from(what: armed::Wired) -> Self {
-        Wired { what: What::Armed(what), others_first: false }
+impl From<armed::WireBlock> for WireBlock {
+    fn from(what: armed::WireBlock) -> Self {
+        WireBlock { what: FamilyBlock::Armed(what), others_first: false }
     }
 }
 
-impl From<pbv::Wired> for Wired {
-    fn from(what: pbv::Wired) -> Self {
-        Wired { what: What::Pbv(what), others_first: false }
+impl From<pbv::WireBlock> for WireBlock {
+    fn from(what: pbv::WireBlock) -> Self {
+        WireBlock { what: FamilyBlock::Pbv(what), others_first: false }
     }
 }
 
 /// How frames of a family look on a link where there are others.
-struct Seen<V>(V, Channels);
+struct FamilyView<V>(V, Channels);
 
-impl<V: View> View for Seen<V> {
-    fn way(&self, from: u16, head: &Flit) -> Option<Way> {
+impl<V: View> View for FamilyView<V> {
+    fn direction(&self, from: u16, head: &Flit) -> Option<Direction> {
         let vc = head.tag.vc();
         let set = self.1.first..self.1.first + self.1.vcs.set.max(1);
-        set.contains(&vc).then(|| self.0.way(from, &head.on(vc - self.1.first))).flatten()
+        set.contains(&vc).then(|| self.0.direction(from, &head.on(vc - self.1.first))).flatten()
     }
 
     fn damage(&self, head: &Flit, rng: &mut Rng) -> (u16, u16) {
@@ -76,9 +76,9 @@ impl<V: View> View for Seen<V> {
     }
 }
 
-/// What passing on came to.
+/// The outcome of forwarding in a cycle.
 #[derive(Clone, Copy, Default)]
-struct Passed {
+struct ForwardOutcome {
     moved: bool,
     /// A flit could have gone on if its port had not sent another one in this cycle.
     held: bool,
@@ -88,10 +88,10 @@ struct Passed {
 
 /// Passes on what is on channels of others, as [`watershed_fabric::pass_through`] does: the highest set-routed channel first, and of
 /// point-to-point ones another one first in every cycle.
-fn pass(io: &mut Io<'_>, own: Channels) -> Passed {
+fn pass(io: &mut Io<'_>, own: Channels) -> ForwardOutcome {
     let vcs = io.all().vcs;
     let turn = (io.now() % u64::from(vcs.unicast.max(1))) as u8;
-    let mut passed = Passed::default();
+    let mut passed = ForwardOutcome::default();
     for (from, to) in [(0, 1), (1, 0)] {
         let point_to_point = (turn..vcs.unicast).chain(0..turn).map(|vc| vcs.set + vc);
         for vc in (0..vcs.set).rev().chain(point_to_point).filter(|&vc| !own.has(vc)) {
@@ -110,38 +110,38 @@ fn pass(io: &mut Io<'_>, own: Channels) -> Passed {
     passed
 }
 
-impl Wired {
+impl WireBlock {
     /// The channels that the block takes flits from itself; a link takes those of all.
     fn own(&self, map: &Map) -> Option<Channels> {
         match &self.what {
-            What::Armed(wired) => wired.fault().is_none().then_some(map.armed),
-            What::Pbv(wired) => wired.fault().is_none().then_some(map.pbv),
+            FamilyBlock::Armed(wired) => wired.fault().is_none().then_some(map.armed),
+            FamilyBlock::Pbv(wired) => wired.fault().is_none().then_some(map.pbv),
         }
     }
 
     fn serve(&mut self, io: &mut Io<'_>, tables: &Tables) -> Wake {
         match (&mut self.what, &tables.armed, &tables.pbv) {
-            (What::Armed(armed::Wired::Fault(link)), Some(of), _) => {
+            (FamilyBlock::Armed(armed::WireBlock::Fault(link)), Some(of), _) => {
                 let frames = armed::tables::Frames { agent: of.managed().is_some(), cut: of.cut };
-                link.tick(io, &Seen(frames, tables.map.armed))
+                link.tick(io, &FamilyView(frames, tables.map.armed))
             }
-            (What::Pbv(pbv::Wired::Fault(link)), ..) => {
+            (FamilyBlock::Pbv(pbv::WireBlock::Fault(link)), ..) => {
                 let cut = fabric::Tables::<WORDS>::cut(tables);
-                link.tick(io, &Seen(watershed_pbv::fault::Frames { cut }, tables.map.pbv))
+                link.tick(io, &FamilyView(watershed_pbv::fault::Frames { cut }, tables.map.pbv))
             }
-            (What::Armed(wired), Some(of), _) => wired.tick(io, of),
-            (What::Pbv(wired), _, Some(of)) => wired.tick(io, of),
+            (FamilyBlock::Armed(wired), Some(of), _) => wired.tick(io, of),
+            (FamilyBlock::Pbv(wired), _, Some(of)) => wired.tick(io, of),
             _ => unreachable!("a block of a family without its tables"),
         }
     }
 }
 
-impl Block for Wired {
+impl Block for WireBlock {
     type Tables = Tables;
 
     fn tick(&mut self, io: &mut Io<'_>, tables: &Tables) -> Wake {
         let Some(own) = self.own(&tables.map) else { return self.serve(io, tables) };
-        let mut passed = Passed::default();
+        let mut passed = ForwardOutcome::default();
         if self.others_first {
             passed = pass(io, own);
         }
@@ -169,15 +169,15 @@ impl Block for Wired {
 
     fn open(&self) -> Option<String> {
         match &self.what {
-            What::Armed(wired) => wired.open(),
-            What::Pbv(wired) => wired.open(),
+            FamilyBlock::Armed(wired) => wired.open(),
+            FamilyBlock::Pbv(wired) => wired.open(),
         }
     }
 
     fn probe(&self, scope: &mut Scope<'_>) {
         match &self.what {
-            What::Armed(wired) => wired.probe(scope),
-            What::Pbv(wired) => wired.probe(scope),
+            FamilyBlock::Armed(wired) => wired.probe(scope),
+            FamilyBlock::Pbv(wired) => wired.probe(scope),
         }
         scope.bits("others_first", 1, u64::from(self.others_first));
     }
@@ -186,23 +186,23 @@ impl Block for Wired {
 
     fn watch(&mut self, watched: bool, tables: &Tables) {
         match (&mut self.what, &tables.armed, &tables.pbv) {
-            (What::Armed(wired), Some(of), _) => wired.watch(watched, of),
-            (What::Pbv(wired), _, Some(of)) => wired.watch(watched, of),
+            (FamilyBlock::Armed(wired), Some(of), _) => wired.watch(watched, of),
+            (FamilyBlock::Pbv(wired), _, Some(of)) => wired.watch(watched, of),
             _ => {}
         }
     }
 
     fn stages_moved(&self) -> bool {
         match &self.what {
-            What::Armed(wired) => wired.stages_moved(),
-            What::Pbv(wired) => wired.stages_moved(),
+            FamilyBlock::Armed(wired) => wired.stages_moved(),
+            FamilyBlock::Pbv(wired) => wired.stages_moved(),
         }
     }
 
     fn probe_stages(&self, scope: &mut Scope<'_>) {
         match &self.what {
-            What::Armed(wired) => wired.probe_stages(scope),
-            What::Pbv(wired) => wired.probe_stages(scope),
+            FamilyBlock::Armed(wired) => wired.probe_stages(scope),
+            FamilyBlock::Pbv(wired) => wired.probe_stages(scope),
         }
     }
 }

@@ -3,25 +3,25 @@
 use std::collections::BTreeSet;
 
 /// Names told, at most.
-const TOLD: usize = 3;
+const MAX_SUGGESTED: usize = 3;
 
 /// What there is instead of a signal of this name, as the end of a sentence: signals whose names end in it, those in the scope
 /// of that name, those that are spelled nearly so, or else some that exist. `names` gives the whole names of all signals, and
 /// is asked as often as it takes.
-pub fn instead<I>(wanted: &str, names: impl Fn() -> I) -> String
+pub fn suggest<I>(wanted: &str, names: impl Fn() -> I) -> String
 where
     I: Iterator<Item = String>,
 {
     let (ending, inside) = (format!(".{wanted}"), format!("{wanted}."));
-    let ends: Vec<String> = names().filter(|name| name.ends_with(&ending)).take(TOLD + 1).collect();
+    let ends: Vec<String> = names().filter(|name| name.ends_with(&ending)).take(MAX_SUGGESTED + 1).collect();
     if !ends.is_empty() {
         return format!("; a name is written whole, did you mean {}?", listed(&ends, " or "));
     }
     // What stands in a scope itself says more than what is deeper in it.
     let in_it = |name: &String| name.strip_prefix(&inside).is_some_and(|rest| !rest.contains('.'));
-    let mut signals: Vec<String> = names().filter(in_it).take(TOLD + 1).collect();
+    let mut signals: Vec<String> = names().filter(in_it).take(MAX_SUGGESTED + 1).collect();
     if signals.is_empty() {
-        signals = names().filter(|name| name.starts_with(&inside)).take(TOLD + 1).collect();
+        signals = names().filter(|name| name.starts_with(&inside)).take(MAX_SUGGESTED + 1).collect();
     }
     if !signals.is_empty() {
         return format!("; that is a scope with {} in it", listed(&signals, ", "));
@@ -37,18 +37,18 @@ where
             best.1.insert(name);
         }
     }
-    let near: Vec<String> = best.1.into_iter().take(TOLD).collect();
+    let near: Vec<String> = best.1.into_iter().take(MAX_SUGGESTED).collect();
     if !near.is_empty() {
         return format!("; did you mean {}?", listed(&near, " or "));
     }
-    let some: Vec<String> = names().take(TOLD).collect();
+    let some: Vec<String> = names().take(MAX_SUGGESTED).collect();
     if some.is_empty() { String::new() } else { format!("; there is, for example, {}", listed(&some, ", ")) }
 }
 
 /// Names in a row, with a word for those that are too many.
 fn listed(names: &[String], between: &str) -> String {
-    let some: Vec<String> = names.iter().take(TOLD).map(|name| format!("`{name}`")).collect();
-    let more = if names.len() > TOLD { format!("{between}others") } else { String::new() };
+    let some: Vec<String> = names.iter().take(MAX_SUGGESTED).map(|name| format!("`{name}`")).collect();
+    let more = if names.len() > MAX_SUGGESTED { format!("{between}others") } else { String::new() };
     some.join(between) + &more
 }
 
@@ -66,7 +66,7 @@ mod tests {
             "die.tile1.core3.switch.ceng.state",
             "die.tile1.core3.switch.ceng.tree.busy",
         ];
-        let told = |wanted: &str| instead(wanted, || names.iter().map(ToString::to_string));
+        let told = |wanted: &str| suggest(wanted, || names.iter().map(ToString::to_string));
         insta::assert_snapshot!(
             [
                 told("die.tile0.core1.switch.ceng.stat"),
@@ -78,7 +78,7 @@ mod tests {
                 told("die.tile0.core0"),
                 told("state_of_what"),
                 told("x"),
-                instead("x", std::iter::empty),
+                suggest("x", std::iter::empty),
             ]
             .join("\n"),
             @r"

@@ -20,27 +20,27 @@ use watershed_state::{State, state};
 
 /// A block at the port of an end point, and traffic beside it.
 #[derive(Clone, Debug)]
-pub struct Beside<B> {
+pub struct WithTraffic<B> {
     block: B,
     traffic: Option<Box<Traffic>>,
 }
 
-state!([B: State] Beside<B> { saved: block; boxed: traffic });
+state!([B: State] WithTraffic<B> { saved: block; boxed: traffic });
 
-impl<B> Beside<B> {
+impl<B> WithTraffic<B> {
     /// Puts traffic beside the block.
     pub fn set_traffic(&mut self, traffic: Traffic) {
         self.traffic = Some(Box::new(traffic));
     }
 }
 
-impl<B> From<B> for Beside<B> {
+impl<B> From<B> for WithTraffic<B> {
     fn from(block: B) -> Self {
-        Beside { block, traffic: None }
+        WithTraffic { block, traffic: None }
     }
 }
 
-impl<B> Deref for Beside<B> {
+impl<B> Deref for WithTraffic<B> {
     type Target = B;
 
     fn deref(&self) -> &B {
@@ -48,13 +48,13 @@ impl<B> Deref for Beside<B> {
     }
 }
 
-impl<B> DerefMut for Beside<B> {
+impl<B> DerefMut for WithTraffic<B> {
     fn deref_mut(&mut self) -> &mut B {
         &mut self.block
     }
 }
 
-impl<B: Block> Block for Beside<B> {
+impl<B: Block> Block for WithTraffic<B> {
     type Tables = B::Tables;
 
     fn tick(&mut self, io: &mut Io<'_>, tables: &B::Tables) -> Wake {
@@ -66,8 +66,8 @@ impl<B: Block> Block for Beside<B> {
         self.block.open().or_else(|| self.traffic.as_ref()?.open())
     }
 
-    fn refuses(&self, head: &Flit) -> Option<String> {
-        self.block.refuses(head)
+    fn stall_reason(&self, head: &Flit) -> Option<String> {
+        self.block.stall_reason(head)
     }
 
     fn probe(&self, scope: &mut Scope<'_>) {
@@ -78,7 +78,7 @@ impl<B: Block> Block for Beside<B> {
     }
 }
 
-impl<B> MayHaveTraffic for Beside<B> {
+impl<B> MayHaveTraffic for WithTraffic<B> {
     fn traffic(&self) -> Option<&Traffic> {
         self.traffic.as_deref()
     }

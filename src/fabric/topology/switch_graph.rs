@@ -8,8 +8,8 @@
 //! | how many trees have no link in common | as many spanning trees as the graph has, found by matroid union (Roskind and Tarjan: edge-disjoint minimum-cost spanning trees) |
 //!
 //! Cost: a search takes a step for every link. A middle takes a few searches where distances differ. Where they do not
-//! (a torus), it takes the best of up to [`Ways::SEARCHES`] searches *chosen*. Disjoint trees are looked for in graphs
-//! of up to [`Ways::DISJOINT`] switches.
+//! (a torus), it takes the best of up to [`SwitchGraph::SEARCHES`] searches *chosen*. Disjoint trees are looked for in graphs
+//! of up to [`SwitchGraph::DISJOINT`] switches.
 
 use super::Layout;
 use crate::NodeKind;
@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 
 /// One direction of a link between two switches, seen from the first.
 #[derive(Clone, Copy, Debug)]
-struct Step {
+struct DirectedLink {
     port: u16,
     to: u32,
     by: u16,
@@ -28,16 +28,16 @@ struct Step {
 
 /// The switches of a system and the links between them.
 #[derive(Clone, Debug)]
-pub struct Ways {
+pub struct SwitchGraph {
     first: Vec<u32>,
-    steps: Vec<Step>,
+    steps: Vec<DirectedLink>,
     links: Vec<(u32, u32)>,
 }
 
-/// A tree of ways to a switch.
+/// A tree of paths from all switches to a root.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Towards {
-    /// The switch to which all ways lead.
+pub struct TreeToRoot {
+    /// The switch to which all paths lead.
     pub root: u32,
     /// By switch: the port of the next step, the switch there and the port by which it is entered.
     next: Vec<Option<(u16, u32, u16)>>,
@@ -45,7 +45,7 @@ pub struct Towards {
     links: Vec<u32>,
 }
 
-impl Towards {
+impl TreeToRoot {
     /// The output port of the next step; `None` at the root, and where no way leads to it.
     pub fn hop(&self, at: u32) -> Option<u16> {
         self.next[at as usize].map(|(port, ..)| port)
@@ -59,7 +59,7 @@ impl Towards {
 
 const FAR: u32 = u32::MAX;
 
-impl Ways {
+impl SwitchGraph {
     /// The most searches for a middle.
     pub const SEARCHES: usize = 4096;
 
@@ -67,17 +67,20 @@ impl Ways {
     pub const DISJOINT: usize = 1024;
 
     /// The graph of a layout.
-    pub fn new(layout: &Layout) -> Ways {
+    pub fn new(layout: &Layout) -> SwitchGraph {
         let nodes = &layout.plan.nodes;
         let switch = |node: u32| nodes[node as usize].kind == NodeKind::Switch;
         let between = layout.plan.links.iter().filter(|link| switch(link.a.0) && switch(link.b.0));
         let mut links = Vec::new();
-        let mut list: Vec<(u32, Step)> = Vec::new();
+        let mut list: Vec<(u32, DirectedLink)> = Vec::new();
         for link in between {
             let number = links.len() as u32;
             links.push((link.a.0, link.b.0));
             for (from, to) in [(link.a, link.b), (link.b, link.a)] {
-                list.push((from.0, Step { port: from.1, to: to.0, by: to.1, link: number, latency: link.latency }));
+                list.push((
+                    from.0,
+                    DirectedLink { port: from.1, to: to.0, by: to.1, link: number, latency: link.latency },
+                ));
             }
         }
         list.sort_by_key(|(from, step)| (*from, step.port));
@@ -88,14 +91,14 @@ impl Ways {
         for at in 1..first.len() {
             first[at] += first[at - 1];
         }
-        Ways { first, steps: list.into_iter().map(|(_, step)| step).collect(), links }
+        SwitchGraph { first, steps: list.into_iter().map(|(_, step)| step).collect(), links }
     }
 
     fn switches(&self) -> usize {
         self.first.len() - 1
     }
 
-    fn of(&self, switch: u32) -> &[Step] {
+    fn of(&self, switch: u32) -> &[DirectedLink] {
         &self.steps[self.first[switch as usize] as usize..self.first[switch as usize + 1] as usize]
     }
 
@@ -116,7 +119,7 @@ impl Ways {
     }
 
     /// The ways from everywhere to a switch; `None`: over all links, or over those only that are marked.
-    pub fn towards(&self, root: u32, only: Option<&[bool]>) -> Towards {
+    pub fn towards(&self, root: u32, only: Option<&[bool]>) -> TreeToRoot {
         let count = self.switches();
         let (mut links, mut latency) = (vec![FAR; count], vec![u64::MAX; count]);
         let mut next: Vec<Option<(u16, u32, u16)>> = vec![None; count];
@@ -139,7 +142,7 @@ impl Ways {
                 }
             }
         }
-        Towards { root, next, links }
+        TreeToRoot { root, next, links }
     }
 
     /// The switch in the middle of some of them.
@@ -231,7 +234,7 @@ impl Ways {
 
 /// Forests under way.
 struct Forests<'a> {
-    ways: &'a Ways,
+    ways: &'a SwitchGraph,
     /// By link: the forest that has it.
     of: Vec<Option<usize>>,
     /// By forest and switch: links of the forest there.
@@ -310,23 +313,23 @@ mod tests {
     use super::*;
 
     /// A graph of links, all of one latency unless given.
-    fn graph(switches: u32, links: &[(u32, u32, u16)]) -> Ways {
+    fn graph(switches: u32, links: &[(u32, u32, u16)]) -> SwitchGraph {
         let mut ports = vec![0u16; switches as usize];
         let mut list = Vec::new();
         for (number, &(a, b, latency)) in links.iter().enumerate() {
             let (at, by) = (ports[a as usize], ports[b as usize]);
             ports[a as usize] += 1;
             ports[b as usize] += 1;
-            list.push((a, Step { port: at, to: b, by, link: number as u32, latency }));
-            list.push((b, Step { port: by, to: a, by: at, link: number as u32, latency }));
+            list.push((a, DirectedLink { port: at, to: b, by, link: number as u32, latency }));
+            list.push((b, DirectedLink { port: by, to: a, by: at, link: number as u32, latency }));
         }
         list.sort_by_key(|(from, step)| (*from, step.port));
         let first = (0..=switches).map(|at| list.iter().filter(|(from, _)| *from < at).count() as u32).collect();
         let steps = list.into_iter().map(|(_, step)| step).collect();
-        Ways { first, steps, links: links.iter().map(|&(a, b, _)| (a, b)).collect() }
+        SwitchGraph { first, steps, links: links.iter().map(|&(a, b, _)| (a, b)).collect() }
     }
 
-    fn random(seed: &mut u64, switches: u32, more: u32) -> Ways {
+    fn random(seed: &mut u64, switches: u32, more: u32) -> SwitchGraph {
         let mut draw = |bound: u32| {
             *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (*seed >> 33) as u32 % bound
@@ -342,7 +345,7 @@ mod tests {
     }
 
     /// All distances, by Floyd and Warshall: links in the first place, latency in the second.
-    fn slowly(ways: &Ways) -> Vec<Vec<(u32, u64)>> {
+    fn slowly(ways: &SwitchGraph) -> Vec<Vec<(u32, u64)>> {
         let n = ways.switches();
         let mut far = vec![vec![(u32::MAX / 4, u64::MAX / 4); n]; n];
         for (at, row) in far.iter_mut().enumerate() {
@@ -394,7 +397,7 @@ mod tests {
         }
     }
 
-    fn spans(ways: &Ways, marks: &[bool]) -> bool {
+    fn spans(ways: &SwitchGraph, marks: &[bool]) -> bool {
         let tree = ways.towards(0, Some(marks));
         marks.iter().filter(|&&taken| taken).count() + 1 == ways.switches()
             && (0..ways.switches() as u32).all(|at| tree.distance(at).is_some())
@@ -433,8 +436,8 @@ mod tests {
             let ways = random(&mut seed, 2 + case % 5, 3 + case % 9);
             let n = ways.switches();
             let mut most = usize::MAX;
-            for division in 0..n.pow(n as u32) {
-                let class = |at: u32| division / n.pow(at) % n;
+            for partition in 0..n.pow(n as u32) {
+                let class = |at: u32| partition / n.pow(at) % n;
                 let mut classes: Vec<usize> = (0..n as u32).map(class).collect();
                 let between = ways.links.iter().filter(|(a, b)| class(*a) != class(*b)).count();
                 classes.sort_unstable();

@@ -1,7 +1,7 @@
-//! What decides how a system goes on, without the time and without what is only counted: for searches over everything that its
-//! surroundings may do (requirement H-CHECK-1).
+//! The canonical state of a system: all that decides how it goes on, without the time and without counters. For exhaustive
+//! searches over everything that its surroundings may do (requirement H-CHECK-1).
 //!
-//! Two systems built alike that are in the same situation, and whose blocks are in the same state, do the same from then on,
+//! Two systems built alike with the same canonical state, and whose blocks are in the same state, do the same from then on,
 //! whatever the cycle. Cycles that lie behind are no part of it, cycles to come are counted from now.
 
 use crate::wires::Phase;
@@ -9,9 +9,9 @@ use crate::{Block, Join, Network, Tables};
 use watershed_kernel::Cycle;
 use watershed_state::{Saver, State};
 
-/// Where the places of a buffer are, as the two ends of its link know it.
+/// The credit account of a buffer: where each of its places is counted, as the two ends of its link know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Places {
+pub struct BufferCredits {
     /// System-wide number of the port at the sending side.
     pub port: u32,
     /// The channel.
@@ -28,21 +28,21 @@ pub struct Places {
     pub returning: u16,
 }
 
-impl Places {
-    /// Whether every place is somewhere, once.
-    pub fn add_up(&self) -> bool {
+impl BufferCredits {
+    /// Whether every place is counted exactly once.
+    pub fn credits_conserved(&self) -> bool {
         let all = [self.credits, self.under_way, self.held, self.returning];
         all.into_iter().map(u32::from).sum::<u32>() == u32::from(self.depth)
     }
 }
 
-/// A situation: bytes to compare, and the places of all buffers.
+/// The state as bytes to compare, and the credit accounts of all buffers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Situation {
+pub struct CanonicalState {
     /// Equal exactly if the system goes on in the same way, blocks apart.
     pub bytes: Vec<u8>,
     /// By port and channel of the sending side.
-    pub places: Vec<Places>,
+    pub places: Vec<BufferCredits>,
 }
 
 impl<T, J, B, E, const W: usize> Network<T, J, B, E, W>
@@ -52,12 +52,12 @@ where
     B: Block<Tables = T> + Send,
     E: Block<Tables = T> + Send,
 {
-    /// The situation of a system that is not divided, between two cycles.
+    /// The canonical state of a system that is not divided, between two cycles.
     ///
     /// # Panics
     /// If it is divided, or has links narrower than a flit or packets with classes: their registers are not looked at.
-    pub fn situation(&self) -> Situation {
-        assert!(self.others.is_empty(), "a situation is that of a whole system");
+    pub fn canonical_state(&self) -> CanonicalState {
+        assert!(self.others.is_empty(), "a canonical state is that of a whole system");
         let wires = &self.first.wires;
         let flow = &wires.flow;
         let now = flow.now;
@@ -106,10 +106,10 @@ where
             let vc = (at & ((1 << flow.vc_shift) - 1)) as u8;
             let [under_way, held] = places[((link.to_port as usize) << flow.vc_shift) + usize::from(vc)];
             let returning = returns.iter().filter(|(_, queue)| *queue as usize == at).count() as u16;
-            Some(Places { port, vc, depth: out.depth, credits: out.credits, under_way, held, returning })
+            Some(BufferCredits { port, vc, depth: out.depth, credits: out.credits, under_way, held, returning })
         });
         let places = places.collect();
-        Situation { bytes: to.into_bytes(), places }
+        CanonicalState { bytes: to.into_bytes(), places }
     }
 
     /// Plants a fault: the sending side of a channel has a credit more than there are places, or one less.
@@ -127,6 +127,6 @@ where
         let out = crate::ports::channel_mut(side, vc);
         out.credits = out.credits.checked_sub(1).expect("a channel without a credit has none to lose");
         let spent = out.credits == 0;
-        side[0].gate.credit &= !(u32::from(spent) << vc);
+        side[0].vc_masks.credit &= !(u32::from(spent) << vc);
     }
 }

@@ -8,7 +8,7 @@
 /// without such an instruction it does nothing.
 #[inline(always)]
 #[cfg_attr(target_arch = "x86_64", allow(unsafe_code))]
-pub fn ask<T>(place: &T) {
+pub fn prefetch<T>(place: &T) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a prefetch is a hint that reads nothing into the program and faults nowhere, and the place is a valid one.
     unsafe {

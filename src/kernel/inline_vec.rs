@@ -17,7 +17,7 @@ use std::collections::VecDeque;
         deserialize = "T: Copy + Default + serde::Deserialize<'de>"
     )
 )]
-pub struct Few<T, const N: usize> {
+pub struct InlineVec<T, const N: usize> {
     inline: [T; N],
     /// Entries inline; 0 while `more` has any.
     len: u8,
@@ -25,29 +25,29 @@ pub struct Few<T, const N: usize> {
     more: Vec<T>,
 }
 
-impl<T: Copy + Default, const N: usize> Default for Few<T, N> {
+impl<T: Copy + Default, const N: usize> Default for InlineVec<T, N> {
     fn default() -> Self {
-        Few { inline: [T::default(); N], len: 0, more: Vec::new() }
+        InlineVec { inline: [T::default(); N], len: 0, more: Vec::new() }
     }
 }
 
-impl<T: Copy + Default, const N: usize> From<Few<T, N>> for Vec<T> {
-    fn from(few: Few<T, N>) -> Vec<T> {
-        few.as_slice().to_vec()
+impl<T: Copy + Default, const N: usize> From<InlineVec<T, N>> for Vec<T> {
+    fn from(list: InlineVec<T, N>) -> Vec<T> {
+        list.as_slice().to_vec()
     }
 }
 
-impl<T: Copy + Default, const N: usize> From<Vec<T>> for Few<T, N> {
-    fn from(items: Vec<T>) -> Few<T, N> {
-        let mut few = Few::default();
+impl<T: Copy + Default, const N: usize> From<Vec<T>> for InlineVec<T, N> {
+    fn from(items: Vec<T>) -> InlineVec<T, N> {
+        let mut list = InlineVec::default();
         for item in items {
-            few.push(item);
+            list.push(item);
         }
-        few
+        list
     }
 }
 
-impl<T: Copy + Default, const N: usize> Few<T, N> {
+impl<T: Copy + Default, const N: usize> InlineVec<T, N> {
     /// The entries, oldest first.
     #[inline]
     pub fn as_slice(&self) -> &[T] {
@@ -97,20 +97,20 @@ impl<T: Copy + Default, const N: usize> Few<T, N> {
 
 /// A queue whose head needs no memory of its own.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
-pub struct FewQueue<T> {
+pub struct InlineQueue<T> {
     head: Option<T>,
     /// Mostly there is none, and then it takes one word.
     #[allow(clippy::box_collection)]
     rest: Option<Box<VecDeque<T>>>,
 }
 
-impl<T> Default for FewQueue<T> {
+impl<T> Default for InlineQueue<T> {
     fn default() -> Self {
-        FewQueue { head: None, rest: None }
+        InlineQueue { head: None, rest: None }
     }
 }
 
-impl<T> FewQueue<T> {
+impl<T> InlineQueue<T> {
     /// The oldest entry.
     #[inline]
     pub fn front(&self) -> Option<&T> {
@@ -247,24 +247,24 @@ mod tests {
 
     #[test]
     fn a_list_is_a_vector_of_any_length() {
-        let (mut few, mut vector) = (Few::<u32, 3>::default(), Vec::new());
+        let (mut list, mut vector) = (InlineVec::<u32, 3>::default(), Vec::new());
         let mut state = 1u32;
         for step in 0..2000 {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             if vector.is_empty() || (state >> 16) % 100 < if step % 200 < 100 { 70 } else { 30 } {
-                few.push(step);
+                list.push(step);
                 vector.push(step);
             } else {
                 let at = (state >> 8) as usize % vector.len();
-                assert_eq!(few.remove(at), vector.remove(at));
+                assert_eq!(list.remove(at), vector.remove(at));
             }
-            assert_eq!((few.as_slice(), few.len(), few.is_empty()), (&vector[..], vector.len(), vector.is_empty()));
+            assert_eq!((list.as_slice(), list.len(), list.is_empty()), (&vector[..], vector.len(), vector.is_empty()));
         }
     }
 
     #[test]
     fn a_queue_gives_back_what_was_entered_in_order() {
-        let mut queue = FewQueue::default();
+        let mut queue = InlineQueue::default();
         let (mut entered, mut left) = (0, 0);
         for step in 0..1000 {
             if step % 7 < 4 || step % 50 < 20 {

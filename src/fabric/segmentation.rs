@@ -11,23 +11,23 @@
 //! | above 64 | its word, and behind it in the pool as many more as it takes, the last one filled from above |
 //!
 //! ```
-//! use watershed_fabric::Cut;
+//! use watershed_fabric::FlitSize;
 //!
 //! // A frame of 84 bytes: 11 flits of 64 bits, 3 of 256, 21 of 32.
-//! let flits = |bits| Cut::of_bits(bits).unwrap().flits(84);
+//! let flits = |bits| FlitSize::of_bits(bits).unwrap().flits(84);
 //! assert_eq!([64, 256, 32].map(flits), [11, 3, 21]);
 //! ```
 
 /// The size of a flit, for frames that are cut into flits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Cut {
+pub struct FlitSize {
     /// Pieces of 32 bits in a flit.
     pieces: u16,
 }
 
-impl Default for Cut {
-    fn default() -> Cut {
-        Cut::WORD
+impl Default for FlitSize {
+    fn default() -> FlitSize {
+        FlitSize::WORD
     }
 }
 
@@ -37,18 +37,18 @@ fn piece(words: &[u64], at: usize) -> u64 {
     if at.is_multiple_of(2) { word >> 32 } else { word & 0xffff_ffff }
 }
 
-impl Cut {
+impl FlitSize {
     /// Flits of one word.
-    pub const WORD: Cut = Cut { pieces: 2 };
+    pub const WORD: FlitSize = FlitSize { pieces: 2 };
     /// The smallest flit in bits.
     pub const LEAST_BITS: u32 = 32;
     /// The largest flit in bits.
     pub const MOST_BITS: u32 = 4096;
 
-    /// Flits of this many bits: a multiple of 32, from [`Cut::LEAST_BITS`] to [`Cut::MOST_BITS`].
-    pub const fn of_bits(bits: u32) -> Option<Cut> {
-        if bits.is_multiple_of(32) && bits >= Cut::LEAST_BITS && bits <= Cut::MOST_BITS {
-            Some(Cut { pieces: (bits / 32) as u16 })
+    /// Flits of this many bits: a multiple of 32, from [`FlitSize::LEAST_BITS`] to [`FlitSize::MOST_BITS`].
+    pub const fn of_bits(bits: u32) -> Option<FlitSize> {
+        if bits.is_multiple_of(32) && bits >= FlitSize::LEAST_BITS && bits <= FlitSize::MOST_BITS {
+            Some(FlitSize { pieces: (bits / 32) as u16 })
         } else {
             None
         }
@@ -119,16 +119,16 @@ impl Cut {
     }
 }
 
-/// A frame that is put together from its flits.
+/// Reassembles a frame from its flits.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Pieces {
+pub struct Reassembly {
     words: Vec<u64>,
     flits: usize,
 }
 
-impl Pieces {
+impl Reassembly {
     /// Puts the next flit behind the others.
-    pub fn push(&mut self, cut: Cut, first: u64, more: &[u64]) {
+    pub fn push(&mut self, cut: FlitSize, first: u64, more: &[u64]) {
         self.words.resize((usize::from(cut.pieces) * (self.flits + 1)).div_ceil(2), 0);
         cut.put(&mut self.words, self.flits, first, more);
         self.flits += 1;
@@ -151,7 +151,7 @@ impl Pieces {
     }
 
     /// The words of a frame of this many bytes, if that many flits are there; all of them otherwise.
-    pub fn frame(&self, cut: Cut, bytes: usize) -> &[u64] {
+    pub fn frame(&self, cut: FlitSize, bytes: usize) -> &[u64] {
         let words = bytes.div_ceil(8);
         if cut.flits(bytes) == self.flits { &self.words[..words.min(self.words.len())] } else { &self.words }
     }
@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn flits_are_stretches_of_a_frames_bits() {
         for size in (32..=1024).step_by(32).chain([4096]) {
-            let cut = Cut::of_bits(size).unwrap();
+            let cut = FlitSize::of_bits(size).unwrap();
             for length in [1, 2, 4, 11, 13, 132] {
                 let frame = frame(length);
                 let mut all = bits(&frame);
@@ -223,10 +223,10 @@ mod tests {
     #[test]
     fn a_frame_comes_together_from_its_flits() {
         for size in (32..=1024).step_by(32).chain([4096]) {
-            let cut = Cut::of_bits(size).unwrap();
+            let cut = FlitSize::of_bits(size).unwrap();
             for length in [1, 4, 11, 13, 132] {
                 let frame = frame(length);
-                let (mut pieces, mut fixed) = (Pieces::default(), vec![u64::MAX; length]);
+                let (mut pieces, mut fixed) = (Reassembly::default(), vec![u64::MAX; length]);
                 for index in 0..cut.flits(8 * length) {
                     let more: Vec<u64> = cut.words_behind(&frame, index).collect();
                     assert_eq!(more.len(), cut.more());
@@ -241,11 +241,11 @@ mod tests {
     #[test]
     fn a_damaged_bit_is_found_in_its_flit() {
         for size in [32, 64, 96, 160, 256, 672, 1024] {
-            let cut = Cut::of_bits(size).unwrap();
+            let cut = FlitSize::of_bits(size).unwrap();
             let frame = frame(11);
             for (word, bit) in (0..11).flat_map(|word| (0..64u8).map(move |bit| (word, bit))) {
                 let (nth, at) = cut.place(word, bit);
-                let mut came = Pieces::default();
+                let mut came = Reassembly::default();
                 for index in 0..cut.flits(88) {
                     let flit = super::super::Flit { word: cut.word(&frame, index, 0), ..Default::default() };
                     let mut flit = WideFlit { flit, more: cut.words_behind(&frame, index).collect() };
@@ -263,8 +263,8 @@ mod tests {
 
     #[test]
     fn sizes_are_multiples_of_32_bits() {
-        let fits: Vec<u32> = (0..200).filter(|&bits| Cut::of_bits(bits).is_some()).collect();
+        let fits: Vec<u32> = (0..200).filter(|&bits| FlitSize::of_bits(bits).is_some()).collect();
         assert_eq!(fits, [32, 64, 96, 128, 160, 192]);
-        assert_eq!((Cut::of_bits(4096).map(Cut::words), Cut::of_bits(4128)), (Some(64), None));
+        assert_eq!((FlitSize::of_bits(4096).map(FlitSize::words), FlitSize::of_bits(4128)), (Some(64), None));
     }
 }

@@ -3,20 +3,20 @@
 use super::PortSet;
 use super::node::Masks;
 use super::pipeline::Pipeline;
-use super::ports::{Carries, Gate, Port};
+use super::ports::{Port, PortStats, VcMasks};
 use super::router::RouterCfg;
 use super::switch_parts::{Arbiters, Scratch};
 use super::tables::Tables;
-use super::wires::{AGAIN, Flow, Input, Slot};
+use super::wires::{Flow, Input, RETRY_ROUTE, Slot};
 use watershed_kernel::Wake;
 
-/// Its own part of each arena, so that a queue is named by its number within the switch, a link by its port.
-pub(super) struct Here<'a, const W: usize> {
+/// The switch's own part of each arena, so that a queue is named by its number within the switch, a link by its port.
+pub(super) struct SwitchView<'a, const W: usize> {
     pub inputs: &'a mut [Input],
     /// The sending sides of its ports, `stride` records each.
     pub sides: &'a mut [Port],
     pub stride: u32,
-    pub carries: &'a mut Carries,
+    pub stats: &'a mut PortStats,
     pub masks: &'a mut [Masks],
     pub flow: &'a mut Flow,
     pub arbiters: &'a mut Arbiters<W>,
@@ -34,7 +34,7 @@ pub(super) struct Here<'a, const W: usize> {
     pub wake: Wake,
 }
 
-impl<const W: usize> Here<'_, W> {
+impl<const W: usize> SwitchView<'_, W> {
     /// Words of queue bits.
     #[inline]
     pub fn words(&self) -> usize {
@@ -48,8 +48,8 @@ impl<const W: usize> Here<'_, W> {
 
     /// The gate of a port.
     #[inline(always)]
-    pub fn gate(&self, port: usize) -> Gate {
-        self.sides[port << self.stride].gate
+    pub fn vc_masks(&self, port: usize) -> VcMasks {
+        self.sides[port << self.stride].vc_masks
     }
 
     /// The channel of a queue.
@@ -61,7 +61,7 @@ impl<const W: usize> Here<'_, W> {
     /// What a requester may use.
     #[inline]
     pub fn allowed(&self, local: usize) -> u32 {
-        self.flow.pool[self.inputs[local].head as usize].allowed & !AGAIN
+        self.flow.pool[self.inputs[local].head as usize].allowed & !RETRY_ROUTE
     }
 
     /// The number, within the switch, of channel `channel` (from the first point-to-point channel on) of an output.
