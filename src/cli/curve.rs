@@ -40,8 +40,8 @@ pub(super) struct Arguments {
     #[command(flatten)]
     scenario: ScenarioArguments,
     /// Offered loads in flits a node and cycle: numbers and ranges FROM..TO:STEP, separated by commas
-    #[arg(long, value_name = "LOADS", default_value = "0.01,0.05..1:0.05", value_parser = Loads::read)]
-    rates: Loads,
+    #[arg(long, value_name = "LOADS", default_value = "0.01,0.05..1:0.05", value_parser = LoadList::read)]
+    rates: LoadList,
     /// Look for saturation up to a load of 1 if none of the loads is saturated, and print the saturation throughput
     #[arg(long)]
     saturation: bool,
@@ -76,16 +76,16 @@ pub(super) struct Arguments {
     #[arg(long)]
     no_checks: bool,
     #[command(flatten)]
-    _every: super::talk::Every,
+    _every: super::talk::StatusOptions,
 }
 
 /// A list of loads, as one argument.
 #[derive(Debug, Clone)]
-struct Loads(Vec<f64>);
+struct LoadList(Vec<f64>);
 
-impl Loads {
-    fn read(text: &str) -> Result<Loads, String> {
-        curve::rates(text).map(Loads)
+impl LoadList {
+    fn read(text: &str) -> Result<LoadList, String> {
+        curve::rates(text).map(LoadList)
     }
 }
 

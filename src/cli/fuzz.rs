@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::{Exit, called, complain, output, print, progress};
 use watershed_scenario::expr::Expr;
-use watershed_study::fuzz::{Came, Case, FAMILIES, Judge, shrunk, try_out};
+use watershed_study::fuzz::{Case, CaseOutcome, FAMILIES, FailureCriteria, shrunk, try_out};
 use watershed_study::sweep::store::shell_word;
 
 /// Run random scenarios of a family; the first that fails is cut down to the smallest that still does, and written.
@@ -51,7 +51,7 @@ pub(super) struct Arguments {
     #[arg(short, long, value_name = "DIR", default_value = ".")]
     out: PathBuf,
     #[command(flatten)]
-    _every: super::talk::Every,
+    _every: super::talk::StatusOptions,
 }
 
 pub(super) fn main(arguments: &Arguments) -> Exit {
@@ -81,17 +81,17 @@ fn execute(arguments: &Arguments) -> Result<Exit, String> {
         // What a panic says stands in the failure; the hook would print it for every step of shrinking.
         let hook = std::panic::take_hook();
         std::panic::set_hook(Box::new(|_| {}));
-        let judge = Judge { fail_if: unless, stop: &progress::stopped };
+        let judge = FailureCriteria { fail_if: unless, stop: &progress::stopped };
         let came = try_out(&case, judge);
         let small = match &came {
-            Came::Failed(failure) => Some(shrunk(&case, failure, judge)),
+            CaseOutcome::Failed(failure) => Some(shrunk(&case, failure, judge)),
             _ => None,
         };
         std::panic::set_hook(hook);
         match came {
-            Came::Passed => passed += 1,
-            Came::Refused(why) => *refused.entry(why).or_default() += 1,
-            Came::Failed(_) => {}
+            CaseOutcome::Passed => passed += 1,
+            CaseOutcome::Refused(why) => *refused.entry(why).or_default() += 1,
+            CaseOutcome::Failed(_) => {}
         }
         let Some((case, failure, tried)) = small else { continue };
         let stem = format!("fuzz-{family}-{seed}-{run}");

@@ -89,7 +89,7 @@ struct Arguments {
     #[command(subcommand)]
     command: Command,
     #[command(flatten)]
-    talk: talk::Talk,
+    talk: talk::MessageOptions,
 }
 
 #[derive(Debug, Subcommand)]

@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use watershed_files::{self as files, Claim};
+use watershed_files::{self as files, WriteLock};
 
 /// Sees to it that a file can be written: makes the folder it is in, and refuses the name of a folder.
 pub(super) fn prepare(path: &Path) -> io::Result<()> {
@@ -43,15 +43,15 @@ pub(super) fn place(out: Option<&Path>, file: &Path) -> PathBuf {
 
 /// Files that only this command may write until this is dropped.
 #[must_use]
-pub(super) struct Claims(#[expect(dead_code, reason = "held, not looked at")] Vec<Claim>);
+pub(super) struct OutputLocks(#[expect(dead_code, reason = "held, not looked at")] Vec<WriteLock>);
 
 /// Says before the run whether these files can be written (see [`apart`]), makes their folders, and keeps others from writing them.
-pub(super) fn claim(outputs: &[(&str, PathBuf)], inputs: &[PathBuf]) -> Result<Claims, String> {
+pub(super) fn claim(outputs: &[(&str, PathBuf)], inputs: &[PathBuf]) -> Result<OutputLocks, String> {
     apart(outputs, inputs)?;
     let take = |(_, path): &(&str, PathBuf)| {
-        prepare(path).and_then(|()| Claim::take(path)).map_err(|error| cannot(path, &error)).transpose()
+        prepare(path).and_then(|()| WriteLock::take(path)).map_err(|error| cannot(path, &error)).transpose()
     };
-    Ok(Claims(outputs.iter().filter_map(take).collect::<Result<_, String>>()?))
+    Ok(OutputLocks(outputs.iter().filter_map(take).collect::<Result<_, String>>()?))
 }
 
 /// Refuses to write what is read, and to write two things into one file. An output is what asks for it, for messages, and

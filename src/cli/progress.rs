@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
-use watershed_scenario::run::{Control, Inside, Progress, watch};
+use watershed_scenario::run::{Control, NetworkContents, Progress, watch};
 
 /// Set by a signal, read between two cycles.
 static STOP: AtomicBool = AtomicBool::new(false);
@@ -27,7 +27,7 @@ struct Status {
     /// The run that was looked at last, and where it was when it was looked at first.
     run: Option<(Progress, (u64, Instant))>,
     /// What was in its network when that was looked at last.
-    inside: Option<Inside>,
+    inside: Option<NetworkContents>,
     /// Parts done, of how many, and what they are.
     parts: Option<(usize, Option<usize>, &'static str)>,
 }
@@ -56,7 +56,7 @@ impl Status {
         if *total > 0 {
             let _ = write!(text, ", {done} of {total} elements");
         }
-        if let Some(Inside { cycle, flits, longest_head }) = &self.inside {
+        if let Some(NetworkContents { cycle, flits, longest_head }) = &self.inside {
             let _ = write!(text, "; in cycle {cycle} {flits} flits were under way");
             if let Some((place, cycles)) = longest_head {
                 let _ = write!(text, ", and a head had waited {cycles} cycles at {place}, the longest");
@@ -182,12 +182,12 @@ mod signals {
 }
 
 /// The progress of one run.
-pub(super) struct Meter {
+pub(super) struct RunProgress {
     bar: ProgressBar,
     started: Instant,
 }
 
-impl Meter {
+impl RunProgress {
     /// Starts listening for signals.
     pub fn new() -> Self {
         listen();
@@ -232,13 +232,13 @@ impl Meter {
 }
 
 /// The progress of many runs, which threads may report.
-pub(super) struct Counter {
+pub(super) struct BatchProgress {
     bar: ProgressBar,
     what: &'static str,
     started: Instant,
 }
 
-impl Counter {
+impl BatchProgress {
     /// Starts listening for signals.
     pub fn new(what: &'static str) -> Self {
         listen();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::Value as Json;
 
-use super::progress::{self, Meter};
+use super::progress::{self, RunProgress};
 use super::{Exit, complain, print};
 use watershed_scenario::Loaded;
 use watershed_scenario::kind::{self, Kind};
@@ -36,7 +36,7 @@ pub(super) struct Arguments {
     #[arg(long)]
     scenario: bool,
     #[command(flatten)]
-    _every: super::talk::Every,
+    _every: super::talk::StatusOptions,
 }
 
 pub(super) fn main(arguments: &Arguments) -> Exit {
@@ -67,7 +67,7 @@ const OPTIONAL: [&str; 3] = ["links", "checks", "scenario"];
 pub(super) const RESULT: &str = "a result document, as `watershed run SCENARIO --out DIR` writes it";
 
 /// A result document and the scenario it was made from.
-pub(super) struct Recorded {
+pub(super) struct RecordedRun {
     /// The document as it stands in the file, in the shape of this version.
     pub json: Json,
     /// The same, read.
@@ -76,7 +76,7 @@ pub(super) struct Recorded {
     pub loaded: Loaded,
 }
 
-impl Recorded {
+impl RecordedRun {
     /// Reads a document and its scenario.
     pub fn read(file: &Path) -> Result<Self, String> {
         let name = file.display();
@@ -114,7 +114,7 @@ impl Recorded {
 
     /// How it was run.
     pub fn options(&self) -> RunOptions<'_> {
-        let options = self.document.scenario.as_ref().map(watershed_scenario::written::Written::run_options);
+        let options = self.document.scenario.as_ref().map(watershed_scenario::written::RunInputs::run_options);
         RunOptions { stop_cycle: self.stopped().then_some(self.document.cycles), ..options.unwrap_or_default() }
     }
 
@@ -145,11 +145,11 @@ impl Recorded {
             document
         };
         let differs = self.difference(now, without)?;
-        Ok(differs.map(|Differs { path, .. }| path))
+        Ok(differs.map(|FirstDifference { path, .. }| path))
     }
 
     /// The first difference of a run of today, in what `part` leaves of both documents.
-    fn difference(&self, now: &Document, part: impl Fn(Json) -> Json) -> Result<Option<Differs>, String> {
+    fn difference(&self, now: &Document, part: impl Fn(Json) -> Json) -> Result<Option<FirstDifference>, String> {
         let text = serde_json::to_string(now).unwrap_or_default();
         let now: Json = serde_json::from_str(&text).map_err(|error| error.to_string())?;
         let made = &self.document.stamp;
@@ -173,14 +173,14 @@ impl Recorded {
 }
 
 fn replay(file: &Path, scenario_only: bool) -> Result<bool, String> {
-    let recorded = Recorded::read(file)?;
+    let recorded = RecordedRun::read(file)?;
     if scenario_only {
         if let Some(written) = &recorded.document.scenario {
             print(&written.lines.join("\n"));
         }
         return Ok(true);
     }
-    let meter = Meter::new();
+    let meter = RunProgress::new();
     let hook = |progress| meter.update(&progress);
     let outcome = run::run(&recorded.loaded, &RunOptions { hook: Some(&hook), ..recorded.options() });
     meter.finish();
@@ -192,7 +192,7 @@ fn replay(file: &Path, scenario_only: bool) -> Result<bool, String> {
         return Ok(false);
     }
     let difference = recorded.difference(&now, |document| document)?;
-    let Some(Differs { path, recorded: was, now: is }) = difference else {
+    let Some(FirstDifference { path, recorded: was, now: is }) = difference else {
         let cycles = recorded.document.cycles;
         let far = if recorded.stopped() { "stopped in cycle " } else { "" };
         let unit = if recorded.stopped() { "" } else { " cycles" };
@@ -241,20 +241,20 @@ fn keep_known(old: &Json, new: &mut Json) {
 
 /// The first place at which two documents differ.
 #[derive(Debug, PartialEq, Eq)]
-struct Differs {
+struct FirstDifference {
     path: String,
     recorded: String,
     now: String,
 }
 
-fn first_difference(recorded: &Json, now: &Json, path: String) -> Option<Differs> {
+fn first_difference(recorded: &Json, now: &Json, path: String) -> Option<FirstDifference> {
     const SHOWN: usize = 200;
     let shown = |value: Option<&Json>| {
         let text = value.map_or_else(|| "nothing".to_owned(), ToString::to_string);
         if text.chars().count() > SHOWN { text.chars().take(SHOWN).collect::<String>() + "…" } else { text }
     };
     let differs =
-        |path: String, a: Option<&Json>, b: Option<&Json>| Differs { path, recorded: shown(a), now: shown(b) };
+        |path: String, a: Option<&Json>, b: Option<&Json>| FirstDifference { path, recorded: shown(a), now: shown(b) };
     match (recorded, now) {
         (Json::Object(a), Json::Object(b)) => {
             let extra = b.keys().filter(|key| !a.contains_key(*key));

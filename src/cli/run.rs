@@ -7,19 +7,19 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::output::Claims;
-use super::progress::{self, Meter};
-use super::ranks::Crew;
-use super::talk::{self, Took, note, step};
+use super::output::OutputLocks;
+use super::progress::{self, RunProgress};
+use super::ranks::MpiRanks;
+use super::talk::{self, ResourceUsage, note, step};
 use super::{Exit, complain, output, print, print_painted, shown};
-use watershed_files::{self as files, Draft};
+use watershed_files::{self as files, AtomicFile};
 use watershed_probe::ladder::{COLUMNS, Ladder};
 use watershed_scenario::checkpoint::{Checkpoint, Checkpoints};
 use watershed_scenario::expr::Expr;
-use watershed_scenario::kept::Kept;
+use watershed_scenario::kept::ResultDetail;
 use watershed_scenario::result::Document;
 use watershed_scenario::run::{Control, RunError, RunOptions, TriggerOptions, WaveOptions};
-use watershed_scenario::summary::{self, Written};
+use watershed_scenario::summary::{self, WrittenFile};
 use watershed_scenario::workload::perfetto;
 use watershed_scenario::{Loaded, Problem, Problems, data, estimate, load_named, run};
 
@@ -116,7 +116,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "SWITCH:ID:WORD:MASK", value_parser = fault)]
     flip: Option<Fault>,
     #[command(flatten)]
-    _every: talk::Every,
+    _every: talk::StatusOptions,
 }
 
 /// What becomes of the result document, and how much is in it.
@@ -130,7 +130,7 @@ struct DocumentArguments {
     all_links: bool,
     /// Hold of vectors of results all elements ("all"), their beginnings ("first N") or none ("hash") in the document; of what it does not hold whole it has the SHA-256. Sets the scenario's `results`
     #[arg(long, value_name = "WHAT")]
-    results: Option<Kept>,
+    results: Option<ResultDetail>,
 }
 
 /// Where a run that may be killed is kept, and where one goes on.
@@ -343,14 +343,14 @@ pub(super) fn window(text: &str) -> Result<Window, String> {
 }
 
 pub(super) fn main(arguments: &Arguments) -> Exit {
-    let crew = match Crew::join() {
+    let crew = match MpiRanks::join() {
         Ok(crew) => crew,
         Err(error) => {
             complain(&error);
             return Exit::Bad;
         }
     };
-    if crew.as_ref().is_some_and(Crew::follows) {
+    if crew.as_ref().is_some_and(MpiRanks::follows) {
         progress::hush();
     }
     match (execute(arguments, crew.as_ref()), &crew) {
@@ -365,18 +365,18 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
 }
 
 /// What is made ready before a run.
-struct Ready {
+struct PreparedRun {
     loaded: Loaded,
     wave: Option<WaveOptions>,
     checkpoints: Option<Checkpoints>,
     resume: Option<Checkpoint>,
     /// Held until all is written.
-    _claims: Option<Claims>,
+    _claims: Option<OutputLocks>,
 }
 
-impl Ready {
+impl PreparedRun {
     /// Reads what the run needs, and claims the files that it will write; only one of several ranks does.
-    fn new(arguments: &Arguments, writes: bool) -> Result<Ready, RunError> {
+    fn new(arguments: &Arguments, writes: bool) -> Result<PreparedRun, RunError> {
         let results = arguments.document.results.map(|kept| format!("results=\"{kept}\""));
         let loaded = arguments.scenario.load_with(results.as_slice())?;
         asked_in_vain(arguments, &loaded)?;
@@ -386,7 +386,7 @@ impl Ready {
         let said = |error: String| RunError::Usage(error.trim_start_matches("error: ").to_owned());
         let claims = writes.then(claims).transpose().map_err(said)?;
         let resume = arguments.checkpoints.resume.as_deref().map(Checkpoint::read).transpose()?;
-        Ok(Ready { loaded, wave, checkpoints, resume, _claims: claims })
+        Ok(PreparedRun { loaded, wave, checkpoints, resume, _claims: claims })
     }
 }
 
@@ -401,14 +401,14 @@ fn follow(options: &RunOptions<'_>, loaded: &Loaded) -> Result<Exit, RunError> {
 
 /// What was written of a run that has ended, and what could not be: one file that fails takes no other with it.
 #[derive(Default)]
-struct Files {
-    written: Vec<Written>,
+struct OutputFiles {
+    written: Vec<WrittenFile>,
     lost: Vec<String>,
 }
 
-impl Files {
+impl OutputFiles {
     /// The document, and what the run took: that is of the machine and of the hour, so it stands beside the document.
-    fn keep(&mut self, at: &Path, document: &str, took: Took) {
+    fn keep(&mut self, at: &Path, document: &str, took: ResourceUsage) {
         let named = |end: &str| PathBuf::from(format!("{}.{end}", at.display()));
         let path = named("json");
         let before = fs::read(&path).ok();
@@ -430,7 +430,7 @@ impl Files {
     /// A file and how writing it ended.
     fn take(&mut self, what: &'static str, path: PathBuf, before: Option<&'static str>, outcome: std::io::Result<()>) {
         match outcome {
-            Ok(()) => self.written.push(Written::new(what, path).over(before)),
+            Ok(()) => self.written.push(WrittenFile::new(what, path).over(before)),
             Err(error) => self.lost.push(write_error(&path, error).to_string()),
         }
     }
@@ -453,14 +453,14 @@ fn asked_in_vain(arguments: &Arguments, loaded: &Loaded) -> Result<(), Problems>
 }
 
 /// An error says that nothing was run.
-fn execute(arguments: &Arguments, crew: Option<&Crew>) -> Result<Exit, RunError> {
-    let follows = crew.is_some_and(Crew::follows);
-    let ready = Ready::new(arguments, !follows);
+fn execute(arguments: &Arguments, crew: Option<&MpiRanks>) -> Result<Exit, RunError> {
+    let follows = crew.is_some_and(MpiRanks::follows);
+    let ready = PreparedRun::new(arguments, !follows);
     let ready = match crew {
         Some(crew) => crew.begin(ready),
         None => ready,
     };
-    let Ready { loaded, wave, checkpoints, resume, _claims } = ready?;
+    let PreparedRun { loaded, wave, checkpoints, resume, _claims } = ready?;
     let had_wave = wave.as_ref().is_some_and(|wave| wave.path.exists());
     if let (Some(cycles), Some(wave)) = (arguments.estimate_wave, &wave) {
         if follows {
@@ -469,7 +469,7 @@ fn execute(arguments: &Arguments, crew: Option<&Crew>) -> Result<Exit, RunError>
         print(&estimate::wave(&loaded, wave, cycles)?.to_string());
         return Ok(Exit::Fine);
     }
-    let meter = Meter::new();
+    let meter = RunProgress::new();
     let hook = |progress| meter.update(&progress);
     let options = RunOptions {
         wave: wave.as_ref(),
@@ -481,7 +481,7 @@ fn execute(arguments: &Arguments, crew: Option<&Crew>) -> Result<Exit, RunError>
         ladder: arguments.ladder.file.is_some(),
         record: arguments.record.as_deref(),
         threads: arguments.threads,
-        ranks: crew.map(Crew::exchange),
+        ranks: crew.map(MpiRanks::exchange),
         checkpoints: checkpoints.as_ref(),
         resume: resume.as_ref(),
         hook: Some(&hook),
@@ -493,15 +493,15 @@ fn execute(arguments: &Arguments, crew: Option<&Crew>) -> Result<Exit, RunError>
     let outcome = run::run(&loaded, &options);
     meter.finish();
     let result = outcome?;
-    let took = Took { exchanged: crew.map(Crew::exchanged), ..Took::now(result.document.cycles) };
+    let took = ResourceUsage { exchanged: crew.map(MpiRanks::exchanged), ..ResourceUsage::now(result.document.cycles) };
     step(&format_args!("ran {} cycles", result.document.cycles));
     tell(&loaded, &result.notes);
 
     let document = &result.document;
     let json = || serde_json::to_string_pretty(document).unwrap_or_default() + "\n";
-    let Files { mut written, mut lost } = write_files(arguments, &loaded, &result, (&json, took));
+    let OutputFiles { mut written, mut lost } = write_files(arguments, &loaded, &result, (&json, took));
     if let (Some(wave), Some(_)) = (&wave, &result.wave) {
-        written.push(Written::new("wave", wave.path.clone()).over(had_wave.then_some("replaced")));
+        written.push(WrittenFile::new("wave", wave.path.clone()).over(had_wave.then_some("replaced")));
     }
     lost.extend(result.wave_error.into_iter().chain(result.checkpoint_error));
     if arguments.document.json {
@@ -533,10 +533,10 @@ fn write_files(
     arguments: &Arguments,
     loaded: &Loaded,
     result: &run::RunResult,
-    (json, took): (&dyn Fn() -> String, Took),
-) -> Files {
+    (json, took): (&dyn Fn() -> String, ResourceUsage),
+) -> OutputFiles {
     let document = &result.document;
-    let mut done = Files::default();
+    let mut done = OutputFiles::default();
     if let Some(folder) = &arguments.out {
         done.keep(&folder.join(arguments.scenario.stem()), &json(), took);
     }
@@ -559,7 +559,7 @@ fn write_files(
         done.text("ladder", path.clone(), arguments.ladder.drawn(path, ladder));
     }
     if let Some(recording) = &result.recording {
-        let mut write = |path: PathBuf, body: &dyn Fn(&mut BufWriter<Draft>) -> std::io::Result<()>| {
+        let mut write = |path: PathBuf, body: &dyn Fn(&mut BufWriter<AtomicFile>) -> std::io::Result<()>| {
             let before = replaced(&path);
             let outcome = files::write_with(&path, body);
             done.take("record", path, before, outcome);

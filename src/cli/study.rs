@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::compare::{refuse, threads};
-use super::progress::{self, Counter};
+use super::progress::{self, BatchProgress};
 use super::{Exit, complain, output, print};
 use watershed_scenario::{names, shipped};
 use watershed_study::compare::study::{SHIPPED, Study, study_schema};
@@ -57,7 +57,7 @@ pub(super) struct Arguments {
     #[arg(long, exclusive = true)]
     schema: bool,
     #[command(flatten)]
-    _every: super::talk::Every,
+    _every: super::talk::StatusOptions,
 }
 
 pub(super) fn main(arguments: &Arguments) -> Exit {
@@ -171,11 +171,11 @@ fn beside_each_other(name: &str, arguments: &Arguments) -> Exit {
         }
     };
     let Arguments { json, csv, out, jobs, .. } = arguments;
-    told(&study, &Wanted { json: *json, csv: *csv, out: out.as_deref(), jobs: *jobs })
+    told(&study, &StudyOutput { json: *json, csv: *csv, out: out.as_deref(), jobs: *jobs })
 }
 
 /// What is wanted of a study file.
-pub(super) struct Wanted<'a> {
+pub(super) struct StudyOutput<'a> {
     pub json: bool,
     pub csv: bool,
     pub out: Option<&'a Path>,
@@ -183,11 +183,11 @@ pub(super) struct Wanted<'a> {
 }
 
 /// Runs a study file and tells what it found.
-pub(super) fn told(study: &Study, wanted: &Wanted<'_>) -> Exit {
+pub(super) fn told(study: &Study, wanted: &StudyOutput<'_>) -> Exit {
     if study.file.training.is_some() {
         return trained(study, wanted);
     }
-    let counter = Counter::new("contestants");
+    let counter = BatchProgress::new("contestants");
     let outcome = study.run(threads(wanted.jobs), &progress::stopped, &|done, of| counter.show(done, of));
     counter.finish();
     let outcome = match outcome {
@@ -211,8 +211,8 @@ pub(super) fn told(study: &Study, wanted: &Wanted<'_>) -> Exit {
 }
 
 /// Runs a training study and tells what it found.
-fn trained(study: &Study, wanted: &Wanted<'_>) -> Exit {
-    let counter = Counter::new("all-reduces");
+fn trained(study: &Study, wanted: &StudyOutput<'_>) -> Exit {
+    let counter = BatchProgress::new("all-reduces");
     let outcome =
         training::training(study, threads(wanted.jobs), &progress::stopped, &|done, of| counter.show(done, of));
     counter.finish();

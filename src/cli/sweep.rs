@@ -9,9 +9,9 @@ use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use super::{Exit, complain, output, print, progress};
-use watershed_study::sweep::best::Ask;
+use watershed_study::sweep::best::BestQuery;
 use watershed_study::sweep::file::{number, sweep_schema};
-use watershed_study::sweep::{self, Changes, Merged, Options, Report, Row, Store, Sweep, SweepError};
+use watershed_study::sweep::{self, Changes, MergeOutcome, Options, Report, Row, Store, Sweep, SweepError};
 
 /// Run scenarios over many values of their parameters.
 #[derive(Debug, Args)]
@@ -82,7 +82,7 @@ pub(super) struct Arguments {
     #[arg(long)]
     schema: bool,
     #[command(flatten)]
-    _every: super::talk::Every,
+    _every: super::talk::StatusOptions,
 }
 
 #[derive(Debug, Subcommand)]
@@ -170,7 +170,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
     let result = match &arguments.command {
         Some(Command::Merge(merge)) => sweep::merge(&merge.out, &merge.parts).map(|merged| {
             let table = merge.out.join("points.csv");
-            let Merged { points, size, missing } = &merged;
+            let MergeOutcome { points, size, missing } = &merged;
             if missing.is_empty() {
                 print(&format!("{points} points in {}", table.display()));
                 return true;
@@ -236,7 +236,7 @@ fn usage(error: String) -> SweepError {
 }
 
 /// See [`output::claim`].
-fn claim(outputs: &[(&str, PathBuf)], inputs: &[PathBuf]) -> Result<output::Claims, SweepError> {
+fn claim(outputs: &[(&str, PathBuf)], inputs: &[PathBuf]) -> Result<output::OutputLocks, SweepError> {
     output::claim(outputs, inputs).map_err(usage)
 }
 
@@ -347,7 +347,7 @@ fn useful(sweep: &Sweep, rows: &[Row]) -> bool {
     let objectives = sweep.objectives.iter().map(|(name, _)| name);
     let near = |name: &str| {
         let expr = sweep.metrics.iter().find(|(metric, _)| metric == name).map(|(_, expr)| expr.clone());
-        let ask = Ask { constraints: expr.into_iter().collect(), ..Ask::default() };
+        let ask = BestQuery { constraints: expr.into_iter().collect(), ..BestQuery::default() };
         let found = ask.unknown(sweep, rows).into_iter().find_map(|(name, near)| Some((name, near?)));
         found.map_or_else(String::new, |(name, near)| format!("\n  `{name}`: did you mean `{near}`?"))
     };

@@ -9,12 +9,12 @@ use anstyle::{AnsiColor, Style};
 use clap::{Args, ColorChoice};
 
 use super::progress;
-use super::ranks::{self, Exchanged};
+use super::ranks::{self, ExchangeStatistics};
 
 /// Options that every command takes.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Options of every command")]
-pub(super) struct Talk {
+pub(super) struct MessageOptions {
     /// Say nothing on the standard error but errors: no notes, no progress
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     quiet: bool,
@@ -28,7 +28,7 @@ pub(super) struct Talk {
 
 /// An option of commands that take long.
 #[derive(Debug, Clone, Args)]
-pub(super) struct Every {
+pub(super) struct StatusOptions {
     /// Print the progress on the standard error at this interval; SIGUSR1 prints it once
     #[arg(id = STATUS, long = "status", value_name = "SECONDS", value_parser = seconds)]
     period: Option<Duration>,
@@ -53,13 +53,13 @@ fn seconds(text: &str) -> Result<Duration, String> {
 }
 
 struct Settings {
-    talk: Talk,
+    talk: MessageOptions,
     begun: Instant,
 }
 
 static SETTINGS: OnceLock<Settings> = OnceLock::new();
 
-impl Talk {
+impl MessageOptions {
     /// Holds from now on, for the whole process.
     pub fn settle(self) {
         let choice = match self.color {
@@ -74,7 +74,7 @@ impl Talk {
     }
 }
 
-fn asked(of: impl Fn(&Talk) -> bool) -> bool {
+fn asked(of: impl Fn(&MessageOptions) -> bool) -> bool {
     SETTINGS.get().is_some_and(|settings| of(&settings.talk))
 }
 
@@ -104,7 +104,7 @@ pub(super) fn step(text: &impl Display) {
 
 /// What a run took of the machine.
 #[derive(Debug, Clone, Copy, serde::Serialize)]
-pub(super) struct Took {
+pub(super) struct ResourceUsage {
     /// Wall time of the command so far, loading and checking included.
     pub wall_seconds: f64,
     /// Simulated cycles a second of that.
@@ -113,10 +113,10 @@ pub(super) struct Took {
     pub peak_memory_bytes: Option<u64>,
     /// Of one of several ranks.
     #[serde(flatten)]
-    pub exchanged: Option<Exchanged>,
+    pub exchanged: Option<ExchangeStatistics>,
 }
 
-impl Took {
+impl ResourceUsage {
     /// Since the command began.
     pub fn now(cycles: u64) -> Self {
         let wall = SETTINGS.get().map_or(0.0, |settings| settings.begun.elapsed().as_secs_f64());
@@ -132,11 +132,13 @@ impl Took {
     }
 }
 
-impl Display for Took {
+impl Display for ResourceUsage {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let memory = self.peak_memory_bytes.map_or_else(String::new, |bytes| format!(", {} MiB at most", bytes >> 20));
         write!(f, "took           {:.2} s, {:.0} cycles a second{memory}", self.wall_seconds, self.cycles_per_second)?;
-        let Some(Exchanged { ranks, exchanges, given_bytes: bytes, exchange_seconds: seconds }) = self.exchanged else {
+        let Some(ExchangeStatistics { ranks, exchanges, given_bytes: bytes, exchange_seconds: seconds }) =
+            self.exchanged
+        else {
             return Ok(());
         };
         write!(f, "\n               {ranks} ranks met {exchanges} times, rank 0 gave {bytes} bytes in {seconds:.2} s")

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::progress::Meter;
-use super::replay::Recorded;
+use super::progress::RunProgress;
+use super::replay::RecordedRun;
 use super::run::{Window, window};
 use super::{Exit, called, complain, output, print, shown};
 use watershed_scenario::Scenario;
@@ -14,7 +14,7 @@ use watershed_scenario::config::Family;
 use watershed_scenario::programs::result::call_name;
 use watershed_scenario::run::{self, RunOptions, WaveOptions};
 use watershed_scenario::segments;
-use watershed_scenario::why::{Ask, Why};
+use watershed_scenario::why::{Why, WhyQuery};
 use watershed_study::sweep::store::shell_word;
 
 /// Say where the cycles of a collective's latency went.
@@ -67,7 +67,7 @@ pub(super) struct Arguments {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    _every: super::talk::Every,
+    _every: super::talk::StatusOptions,
 }
 
 /// What `--packet` names.
@@ -123,7 +123,7 @@ fn check_source(arguments: &Arguments, scenario: &Scenario) -> Result<(), String
 }
 
 fn execute(arguments: &Arguments) -> Result<bool, String> {
-    let recorded = Recorded::read(&arguments.file)?;
+    let recorded = RecordedRun::read(&arguments.file)?;
     let scenario = &recorded.loaded.scenario;
     // The collective that programs call of which one call is asked for, and which one.
     let call = arguments.collective.as_deref().and_then(|name| {
@@ -149,9 +149,9 @@ fn execute(arguments: &Arguments) -> Result<bool, String> {
         }
     }
     check_source(arguments, scenario)?;
-    let meter = Meter::new();
+    let meter = RunProgress::new();
     let hook = |progress| meter.update(&progress);
-    let ask = Ask {
+    let ask = WhyQuery {
         collective: arguments.collective.as_deref(),
         packet: arguments.packet.map(|packet| packet.number),
         source: arguments.packet.and_then(|packet| packet.source),

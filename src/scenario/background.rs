@@ -25,7 +25,7 @@ pub(crate) struct Background<'a> {
     measurement: Measurement,
     /// The network at the start and at the end of the window.
     window: [Option<Snapshot>; 2],
-    feed: Feed,
+    feed: TraceFeed,
     /// Steps since what end points have measured was collected.
     steps: u32,
     /// Sources were told to create nothing more.
@@ -35,7 +35,7 @@ pub(crate) struct Background<'a> {
 state!(['a] Background<'a> { saved: measurement, window, feed, steps, stopped; built: loaded, sources });
 
 /// What is to be done before the next step.
-pub(crate) enum Before {
+pub(crate) enum NextStep {
     /// An input is wrong: the run ends.
     Wrong,
     /// Something was looked at: ask again.
@@ -65,14 +65,14 @@ struct Snapshot {
 
 /// Traces that are read as the run goes on.
 #[derive(Default)]
-struct Feed {
+struct TraceFeed {
     traces: Vec<Trace>,
     /// Everything before this cycle has been read.
     until: u64,
     wrong: Option<Problem>,
 }
 
-state!(Feed { saved: until; each: traces; built: wrong });
+state!(TraceFeed { saved: until; each: traces; built: wrong });
 
 struct Trace {
     traffic: usize,
@@ -116,7 +116,7 @@ impl<'a> Background<'a> {
     /// A trace cannot be read.
     pub fn new(loaded: &'a Loaded, sources: Sources, system: &mut dyn Simulation) -> Result<Background<'a>, RunError> {
         system.each_traffic(&mut Traffic::measure);
-        let feed = Feed::open(loaded, &sources, system)?;
+        let feed = TraceFeed::open(loaded, &sources, system)?;
         let measurement = Measurement::new(loaded.scenario.measure, sources.classes.len());
         Ok(Background { loaded, sources, measurement, window: [None, None], feed, steps: 0, stopped: false })
     }
@@ -149,16 +149,16 @@ impl<'a> Background<'a> {
     }
 
     /// Before each step.
-    pub fn before(&mut self, system: &mut dyn Simulation) -> Before {
+    pub fn before(&mut self, system: &mut dyn Simulation) -> NextStep {
         let now = system.now();
         if now + MARGIN >= self.feed.until && !self.feed(now, system) {
-            return Before::Wrong;
+            return NextStep::Wrong;
         }
         if now >= self.measurement.next() {
             self.measure(now, system);
-            return Before::Again;
+            return NextStep::Again;
         }
-        Before::Until(self.measurement.next().min(self.feed.until))
+        NextStep::Until(self.measurement.next().min(self.feed.until))
     }
 
     /// Nothing moves any more. Whether there was something to do about it.
@@ -502,13 +502,13 @@ fn totals(system: &dyn Simulation) -> (u64, u64) {
     (created, received)
 }
 
-fn trace_problem(traffic: usize, wrong: &trace::Wrong) -> Problem {
+fn trace_problem(traffic: usize, wrong: &trace::TraceError) -> Problem {
     Problem::at(format!("traffic[{traffic}].file"), &wrong.message).expected(&wrong.expected)
 }
 
-impl Feed {
-    fn open(loaded: &Loaded, of: &Sources, system: &dyn Simulation) -> Result<Feed, RunError> {
-        let mut feed = Feed::default();
+impl TraceFeed {
+    fn open(loaded: &Loaded, of: &Sources, system: &dyn Simulation) -> Result<TraceFeed, RunError> {
+        let mut feed = TraceFeed::default();
         let ends = loaded.scenario.topology.end_points();
         for (index, traffic) in loaded.scenario.traffic.iter().enumerate() {
             let TrafficPattern::Trace { path, .. } = &traffic.pattern else { continue };

@@ -1,7 +1,7 @@
 //! From the checked configuration to a system that can be clocked: layout, registers, end points, and the checks that
 //! need them (register legality, overlaps). A wrong configuration ends here with a [`Problem`] at its place.
 
-pub use super::built::{Built, Segment, operation, oracle_tree, select};
+pub use super::built::{BuiltCollective, Segment, operation, oracle_tree, select};
 use super::config::{Collective, CollectiveKind, Family, SwitchRegisters, Tree};
 use super::hosts;
 use super::mixed::channels::has_engines;
@@ -28,11 +28,11 @@ use watershed_piuma::{
 };
 
 /// A system and what runs on it; without the system (`()`) where the runner owns that.
-pub struct Ready<S = System> {
+pub struct PiumaBuild<S = System> {
     /// The system at cycle 0.
     pub system: S,
     /// The collectives, in the order of the scenario.
-    pub collectives: Vec<Built>,
+    pub collectives: Vec<BuiltCollective>,
     /// Values that follow from the rest, for the printed configuration.
     pub derived: Vec<(String, u64)>,
     /// The sources of traffic, if there are any.
@@ -47,19 +47,19 @@ pub struct Ready<S = System> {
     pub ends: Vec<EndPlace>,
 }
 
-impl<S> Ready<S> {
+impl<S> PiumaBuild<S> {
     /// The system, and what runs on it.
-    pub(crate) fn split(self) -> (S, Ready<()>) {
-        let Ready { system, collectives, derived, sources, ideal, all_links, claims, ends } = self;
-        (system, Ready { system: (), collectives, derived, sources, ideal, all_links, claims, ends })
+    pub(crate) fn split(self) -> (S, PiumaBuild<()>) {
+        let PiumaBuild { system, collectives, derived, sources, ideal, all_links, claims, ends } = self;
+        (system, PiumaBuild { system: (), collectives, derived, sources, ideal, all_links, claims, ends })
     }
 }
 
-impl Ready<()> {
+impl PiumaBuild<()> {
     /// The same with a system.
-    fn with(self, system: System) -> Ready {
-        let Ready { collectives, derived, sources, ideal, all_links, claims, ends, .. } = self;
-        Ready { system, collectives, derived, sources, ideal, all_links, claims, ends }
+    fn with(self, system: System) -> PiumaBuild {
+        let PiumaBuild { collectives, derived, sources, ideal, all_links, claims, ends, .. } = self;
+        PiumaBuild { system, collectives, derived, sources, ideal, all_links, claims, ends }
     }
 }
 
@@ -85,7 +85,7 @@ pub struct BuildOptions {
 ///
 /// # Errors
 /// What is wrong with the configuration, at its place.
-pub fn build(loaded: &Loaded, options: BuildOptions) -> Result<Ready, Problems> {
+pub fn build(loaded: &Loaded, options: BuildOptions) -> Result<PiumaBuild, Problems> {
     let mut builder = Builder::new(loaded);
     let ready = builder.build(options);
     match ready {
@@ -164,22 +164,22 @@ pub(super) fn common(scenario: &Scenario) -> Common {
 }
 
 /// Registers, and the trees that stand in them.
-pub(crate) struct Laid {
+pub(crate) struct RegisterPlan {
     /// The registers.
     pub registers: Registers,
-    collectives: Vec<Built>,
+    collectives: Vec<BuiltCollective>,
     multicasts: Vec<Footprint>,
     claims: overlaps::Plan,
 }
 
-impl Laid {
+impl RegisterPlan {
     fn footprints(&self) -> BTreeMap<overlaps::Owner, &Footprint> {
-        overlaps::footprints(self.collectives.iter().map(Built::footprints), &self.multicasts)
+        overlaps::footprints(self.collectives.iter().map(BuiltCollective::footprints), &self.multicasts)
     }
 }
 
 /// What stands where, before there is a network.
-pub(crate) struct Placed {
+pub(crate) struct Placement {
     /// The configuration registers.
     pub registers: Registers,
     /// The engine of every switch.
@@ -214,7 +214,7 @@ impl<'a> Builder<'a> {
         sources::shares(scenario, talk && !scenario.traffic.is_empty())
     }
 
-    fn build(&mut self, options: BuildOptions) -> Option<Ready> {
+    fn build(&mut self, options: BuildOptions) -> Option<PiumaBuild> {
         let scenario = self.scenario;
         let engine = self.engine();
         let (pipeline, router) = (pipeline(scenario), router(scenario));
@@ -263,7 +263,7 @@ impl<'a> Builder<'a> {
             monitors: scenario.checks.monitors && !options.no_monitors,
             router,
         };
-        let (Placed { registers, ceng, mut ends }, ready) = ready.split();
+        let (Placement { registers, ceng, mut ends }, ready) = ready.split();
         let messages = registers.shares.messages;
         for (end, mut traffic) in sources.take_traffic(scenario.seed, !options.no_monitors) {
             traffic.leave(messages);
@@ -288,7 +288,7 @@ impl<'a> Builder<'a> {
         }
         let all_links = sparse.map(|nodes| nodes.links_by_level().to_vec());
         let sources = (!scenario.traffic.is_empty()).then_some(sources);
-        Some(Ready { sources, all_links, ..ready.with(system) })
+        Some(PiumaBuild { sources, all_links, ..ready.with(system) })
     }
 
     /// Whether switches have engines.
@@ -308,7 +308,7 @@ impl<'a> Builder<'a> {
         common: &Common,
         neighbours: &Neighbours,
         names: Names,
-    ) -> Option<Laid> {
+    ) -> Option<RegisterPlan> {
         let scenario = self.scenario;
         let cfg = RegistersCfg {
             switches: scenario.topology.switches(),
@@ -324,15 +324,20 @@ impl<'a> Builder<'a> {
         if !self.problems.is_empty() {
             return None;
         }
-        let footprints = overlaps::footprints(collectives.iter().map(Built::footprints), &multicasts);
+        let footprints = overlaps::footprints(collectives.iter().map(BuiltCollective::footprints), &multicasts);
         let claims = programs::overlaps(scenario, (layout, common, neighbours), &registers, &footprints);
-        Some(Laid { registers, collectives, multicasts, claims })
+        Some(RegisterPlan { registers, collectives, multicasts, claims })
     }
 
     /// Engines and end points.
-    pub(crate) fn place(&mut self, laid: Laid, layout: &Layout, common: &Common) -> Option<Ready<Placed>> {
+    pub(crate) fn place(
+        &mut self,
+        laid: RegisterPlan,
+        layout: &Layout,
+        common: &Common,
+    ) -> Option<PiumaBuild<Placement>> {
         let (scenario, pipeline) = (self.scenario, pipeline(self.scenario));
-        let Laid { registers, collectives, claims, .. } = laid;
+        let RegisterPlan { registers, collectives, claims, .. } = laid;
         let tree =
             TreeCfg { radix: scenario.switch.ceng.radix.known() as u8, unit_stages: scenario.switch.ceng.stages as u8 };
         let enough = CengCfg::enough_result_slots(tree, pipeline.front());
@@ -374,8 +379,8 @@ impl<'a> Builder<'a> {
         }
         self.round_trips(layout, common);
         let places = if claims.wiring.is_empty() { Vec::new() } else { layout.ends.clone() };
-        Some(Ready {
-            system: Placed { registers, ceng: Ceng::new(ceng), ends },
+        Some(PiumaBuild {
+            system: Placement { registers, ceng: Ceng::new(ceng), ends },
             collectives,
             derived: std::mem::take(&mut self.derived),
             sources: None,
@@ -423,7 +428,7 @@ impl<'a> Builder<'a> {
         layout: &Layout,
         neighbours: &Neighbours,
         registers: &mut Registers,
-    ) -> Option<Vec<Built>> {
+    ) -> Option<Vec<BuiltCollective>> {
         let ways = ground::ways(layout);
         let ground = ground::of(layout, neighbours, registers, ways.as_ref());
         let scenario = self.scenario;
@@ -453,7 +458,7 @@ impl<'a> Builder<'a> {
                 return None;
             }
         }
-        let mut built: Vec<Built> = Vec::new();
+        let mut built: Vec<BuiltCollective> = Vec::new();
         for (index, collective) in scenario.collectives.iter().enumerate() {
             let places: Vec<EndPlace> = collective.participants.iter().map(|&end| layout.ends[end as usize]).collect();
             let (senders, mut receivers, reduces) = roles(collective, &places);
@@ -654,7 +659,7 @@ impl<'a> Builder<'a> {
     }
 
     /// A collective with the words that all contributors have in memory: lanes packed, one contribution after the other.
-    fn input(&self, index: usize, collective: &Collective, footprints: Vec<Footprint>) -> Built {
+    fn input(&self, index: usize, collective: &Collective, footprints: Vec<Footprint>) -> BuiltCollective {
         let words_of = |dtype: arith::DType, elements: u64| elements.div_ceil(u64::from(dtype.lanes()));
         let (barrier, wide) = (collective.kind == CollectiveKind::Barrier, collective.network_dtype());
         let segment = |(at, footprint): (u32, Footprint)| {
@@ -670,7 +675,7 @@ impl<'a> Builder<'a> {
             }
         };
         let segments: Vec<Segment> = (0..).zip(footprints).map(segment).collect();
-        let empty = |words, stored_words, input, contributions| Built {
+        let empty = |words, stored_words, input, contributions| BuiltCollective {
             segments,
             jobs: Vec::new(),
             words,
@@ -709,9 +714,9 @@ impl<'a> Builder<'a> {
     fn ends(
         &self,
         layout: &Layout,
-        (mut built, claims): (Vec<Built>, &overlaps::Plan),
+        (mut built, claims): (Vec<BuiltCollective>, &overlaps::Plan),
         memory: &Arc<MemoryCfg>,
-    ) -> (Vec<End>, Vec<Built>) {
+    ) -> (Vec<End>, Vec<BuiltCollective>) {
         let scenario = self.scenario;
         let mut ends: Vec<End> = vec![End::default(); layout.ends.len()];
         let started = scenario.collectives.iter().zip(&mut built).enumerate();

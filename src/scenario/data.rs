@@ -332,7 +332,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::names::Named;
+    use crate::names::NamedValues;
 
     fn file(name: &str, content: &[u8]) -> (tempfile::TempDir, std::path::PathBuf) {
         let folder = tempfile::tempdir().unwrap();

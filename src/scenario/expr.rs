@@ -67,7 +67,7 @@ pub struct Expr {
 /// What is wrong with the text of an expression.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
-pub struct Wrong {
+pub struct ExprError {
     /// What.
     pub message: String,
     /// Where, in bytes.
@@ -114,7 +114,7 @@ impl Expr {
     ///
     /// # Errors
     /// The first place that is not understood.
-    pub fn parse(text: &str) -> Result<Self, Wrong> {
+    pub fn parse(text: &str) -> Result<Self, ExprError> {
         let mut parser = Parser { tokens: tokens(text)?, at: 0, end: text.len(), depth: 0 };
         let node = parser.level(0)?;
         match parser.tokens.get(parser.at) {
@@ -129,7 +129,7 @@ impl Expr {
                 } else {
                     "the expression should end here"
                 };
-                Err(Wrong { message: message.into(), at: range.clone() })
+                Err(ExprError { message: message.into(), at: range.clone() })
             }
         }
     }
@@ -300,7 +300,7 @@ enum Token {
 const SIGNS: [&str; 19] =
     ["&&", "||", "==", "!=", "<=", ">=", "<", ">", "+", "-", "*", "/", "%", "^", "!", "(", ")", ",", "="];
 
-fn tokens(text: &str) -> Result<Vec<(Token, Range<usize>)>, Wrong> {
+fn tokens(text: &str) -> Result<Vec<(Token, Range<usize>)>, ExprError> {
     let mut out = Vec::new();
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -311,7 +311,7 @@ fn tokens(text: &str) -> Result<Vec<(Token, Range<usize>)>, Wrong> {
             at += 1;
             continue;
         }
-        let wrong = |message: &str, end: usize| Wrong { message: message.to_owned(), at: start..end };
+        let wrong = |message: &str, end: usize| ExprError { message: message.to_owned(), at: start..end };
         let token = if byte.is_ascii_digit() {
             let hexadecimal = text[at..].starts_with("0x");
             let digit = |byte: u8| {
@@ -367,9 +367,9 @@ struct Parser {
 }
 
 impl Parser {
-    fn wrong<T>(&self, message: impl Into<String>) -> Result<T, Wrong> {
+    fn wrong<T>(&self, message: impl Into<String>) -> Result<T, ExprError> {
         let at = self.tokens.get(self.at).map_or(self.end..self.end, |(_, range)| range.clone());
-        Err(Wrong { message: message.into(), at })
+        Err(ExprError { message: message.into(), at })
     }
 
     /// The next token if it is one of these signs or words.
@@ -384,7 +384,7 @@ impl Parser {
         Some(found)
     }
 
-    fn level(&mut self, level: usize) -> Result<Node, Wrong> {
+    fn level(&mut self, level: usize) -> Result<Node, ExprError> {
         let Some(operators) = LEVELS.get(level) else { return self.unary() };
         if level == 2
             && let Some(_not) = self.take(&["not", "!"])
@@ -407,7 +407,7 @@ impl Parser {
         Ok(left)
     }
 
-    fn unary(&mut self) -> Result<Node, Wrong> {
+    fn unary(&mut self) -> Result<Node, ExprError> {
         if self.take(&["-"]).is_some() {
             self.deeper()?;
             let inner = self.unary()?;
@@ -424,12 +424,12 @@ impl Parser {
         Ok(base)
     }
 
-    fn deeper(&mut self) -> Result<(), Wrong> {
+    fn deeper(&mut self) -> Result<(), ExprError> {
         self.depth += 1;
         if self.depth > DEPTH { self.wrong("this is nested too deeply") } else { Ok(()) }
     }
 
-    fn atom(&mut self) -> Result<Node, Wrong> {
+    fn atom(&mut self) -> Result<Node, ExprError> {
         let Some((token, _)) = self.tokens.get(self.at).cloned() else {
             return self.wrong("a value is missing here");
         };
@@ -470,7 +470,7 @@ impl Parser {
         }
     }
 
-    fn call(&mut self, name: &str) -> Result<Node, Wrong> {
+    fn call(&mut self, name: &str) -> Result<Node, ExprError> {
         let Some((function, least, most)) = FUNCTIONS.iter().find(|(function, ..)| *function == name) else {
             self.at -= 2;
             let names = super::names::one_of(FUNCTIONS.iter().map(|(function, ..)| function));

@@ -1,7 +1,7 @@
 //! Which families there are: the one `match` over them.
 
 use crate::config;
-use crate::run::family::{Begun, Family};
+use crate::run::family::{Family, StartedRun};
 use crate::run::options::{RunError, RunOptions};
 use crate::run::system::System;
 use crate::{Loaded, armed, mixed, pbv, piuma};
@@ -11,8 +11,12 @@ use crate::{Loaded, armed, mixed, pbv, piuma};
 ///
 /// # Errors
 /// The scenario is wrong in a way that only shows when the system is built.
-pub(crate) fn build<'a>(loaded: &'a Loaded, options: &RunOptions<'_>, windows: bool) -> Result<Begun<'a>, RunError> {
-    fn one<'a>((system, run): (Box<System>, impl Family + 'a)) -> Begun<'a> {
+pub(crate) fn build<'a>(
+    loaded: &'a Loaded,
+    options: &RunOptions<'_>,
+    windows: bool,
+) -> Result<StartedRun<'a>, RunError> {
+    fn one<'a>((system, run): (Box<System>, impl Family + 'a)) -> StartedRun<'a> {
         (system, vec![Box::new(run)])
     }
     Ok(match loaded.scenario.family {

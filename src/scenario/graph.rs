@@ -110,7 +110,7 @@ const LEVELS: usize = 64;
 
 /// What a topology file says.
 #[derive(Debug)]
-pub struct Read {
+pub struct TopologyContents {
     /// The switches and links.
     pub graph: Graph,
     /// What a file that gives cycles where there are widths now is told.
@@ -121,7 +121,7 @@ pub struct Read {
 ///
 /// # Errors
 /// What is wrong with it, with carets into the topology file; `Err(Err(_))` if it cannot be read at all.
-pub(crate) fn load(path: &Path, bits: u32) -> Result<(Read, Vec<u8>), Result<Problems, String>> {
+pub(crate) fn load(path: &Path, bits: u32) -> Result<(TopologyContents, Vec<u8>), Result<Problems, String>> {
     let fail = |error: &dyn std::fmt::Display| Err(Err(format!("cannot read {}: {error}", path.display())));
     match shipped::len(path) {
         Ok(len) if len > limits::SCENARIO_BYTES => return fail(&"it is too long"),
@@ -140,7 +140,7 @@ pub(crate) fn load(path: &Path, bits: u32) -> Result<(Read, Vec<u8>), Result<Pro
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn read(name: &str, text: &str, bits: u32) -> Result<Read, Problems> {
+pub fn read(name: &str, text: &str, bits: u32) -> Result<TopologyContents, Problems> {
     let (source, syntax) = Source::parse(name, text);
     let source = Arc::new(source);
     let fail = |problems| Err(Problems::new(Arc::clone(&source), problems));
@@ -161,11 +161,15 @@ pub fn read(name: &str, text: &str, bits: u32) -> Result<Read, Problems> {
         let instead = instead(bits, link.cycles_per_flit?, &[&format!("link[{at}].width_bits")]);
         Some(format!("`link[{at}].cycles_per_flit` of {name} {instead}"))
     });
-    if reader.problems.is_empty() { Ok(Read { graph, notes: notes.collect() }) } else { fail(reader.problems) }
+    if reader.problems.is_empty() {
+        Ok(TopologyContents { graph, notes: notes.collect() })
+    } else {
+        fail(reader.problems)
+    }
 }
 
 /// A switch, and its port if one is named.
-type Given = (u32, Option<u16>);
+type PortRef = (u32, Option<u16>);
 
 struct Reader<'a> {
     /// Bits of a flit on the wires.
@@ -198,7 +202,7 @@ impl<'a> Reader<'a> {
             return graph;
         }
         // Ports that are given first, so that the others keep clear of them.
-        let mut ends: Vec<[Option<Given>; 2]> = Vec::new();
+        let mut ends: Vec<[Option<PortRef>; 2]> = Vec::new();
         for (index, link) in file.link.iter().enumerate() {
             let mut both = [None; 2];
             for (end, (key, text)) in both.iter_mut().zip([("from", &link.from), ("to", &link.to)]) {
@@ -277,7 +281,7 @@ impl<'a> Reader<'a> {
     }
 
     /// An end of a link: a switch, or a port of one, which is then taken.
-    fn end(&mut self, path: &str, text: &str) -> Option<Given> {
+    fn end(&mut self, path: &str, text: &str) -> Option<PortRef> {
         let (name, port) = text.split_once('.').map_or((text, None), |(name, port)| (name, Some(port)));
         let Some(&switch) = self.names.get(name) else {
             let problem = Problem::at(path, format!("there is no switch \"{name}\""));

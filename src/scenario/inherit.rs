@@ -44,7 +44,7 @@ fn lay_over(source: &mut Source, node: &mut Node, base: &Path, chain: &mut Vec<P
         return Err(Problem::in_text(extends.span, format!("`extends` is {found}"))
             .expected("the name of a scenario file, relative to this one"));
     };
-    let Found { path, folder, text } = find(base, name);
+    let BaseFile { path, folder, text } = find(base, name);
     if chain.contains(&path) {
         return Err(Problem::in_text(extends.span, "the scenario extends itself")
             .help(format!("by way of {}", chain.iter().map(|file| shown(file)).collect::<Vec<_>>().join(", "))));
@@ -76,7 +76,7 @@ fn empty() -> Node {
 }
 
 /// A scenario that another one names.
-struct Found {
+struct BaseFile {
     path: PathBuf,
     /// Its folder, as the other one has to name it.
     folder: PathBuf,
@@ -85,7 +85,7 @@ struct Found {
 
 /// The scenario that one in the folder `base` means by a name, and its text: a file beside it, or one that ships with the program,
 /// wherever the file that extends it is.
-fn find(base: &Path, name: &str) -> Found {
+fn find(base: &Path, name: &str) -> BaseFile {
     let folder_of = |path: &Path| path.parent().unwrap_or(Path::new("")).to_owned();
     let path = tidy(&base.join(name));
     let text = match shipped::len(&path) {
@@ -97,12 +97,12 @@ fn find(base: &Path, name: &str) -> Found {
         Err(_) => match shipped::find(&shown(&path)).or_else(|| shipped::find(name)) {
             Some((path, text)) => {
                 let path = shipped::place(path);
-                return Found { folder: folder_of(&path), path, text: Ok(text.to_owned()) };
+                return BaseFile { folder: folder_of(&path), path, text: Ok(text.to_owned()) };
             }
             None => Err("there is no such file".to_owned()),
         },
     };
-    Found { path, folder: folder_of(Path::new(name)), text }
+    BaseFile { path, folder: folder_of(Path::new(name)), text }
 }
 
 fn shown(path: &Path) -> String {

@@ -51,14 +51,14 @@ pub struct JobResult {
     pub bit_exact: Option<bool>,
     /// Its results as a hash; missing if the document holds all their words, and in documents of older programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub results: Option<Hashed>,
+    pub results: Option<HashedResults>,
     /// Where the document has what only this engine knows: a path of names and numbers, as sweeps have it.
     pub details: String,
 }
 
 /// What a document says of a job's results instead of their words.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Hashed {
+pub struct HashedResults {
     /// Rows of the array: see the [table](super::kept).
     pub rows: u64,
     /// Elements of the longest row.

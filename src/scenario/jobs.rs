@@ -41,7 +41,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::armed::file::{DETERMINISTIC, MEAN, op_name};
 use super::file::job::{Engine, operation};
 use super::inherit::overlay;
-use super::names::{self, DType, Named, Op, Round};
+use super::names::{self, DType, NamedValues, Op, Round};
 use super::problem::Problem;
 use super::source::{Node, Source, Value};
 use super::{schema, waiting};
@@ -512,7 +512,7 @@ impl Translator {
         let bytes = entries.left.get("dtype").and_then(text).unwrap_or("f64");
         let bytes = DType::ALL
             .iter()
-            .find(|dtype| Named::name(**dtype) == bytes)
+            .find(|dtype| NamedValues::name(**dtype) == bytes)
             .map_or(8, |dtype| u64::from(dtype.bits() / 8).max(1));
         let most = MAX_PAYLOAD_BYTES as u64 / bytes;
         let mut frames = 1;
@@ -612,7 +612,7 @@ fn respell(entries: &mut Entries<'_>, word: &str, own: &str) {
 /// The types of an operation that armed engines have, or all operations.
 pub(super) fn opcodes(op: &str) -> String {
     let of_op = arith::quad::OPCODES.iter().filter(|opcode| opcode.op != Op::Barrier && operation(opcode) == op);
-    let mut list: Vec<String> = of_op.map(|opcode| format!("\"{}\"", Named::name(opcode.dtype))).collect();
+    let mut list: Vec<String> = of_op.map(|opcode| format!("\"{}\"", NamedValues::name(opcode.dtype))).collect();
     let what = if list.is_empty() { "`op` is" } else { "`dtype` is" };
     if list.is_empty() {
         let all = arith::quad::OPCODES.iter().filter(|opcode| opcode.op != Op::Barrier).map(operation);
@@ -641,7 +641,11 @@ pub(super) fn lanes(opcode: &arith::quad::Opcode) -> u64 {
 pub(super) fn opcode(op: &str, dtype: &str, round: &str, flush: bool) -> Option<&'static arith::quad::Opcode> {
     arith::quad::OPCODES.iter().find(|opcode| {
         let sums = opcode.op == Op::Sum && opcode.dtype == DType::F64;
-        let rounded = if sums { Named::name(opcode.round) == round } else { round == Named::name(Round::NearestEven) };
-        operation(opcode) == op && Named::name(opcode.dtype) == dtype && rounded && opcode.flush_to_zero == flush
+        let rounded = if sums {
+            NamedValues::name(opcode.round) == round
+        } else {
+            round == NamedValues::name(Round::NearestEven)
+        };
+        operation(opcode) == op && NamedValues::name(opcode.dtype) == dtype && rounded && opcode.flush_to_zero == flush
     })
 }

@@ -144,7 +144,7 @@ pub struct Loaded {
     /// Notes for the author about keys that have newer ones.
     pub notes: Vec<String>,
     /// The trace of an application, if it runs one.
-    pub workload: Option<Arc<workload::config::Traced>>,
+    pub workload: Option<Arc<workload::config::TracedWorkload>>,
     /// Contents of data files, by index of the collective.
     files: Vec<Option<data::Rows>>,
 }

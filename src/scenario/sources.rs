@@ -51,9 +51,9 @@ impl Sources {
     /// Places the sources of a scenario in a layout, and attaches the end points that flows need. What is wrong goes to
     /// `problems`.
     pub fn place(scenario: &Scenario, layout: &mut Layout, local: LinkParams, problems: &mut Vec<Problem>) -> Sources {
-        let mut placing = Placing { scenario, problems, classes: Vec::new(), addressed: Vec::new() };
+        let mut placing = SourceBuilder { scenario, problems, classes: Vec::new(), addressed: Vec::new() };
         let specs = placing.place(layout, local);
-        let Placing { classes, addressed, .. } = placing;
+        let SourceBuilder { classes, addressed, .. } = placing;
         Sources { classes, addressed, lanes: lanes(scenario), specs }
     }
 
@@ -99,14 +99,14 @@ impl Sources {
     }
 }
 
-struct Placing<'a> {
+struct SourceBuilder<'a> {
     scenario: &'a Scenario,
     problems: &'a mut Vec<Problem>,
     classes: Vec<Class>,
     addressed: Vec<bool>,
 }
 
-impl Placing<'_> {
+impl SourceBuilder<'_> {
     /// Attaches the end points that flows need and says which sources sit where.
     fn place(&mut self, layout: &mut Layout, local: LinkParams) -> BTreeMap<usize, Vec<Spec>> {
         let scenario = self.scenario;

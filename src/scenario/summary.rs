@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::armed::result::ArmedResult;
 use super::config::Scenario;
-use super::job_result::Hashed;
+use super::job_result::HashedResults;
 use super::pbv::result::PbvResult;
 use super::result::{CollectiveResult, Document, Outcome, TrafficResult};
 use super::segments;
@@ -14,13 +14,13 @@ use watershed_oracle::compare::apart;
 
 /// A file that was written.
 #[derive(Debug, Clone)]
-pub struct Written {
+pub struct WrittenFile {
     what: &'static str,
     path: PathBuf,
     before: &'static str,
 }
 
-impl Written {
+impl WrittenFile {
     /// A file and what it is.
     pub fn new(what: &'static str, path: PathBuf) -> Self {
         Self { what, path, before: "" }
@@ -41,7 +41,7 @@ const LABEL: usize = 14;
 type Line = (String, String);
 
 /// The summary.
-pub fn text(scenario: &Scenario, document: &Document, written: &[Written]) -> String {
+pub fn text(scenario: &Scenario, document: &Document, written: &[WrittenFile]) -> String {
     let mut out = String::new();
     line(&mut out, &document.stamp.scenario, &headline(scenario, document));
     for (label, text) in document.workload.iter().flat_map(super::workload::result::WorkloadResult::lines) {
@@ -57,7 +57,7 @@ pub fn text(scenario: &Scenario, document: &Document, written: &[Written]) -> St
         line(&mut out, &label, &text);
     }
     for job in &document.jobs {
-        if let Some(Hashed { rows, elements, sha256, .. }) = &job.results {
+        if let Some(HashedResults { rows, elements, sha256, .. }) = &job.results {
             line(&mut out, "SHA-256", &format!("{}: {sha256} of {rows} x {elements} elements", job.name));
         }
     }

@@ -35,7 +35,7 @@ pub struct Record {
 
 /// What is wrong with a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wrong {
+pub struct TraceError {
     /// Where and what.
     pub message: String,
     /// What was expected.
@@ -44,7 +44,7 @@ pub struct Wrong {
 
 /// What a trace is, on the whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Facts {
+pub struct TraceSummary {
     /// Packets.
     pub packets: u64,
     /// One more than the greatest class.
@@ -68,9 +68,9 @@ struct Lines {
 }
 
 impl Lines {
-    fn open(path: &Path) -> Result<Lines, Wrong> {
+    fn open(path: &Path) -> Result<Lines, TraceError> {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let file = shipped::open(path).map_err(|error| Wrong {
+        let file = shipped::open(path).map_err(|error| TraceError {
             message: match error.kind() {
                 std::io::ErrorKind::NotFound => format!("there is no file {}", path.display()),
                 _ => format!("cannot read {}: {error}", path.display()),
@@ -81,12 +81,12 @@ impl Lines {
         Ok(Lines { name, file, line: 0, text: String::new(), hash })
     }
 
-    fn wrong(&self, what: impl std::fmt::Display, expected: impl Into<String>) -> Wrong {
-        Wrong { message: format!("{}, line {}: {what}", self.name, self.line), expected: expected.into() }
+    fn wrong(&self, what: impl std::fmt::Display, expected: impl Into<String>) -> TraceError {
+        TraceError { message: format!("{}, line {}: {what}", self.name, self.line), expected: expected.into() }
     }
 
     /// The numbers of the next line that has any, and how many there are.
-    fn numbers(&mut self, form: &str, least: usize) -> Result<Option<([u64; 5], usize)>, Wrong> {
+    fn numbers(&mut self, form: &str, least: usize) -> Result<Option<([u64; 5], usize)>, TraceError> {
         loop {
             self.text.clear();
             self.line += 1;
@@ -118,7 +118,7 @@ impl Lines {
         }
     }
 
-    fn end(&self, number: u64, ends: u32) -> Result<u32, Wrong> {
+    fn end(&self, number: u64, ends: u32) -> Result<u32, TraceError> {
         if number < u64::from(ends) {
             Ok(number as u32)
         } else {
@@ -146,7 +146,7 @@ impl Reader {
     ///
     /// # Errors
     /// If it cannot be opened.
-    pub fn open(path: &Path, ends: u32) -> Result<Reader, Wrong> {
+    pub fn open(path: &Path, ends: u32) -> Result<Reader, TraceError> {
         Ok(Reader { lines: Lines::open(path)?, ends, last: 0, records: 0 })
     }
 
@@ -154,7 +154,7 @@ impl Reader {
     ///
     /// # Errors
     /// If the line breaks the rules.
-    pub fn record(&mut self) -> Result<Option<Record>, Wrong> {
+    pub fn record(&mut self) -> Result<Option<Record>, TraceError> {
         let form = "cycle source destination flits [class]";
         let Some(([cycle, src, dst, flits, class], _)) = self.lines.numbers(form, 4)? else { return Ok(None) };
         if cycle < self.last {
@@ -182,9 +182,9 @@ impl Reader {
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn survey(path: &Path, ends: u32) -> Result<Facts, Wrong> {
+pub fn survey(path: &Path, ends: u32) -> Result<TraceSummary, TraceError> {
     let mut reader = Reader::open(path, ends)?;
-    let mut facts = Facts { classes: 1, ..Facts::default() };
+    let mut facts = TraceSummary { classes: 1, ..TraceSummary::default() };
     while let Some(record) = reader.record()? {
         facts.packets += 1;
         facts.classes = facts.classes.max(record.class + 1);
@@ -197,7 +197,7 @@ pub fn survey(path: &Path, ends: u32) -> Result<Facts, Wrong> {
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn permutation(path: &Path, ends: u32) -> Result<Vec<(u32, u32)>, Wrong> {
+pub fn permutation(path: &Path, ends: u32) -> Result<Vec<(u32, u32)>, TraceError> {
     let mut lines = Lines::open(path)?;
     let mut pairs = Vec::new();
     let (mut sends, mut gets) = (vec![false; ends as usize], vec![false; ends as usize]);

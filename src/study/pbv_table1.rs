@@ -100,14 +100,14 @@ configuration = "side-port"
 "#;
 
 /// A run's ladder, its cycles a nanosecond, and what its links carried.
-struct Ran {
+struct SimulatedRun {
     ladder: Ladder,
     per_ns: f64,
     links: Vec<LinkResult>,
     text: String,
 }
 
-fn simulate(name: &str, text: &str) -> Result<Ran, String> {
+fn simulate(name: &str, text: &str) -> Result<SimulatedRun, String> {
     let loaded = load_text(name, text, Path::new(""), name, &[]).map_err(|problems| problems.to_string())?;
     let options = RunOptions { ladder: true, all_links: true, ..RunOptions::default() };
     let result = run(&loaded, &options).map_err(|error| error.to_string())?;
@@ -118,7 +118,7 @@ fn simulate(name: &str, text: &str) -> Result<Ran, String> {
     let ladder = result.ladder.ok_or("no ladder was made")?;
     let links = result.document.links.all.unwrap_or_default();
     let per_ns = loaded.scenario.clock.frequency_hz as f64 / 1e9;
-    Ok(Ran { ladder, per_ns, links, text: text.to_owned() })
+    Ok(SimulatedRun { ladder, per_ns, links, text: text.to_owned() })
 }
 
 /// Whether an actor of the ladder is an engine.
@@ -131,7 +131,7 @@ fn home(name: &str) -> &str {
     name.split(['.', '-']).next().unwrap_or(name)
 }
 
-impl Ran {
+impl SimulatedRun {
     /// Frames with a label that begins like this, from one kind of actors to another.
     fn frames<'a>(
         &'a self,

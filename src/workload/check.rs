@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use super::{ANY, Collective, Error, Kind, Trace, What};
+use super::{ANY, Collective, CollectiveOp, Error, Kind, Trace};
 
 /// Who sends to whom, and which collectives are the same one.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Matched {
+pub struct MatchedTrace {
     /// Messages of one sender, receiver and tag.
     pub channels: Vec<Channel>,
     /// Collectives, those of a group in their order.
@@ -46,18 +46,18 @@ pub struct Instance {
     pub nodes: Vec<u32>,
 }
 
-/// What stands in [`Matched::of`] where a node is neither message nor collective.
+/// What stands in [`MatchedTrace::of`] where a node is neither message nor collective.
 pub const NONE: u32 = u32::MAX;
 
 /// Checks a trace.
 ///
 /// # Errors
 /// What is wrong, with file, rank and node.
-pub fn check(trace: &Trace) -> Result<Matched, Error> {
+pub fn check(trace: &Trace) -> Result<MatchedTrace, Error> {
     for rank in 0..trace.ranks.len() {
         acyclic(trace, rank)?;
     }
-    let mut matched = Matched::default();
+    let mut matched = MatchedTrace::default();
     matched.of.extend(trace.ranks.iter().map(|rank| vec![NONE; rank.nodes.len()].into_boxed_slice()));
     messages(trace, &mut matched)?;
     collectives(trace, &mut matched)?;
@@ -101,7 +101,7 @@ fn acyclic(trace: &Trace, rank: usize) -> Result<(), Error> {
     Ok(())
 }
 
-fn messages(trace: &Trace, matched: &mut Matched) -> Result<(), Error> {
+fn messages(trace: &Trace, matched: &mut MatchedTrace) -> Result<(), Error> {
     let mut places: BTreeMap<(u32, u32, u32), usize> = BTreeMap::new();
     for (rank, of) in (0..).zip(&trace.ranks) {
         for (node, kind) in (0..).zip(of.nodes.iter().map(|node| node.kind)) {
@@ -165,7 +165,7 @@ fn messages(trace: &Trace, matched: &mut Matched) -> Result<(), Error> {
 }
 
 /// Finds the channels that receives from any sender or of any tag fit, and counts what has to come out even.
-fn open_receives(trace: &Trace, matched: &mut Matched) -> Result<(), Error> {
+fn open_receives(trace: &Trace, matched: &mut MatchedTrace) -> Result<(), Error> {
     let bytes = |rank: u32, node: u32| match trace.ranks[rank as usize].nodes[node as usize].kind {
         Kind::Send { bytes, .. } | Kind::Receive { bytes, .. } => bytes,
         _ => 0,
@@ -206,7 +206,7 @@ fn open_receives(trace: &Trace, matched: &mut Matched) -> Result<(), Error> {
 }
 
 /// As many messages come over the open channels of a rank as are received.
-fn even(trace: &Trace, matched: &Matched, rank: u32, open: usize) -> Result<(), Error> {
+fn even(trace: &Trace, matched: &MatchedTrace, rank: u32, open: usize) -> Result<(), Error> {
     let channels = || matched.channels.iter().filter(|channel| channel.to == rank && channel.open);
     let sent: usize = channels().map(|channel| channel.sends.len()).sum();
     let received = open + channels().map(|channel| channel.receives.len()).sum::<usize>();
@@ -224,7 +224,7 @@ fn even(trace: &Trace, matched: &Matched, rank: u32, open: usize) -> Result<(), 
     Ok(())
 }
 
-fn collectives(trace: &Trace, matched: &mut Matched) -> Result<(), Error> {
+fn collectives(trace: &Trace, matched: &mut MatchedTrace) -> Result<(), Error> {
     // Of every group: its collectives, with those members that have got so far.
     let mut lists: Vec<Vec<usize>> = vec![Vec::new(); trace.groups.len()];
     let members: Vec<BTreeMap<u32, usize>> =
@@ -282,7 +282,10 @@ fn collectives(trace: &Trace, matched: &mut Matched) -> Result<(), Error> {
 
 fn said(collective: Collective) -> String {
     let Collective { what, bytes, root, .. } = collective;
-    let root = if matches!(what, What::Reduce | What::Broadcast | What::Gather | What::Scatter) {
+    let root = if matches!(
+        what,
+        CollectiveOp::Reduce | CollectiveOp::Broadcast | CollectiveOp::Gather | CollectiveOp::Scatter
+    ) {
         format!(" with root {root}")
     } else {
         String::new()

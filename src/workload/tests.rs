@@ -9,17 +9,17 @@ fn sample(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../traces").join(name)
 }
 
-fn read(path: &Path) -> Result<(Trace, Matched), Error> {
+fn read(path: &Path) -> Result<(Trace, MatchedTrace), Error> {
     Trace::read(path, &[])
 }
 
 #[test]
 fn the_samples_of_astra_sim_say_what_their_generators_wrote() {
     for (folder, what, factor) in [
-        ("all_reduce", What::AllReduce, 1),
-        ("all_gather", What::AllGather, 0),
-        ("reduce_scatter", What::ReduceScatter, 1),
-        ("all_to_all", What::AllToAll, 1),
+        ("all_reduce", CollectiveOp::AllReduce, 1),
+        ("all_gather", CollectiveOp::AllGather, 0),
+        ("reduce_scatter", CollectiveOp::ReduceScatter, 1),
+        ("all_to_all", CollectiveOp::AllToAll, 1),
     ] {
         for ranks in [4u32, 8, 16] {
             let (trace, matched) = read(&sample(&format!("astra-sim/{folder}/{ranks}npus_1MB/{folder}"))).unwrap();
@@ -91,7 +91,7 @@ fn compute(us: u64) -> Kind {
     Kind::Compute(Compute { ps: us * 1_000_000, operations: 7, bytes: 9, on_processor: false })
 }
 
-fn collective(what: What, bytes: u64) -> Kind {
+fn collective(what: CollectiveOp, bytes: u64) -> Kind {
     Kind::Collective(Collective { what, group: 0, bytes, root: 0 })
 }
 
@@ -107,8 +107,8 @@ fn every_kind_of_node_survives_being_written() {
         let peer = 1 - rank;
         nodes.push(node(7, Kind::Send { to: peer, tag: 5, bytes: 100 }, Some(2), &[]));
         nodes.push(node(8, Kind::Receive { from: peer, tag: 5, bytes: 100 }, None, &[]));
-        for (at, what) in (0..).zip(What::ALL) {
-            let bytes = if what == What::Barrier { 0 } else { 4096 };
+        for (at, what) in (0..).zip(CollectiveOp::ALL) {
+            let bytes = if what == CollectiveOp::Barrier { 0 } else { 4096 };
             nodes.push(node(10 + at, collective(what, bytes), Some(2), &[4]));
         }
         nodes
@@ -122,14 +122,14 @@ fn without_a_network_only_computing_and_waiting_are_left() {
     let nodes = |us: u64| {
         vec![
             node(0, compute(us), Some(0), &[]),
-            node(1, collective(What::AllReduce, 8), Some(2), &[0]),
+            node(1, collective(CollectiveOp::AllReduce, 8), Some(2), &[0]),
             node(2, compute(3), Some(0), &[1]),
             node(3, compute(4), Some(0), &[]),
         ]
     };
     let trace = trace(vec![nodes(10), nodes(20)]);
     let matched = check(&trace).unwrap();
-    let pace = pace(&trace, &matched, Times::MEASURED).unwrap();
+    let pace = pace(&trace, &matched, Durations::MEASURED).unwrap();
     // Both computations of a rank that wait for nothing run one after the other; the sum is there after 20 us.
     assert_eq!(pace.ends, [23_000_000, 27_000_000]);
     let path: Vec<(u32, u32)> = pace.path.iter().map(|step| (step.rank, step.node)).collect();
@@ -143,7 +143,7 @@ fn broken(change: impl FnOnce(&mut Vec<Vec<Node>>)) -> Error {
             node(1, compute(5), Some(0), &[]),
             node(2, Kind::Send { to: 1 - rank, tag: 5, bytes: 100 }, Some(2), &[0]),
             node(3, Kind::Receive { from: 1 - rank, tag: 5, bytes: 100 }, None, &[]),
-            node(4, collective(What::AllReduce, 64), Some(2), &[1, 2]),
+            node(4, collective(CollectiveOp::AllReduce, 64), Some(2), &[1, 2]),
         ]
     };
     let mut ranks = vec![nodes(0), nodes(1)];
@@ -183,7 +183,7 @@ fn wrong_nodes_are_named_with_file_and_rank() {
     says(&error, 1, Some("node 2 \"n2\""), "nobody receives it");
     let error = broken(|ranks| ranks[0][2].kind = Kind::Receive { from: 1, tag: 5, bytes: 99 });
     says(&error, 0, Some("node 3 \"n3\""), "room for 99 bytes");
-    let error = broken(|ranks| ranks[1][3].kind = collective(What::AllReduce, 65));
+    let error = broken(|ranks| ranks[1][3].kind = collective(CollectiveOp::AllReduce, 65));
     says(&error, 1, four, "allreduce of 65 bytes here and allreduce of 64 bytes in rank 0");
     let error = broken(|ranks| drop(ranks[1].pop()));
     says(&error, 0, four, "rank 1 of its group has only 0");
@@ -247,7 +247,8 @@ fn waiting_for_what_is_not_there_is_told() {
 #[test]
 fn groups_are_those_that_are_listed() {
     let folder = tempfile::tempdir().unwrap();
-    let mut given = trace((0..4).map(|_| vec![node(1, collective(What::AllReduce, 64), Some(2), &[])]).collect());
+    let mut given =
+        trace((0..4).map(|_| vec![node(1, collective(CollectiveOp::AllReduce, 64), Some(2), &[])]).collect());
     for (name, ranks) in [("even", [0, 2]), ("odd", [1, 3])] {
         given.groups.push(Group { name: name.into(), ranks: ranks.into() });
     }
@@ -318,7 +319,7 @@ fn comments_streams_and_starts_are_read() {
         (&*nodes[1].waits, &*nodes[2].waits),
         (&[Wait { node: 0, start: false }][..], &[Wait { node: 1, start: true }][..])
     );
-    let pace = pace(&trace, &matched, Times::MEASURED).unwrap();
+    let pace = pace(&trace, &matched, Durations::MEASURED).unwrap();
     assert_eq!(pace.ends, [16_000]);
 }
 
@@ -359,6 +360,6 @@ fn receives_of_anything_fit_what_is_sent() {
         "w: calc 30\na: send 64b to 0 tag 2\na requires w",
     ])
     .unwrap();
-    let pace = pace(&trace, &matched, Times::MEASURED).unwrap();
+    let pace = pace(&trace, &matched, Durations::MEASURED).unwrap();
     assert_eq!((pace.nodes[0][0].1, pace.nodes[0][1].1, pace.ends[0]), (30_000, 40_000, 100_000));
 }

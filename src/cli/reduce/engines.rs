@@ -2,7 +2,7 @@
 
 use watershed_pbv as pbv;
 
-use super::arguments::{Asked, Failure, Family, Order, Outcome};
+use super::arguments::{Failure, Family, OperandRequest, Order, Outcome};
 use crate::alu::leaf;
 use watershed_arith::{DType, Flags, Mode, Op, Operands, Quad, QuadUnit, TreeCfg, TreeIn, Unit, tree};
 use watershed_fabric::routing::{Routes, Routing};
@@ -11,14 +11,19 @@ use watershed_fabric::{Flit, Join, JoinCx, Queued, Tag};
 use watershed_kernel::Cycle;
 use watershed_piuma::{Ceng, CengCfg, OpSelect, REQUEST, RESPONSE, Registers, RegistersCfg};
 
-pub(super) fn mode(arguments: &Asked) -> Mode {
-    let Asked { round, flush_to_zero, nan, signal, .. } = *arguments;
+pub(super) fn mode(arguments: &OperandRequest) -> Mode {
+    let OperandRequest { round, flush_to_zero, nan, signal, .. } = *arguments;
     Mode { round, flush_to_zero, nan, signal }
 }
 
 /// Reduces operands that stand at their places already; `places` says which operand each of them is.
-pub(super) fn reduce(arguments: &Asked, order: &Order, places: &[usize], arranged: &[u64]) -> Result<Outcome, Failure> {
-    let Asked { op, dtype, radix, .. } = *arguments;
+pub(super) fn reduce(
+    arguments: &OperandRequest,
+    order: &Order,
+    places: &[usize],
+    arranged: &[u64],
+) -> Result<Outcome, Failure> {
+    let OperandRequest { op, dtype, radix, .. } = *arguments;
     let mode = mode(arguments);
     if arguments.family == Some(Family::Piuma) {
         let select = OpSelect { op, dtype, mode };

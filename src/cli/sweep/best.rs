@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json, json};
 use super::super::{called, complain, print};
 use super::columns;
 use watershed_scenario::expr::{Expr, Value};
-use watershed_study::sweep::best::{Ask, Found, Group};
+use watershed_study::sweep::best::{BestPoints, BestQuery, Group};
 use watershed_study::sweep::file::{Goal, number};
 use watershed_study::sweep::{self, Row, Store, Sweep, SweepError, table};
 
@@ -68,14 +68,14 @@ pub(super) fn main(arguments: &Arguments) -> Result<bool, SweepError> {
     let goals = |list: &[Expr], goal: Goal| list.iter().map(move |expr| (expr.clone(), goal)).collect::<Vec<_>>();
     let mut objectives = [goals(&arguments.min, Goal::Minimise), goals(&arguments.max, Goal::Maximise)].concat();
     if objectives.is_empty() {
-        objectives = Ask::of(&sweep).objectives;
+        objectives = BestQuery::of(&sweep).objectives;
     }
     if objectives.is_empty() {
         let text =
             "the sweep has no objective; --min EXPR or --max EXPR says what is best, for example --min latency_ns";
         return Err(SweepError::Usage(text.into()));
     }
-    let ask = Ask { objectives, constraints: arguments.constraints.clone() }.with_words(&sweep, &rows);
+    let ask = BestQuery { objectives, constraints: arguments.constraints.clone() }.with_words(&sweep, &rows);
     let unknown: Vec<String> = ask
         .unknown(&sweep, &rows)
         .into_iter()
@@ -119,7 +119,7 @@ pub(super) fn main(arguments: &Arguments) -> Result<bool, SweepError> {
 }
 
 /// What to say if no point is left, with how far the nearest is.
-fn nothing(sweep: &Sweep, ask: &Ask, rows: &[Row], found: &Found<'_>) -> String {
+fn nothing(sweep: &Sweep, ask: &BestQuery, rows: &[Row], found: &BestPoints<'_>) -> String {
     let constraints: Vec<&Expr> = sweep.constraints.iter().chain(&ask.constraints).collect();
     if constraints.is_empty() || found.meeting > 0 {
         let names: Vec<String> = ask.objectives.iter().map(|(expr, _)| format!("`{expr}`")).collect();
@@ -147,7 +147,7 @@ fn nothing(sweep: &Sweep, ask: &Ask, rows: &[Row], found: &Found<'_>) -> String 
 
 /// What a summary of a sweep says of its objectives.
 pub(super) fn told(sweep: &Sweep, rows: &[Row], out: &mut String) {
-    let ask = Ask::of(sweep);
+    let ask = BestQuery::of(sweep);
     if ask.objectives.is_empty() {
         return;
     }
@@ -167,7 +167,7 @@ pub(super) fn told(sweep: &Sweep, rows: &[Row], out: &mut String) {
 }
 
 /// Names beside those of axes that stand in the table: objectives, and what constraints read.
-fn names(sweep: &Sweep, ask: &Ask) -> Vec<Expr> {
+fn names(sweep: &Sweep, ask: &BestQuery) -> Vec<Expr> {
     let axes = sweep.axis_names();
     let mut list: Vec<Expr> = ask.objectives.iter().map(|(expr, _)| expr.clone()).collect();
     for name in sweep.constraints.iter().chain(&ask.constraints).flat_map(Expr::names) {
@@ -189,7 +189,14 @@ fn shown(value: Option<Value>) -> String {
 }
 
 /// Points as a table with a line in front that says how many there were to choose from.
-fn table_of(sweep: &Sweep, ask: &Ask, points: &[&Group<'_>], what: &str, found: &Found<'_>, out: &mut String) {
+fn table_of(
+    sweep: &Sweep,
+    ask: &BestQuery,
+    points: &[&Group<'_>],
+    what: &str,
+    found: &BestPoints<'_>,
+    out: &mut String,
+) {
     let constraints: Vec<String> = sweep.constraints.iter().chain(&ask.constraints).map(ToString::to_string).collect();
     let under = if constraints.is_empty() {
         String::new()
@@ -213,7 +220,7 @@ fn table_of(sweep: &Sweep, ask: &Ask, points: &[&Group<'_>], what: &str, found: 
 }
 
 /// A point as JSON: what was asked for, its axes, and how to run it again.
-fn json(sweep: &Sweep, ask: &Ask, group: &Group<'_>) -> Json {
+fn json(sweep: &Sweep, ask: &BestQuery, group: &Group<'_>) -> Json {
     let row = group.first();
     let value = |value: Option<Value>| match value {
         Some(Value::Number(value)) => json!(value),

@@ -16,7 +16,7 @@ use serde::{Deserialize as DeriveDeserialize, Serialize};
 use super::armed::ArmedFile;
 use super::golden::Golden;
 use super::hosts::HostFile;
-use super::kept::Kept;
+use super::kept::ResultDetail;
 use super::pbv::PbvFile;
 use super::programs::{CoreFile, MulticastFile, ProgramFile};
 use super::workload::WorkloadFile;
@@ -66,7 +66,7 @@ pub struct ScenarioFile {
     /// or none ("hash"). Beside what is not whole stands a hash of each job's results. "auto" is all of a vector of at most 65,536
     /// elements, and the first 16 of a longer one.
     #[serde(default)]
-    pub results: Kept,
+    pub results: ResultDetail,
     /// The clock of the whole system.
     #[serde(default)]
     pub clock: ClockFile,

@@ -466,7 +466,7 @@ fn contributions(
 }
 
 fn check_fault(fault: &FaultFile, path: &str, problems: &mut Vec<Problem>) {
-    let asked = fault::Asked {
+    let asked = fault::FaultRequest {
         effect: fault.effect,
         delay: fault.delay_cycles.is_some(),
         at: &fault.at,

@@ -7,7 +7,7 @@
 use crate::run::system::ArmedSystem as System;
 use std::collections::BTreeMap;
 
-use super::build::Ready;
+use super::build::ArmedBuild;
 use watershed_armed::header::NO_RESULT;
 use watershed_armed::manage::{self, Place, Verb};
 use watershed_armed::station::{Happening, Logged};
@@ -19,7 +19,7 @@ use watershed_probe::ladder::{Ladder, Message};
 type Parents = BTreeMap<(u16, u32), u32>;
 
 /// The ladder of everything that was logged.
-pub fn ladder(system: &System, ready: &Ready<()>) -> Ladder {
+pub fn ladder(system: &System, ready: &ArmedBuild<()>) -> Ladder {
     let plan = system.plan();
     let switches = plan.count(NodeKind::Switch) as u32;
     let first_end = (plan.nodes.len() - plan.count(NodeKind::End)) as u32;
@@ -49,7 +49,7 @@ pub fn ladder(system: &System, ready: &Ready<()>) -> Ladder {
 }
 
 /// Who is above whom in which tree, and the stations of all trees: roots, engines from the root down, leaves.
-fn trees(system: &System, ready: &Ready<()>) -> (Parents, Vec<u32>) {
+fn trees(system: &System, ready: &ArmedBuild<()>) -> (Parents, Vec<u32>) {
     let plan = system.plan();
     let switches = plan.count(NodeKind::Switch) as u32;
     let first_end = (plan.nodes.len() - plan.count(NodeKind::End)) as u32;

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::asked::{Asked, Ended};
+use super::asked::{RequestedRounds, RoundOutcome};
 use super::config::Reduction;
 use super::golden::{MergedAt, Reader};
-use super::result::{Configured, Distinct, MergedShare, Outcomes, ReductionResult, RoundResult};
-use super::run::At;
+use super::result::{DistinctResult, MergedShare, Outcomes, ReductionResult, RoundResult, TreeSetup};
+use super::run::RunView;
 use crate::job_result::{Spread, latency};
 use crate::result::Check;
 use crate::run::system::ArmedSystem;
@@ -25,16 +25,16 @@ const MOST_LISTED: usize = 1000;
 const MOST_DISTINCT: usize = 16;
 
 /// A reduction that is reported, and what is known of it.
-struct Reported<'r> {
+struct ReportedReduction<'r> {
     index: usize,
     reduction: &'r Reduction,
     reader: Option<Reader<'r>>,
-    told: Told,
+    told: LeafResults,
 }
 
 /// What a round came to.
-struct Judged {
-    ended: Ended,
+struct RoundVerdict {
+    ended: RoundOutcome,
     /// In what its result is wrong.
     fault: Option<String>,
     /// Who is missing in it, by name.
@@ -46,22 +46,29 @@ struct Judged {
 }
 
 /// Different results with how often they came, and their codes.
-type Values = BTreeMap<([u64; 4], i8), (u64, Vec<ResultCode>)>;
+type DistinctResults = BTreeMap<([u64; 4], i8), (u64, Vec<ResultCode>)>;
 
 /// What the rounds add up to.
-struct Sums {
-    asked: Asked,
+struct RoundTotals {
+    asked: RequestedRounds,
     merged: BTreeMap<MergedAt, u64>,
-    values: Values,
+    values: DistinctResults,
     checked: u64,
     unchecked: u64,
     first_wrong: Option<String>,
 }
 
-impl Sums {
-    fn new(composed: Composed) -> Sums {
-        let asked = Asked::of(composed);
-        Sums { asked, merged: BTreeMap::new(), values: BTreeMap::new(), checked: 0, unchecked: 0, first_wrong: None }
+impl RoundTotals {
+    fn new(composed: Composed) -> RoundTotals {
+        let asked = RequestedRounds::of(composed);
+        RoundTotals {
+            asked,
+            merged: BTreeMap::new(),
+            values: BTreeMap::new(),
+            checked: 0,
+            unchecked: 0,
+            first_wrong: None,
+        }
     }
 
     /// Where contributions were merged: from the leaves up, the deepest engines first, software last.
@@ -98,7 +105,7 @@ impl Sums {
     }
 }
 
-impl At<'_, '_> {
+impl RunView<'_, '_> {
     /// The report of one reduction, and what its checks found.
     pub(super) fn reduction(&self, index: usize, oracle: bool) -> (ReductionResult, Vec<Check>) {
         let reduction = &self.armed.reductions[index];
@@ -109,7 +116,7 @@ impl At<'_, '_> {
         let refused = client.and_then(Client::refusal).map(str::to_owned).or_else(|| laid.refused.clone());
         let reader = oracle.then(|| Reader::new(system, job, reduction, &laid.trees));
         let flows = self.flows(index);
-        let one = Reported { index, reduction, reader, told: Told::of(system, job, reduction) };
+        let one = ReportedReduction { index, reduction, reader, told: LeafResults::of(system, job, reduction) };
         let mut result = ReductionResult {
             name: reduction.name.clone(),
             opcode: reduction.file.op.clone(),
@@ -137,12 +144,12 @@ impl At<'_, '_> {
             more_rounds: 0,
             bit_exact: None,
         };
-        let mut sums = Sums::new(reduction.composed());
+        let mut sums = RoundTotals::new(reduction.composed());
         for &(flow, rounds) in &flows {
             for round in rounds {
                 result.retries += u64::from(round.attempts - 1);
                 let judged = self.judge(&one, flow, round, &mut sums);
-                let plain = judged.ended == Ended::Complete && round.frames.len() <= 1;
+                let plain = judged.ended == RoundOutcome::Complete && round.frames.len() <= 1;
                 if result.rounds.len() >= MOST_LISTED || (plain && result.rounds.len() >= LISTED) {
                     result.more_rounds += 1;
                 } else {
@@ -164,7 +171,7 @@ impl At<'_, '_> {
     }
 
     /// What a round came to; counts it.
-    fn judge(&self, one: &Reported<'_>, flow: u8, round: &RootRound, sums: &mut Sums) -> Judged {
+    fn judge(&self, one: &ReportedReduction<'_>, flow: u8, round: &RootRound, sums: &mut RoundTotals) -> RoundVerdict {
         let (reduction, told) = (one.reduction, &one.told);
         let key = (flow, round.round.data);
         let complete = matches!(round.state, RoundEnd::Complete | RoundEnd::AfterRetry);
@@ -188,14 +195,14 @@ impl At<'_, '_> {
         }
         let ended = match round.state {
             // Whatever the root knows of the round: a participant holds bits that look like a result.
-            _ if told.wrong.contains_key(&key) => Ended::Silent,
-            RoundEnd::Open => Ended::Open,
-            RoundEnd::Incomplete => Ended::Incomplete,
-            _ if fault.is_some() => Ended::Silent,
+            _ if told.wrong.contains_key(&key) => RoundOutcome::Silent,
+            RoundEnd::Open => RoundOutcome::Open,
+            RoundEnd::Incomplete => RoundOutcome::Incomplete,
+            _ if fault.is_some() => RoundOutcome::Silent,
             // A participant has no result and waits or has given up: it knows that it has none.
-            _ if !everybody => Ended::Incomplete,
-            RoundEnd::Complete => Ended::Complete,
-            RoundEnd::AfterRetry => Ended::AfterRetry,
+            _ if !everybody => RoundOutcome::Incomplete,
+            RoundEnd::Complete => RoundOutcome::Complete,
+            RoundEnd::AfterRetry => RoundOutcome::AfterRetry,
         };
         if let Some(fault) = &fault {
             let what = round.round.data.map_or_else(|| "opening".into(), |data| format!("round {data}"));
@@ -212,11 +219,11 @@ impl At<'_, '_> {
                 value.1.push(round.quad.code);
             }
         }
-        Judged { ended, fault, missing, entered, got }
+        RoundVerdict { ended, fault, missing, entered, got }
     }
 
     /// A round as the document lists it.
-    fn row(&self, flow: u8, round: &RootRound, judged: Judged) -> RoundResult {
+    fn row(&self, flow: u8, round: &RootRound, judged: RoundVerdict) -> RoundResult {
         let lanes = || hex(self.loaded.scenario.results.head(&round.quad.lanes));
         RoundResult {
             round: round.round.data,
@@ -236,7 +243,7 @@ impl At<'_, '_> {
     }
 
     /// When it began and ended, and how long it and its rounds took; its outcomes are known.
-    fn times(&self, told: &Told, flows: &[(u8, &[RootRound])], latencies: &[u64], result: &mut ReductionResult) {
+    fn times(&self, told: &LeafResults, flows: &[(u8, &[RootRound])], latencies: &[u64], result: &mut ReductionResult) {
         result.round_latency_cycles = Spread::of(latencies);
         let data = |(_, rounds): &(u8, &[RootRound])| {
             rounds.iter().filter(|round| round.round.data.is_some()).map(|round| round.own_ready).min()
@@ -249,11 +256,11 @@ impl At<'_, '_> {
     }
 
     /// How a reduction came by its tree at run time.
-    fn configured(&self, reduction: &Reduction, client: &Client) -> Configured {
+    fn configured(&self, reduction: &Reduction, client: &Client) -> TreeSetup {
         let (asked_cycle, answered_cycle) = client.times();
         let before = reduction.changes.map(|at| self.armed.reductions[usize::from(at)].name.clone());
         let deleted = reduction.file.delete_tree && !client.trees().is_empty();
-        Configured {
+        TreeSetup {
             asked_cycle,
             answered_cycle,
             cycles: asked_cycle.zip(answered_cycle).map(|(asked, answered)| answered - asked),
@@ -280,7 +287,7 @@ fn checked(
     (token, complete): (u64, bool),
     round: &RootRound,
     reduction: &Reduction,
-    sums: &mut Sums,
+    sums: &mut RoundTotals,
 ) -> Option<String> {
     let Some(value) = reader.value(token) else {
         sums.unchecked += 1;
@@ -296,7 +303,7 @@ fn checked(
 
 /// What the leaves of a reduction have: by reduction id and data round.
 #[derive(Default)]
-struct Told {
+struct LeafResults {
     /// Leaves that got the result.
     got: BTreeMap<(u8, Option<u32>), u64>,
     /// When the last of them did.
@@ -314,9 +321,9 @@ struct Told {
     last: Option<u64>,
 }
 
-impl Told {
-    fn of(system: &ArmedSystem, job: &Job, reduction: &Reduction) -> Told {
-        let mut told = Told::default();
+impl LeafResults {
+    fn of(system: &ArmedSystem, job: &Job, reduction: &Reduction) -> LeafResults {
+        let mut told = LeafResults::default();
         let mut sent: BTreeMap<(u8, Option<u32>), Quad> = BTreeMap::new();
         let root = system.end(reduction.root as usize);
         for root in root.roots().iter().filter(|root| root.job().number == job.number) {
@@ -374,7 +381,7 @@ impl Told {
 }
 
 /// The time-out the source recommends, from what was seen of all data rounds (R-ENG-9).
-fn hint(flows: &[(u8, &[RootRound])], told: &Told) -> Option<u64> {
+fn hint(flows: &[(u8, &[RootRound])], told: &LeafResults) -> Option<u64> {
     let spread = told
         .first_entered
         .iter()
@@ -408,7 +415,7 @@ fn differing(reduction: &Reduction, got: Quad, expected: Quad) -> String {
     }
 }
 
-fn distinct(reduction: &Reduction, values: Values) -> Vec<Distinct> {
+fn distinct(reduction: &Reduction, values: DistinctResults) -> Vec<DistinctResult> {
     let mut list: Vec<_> = values.into_iter().collect();
     list.sort_by(|a, b| b.1.0.cmp(&a.1.0).then_with(|| a.0.cmp(&b.0)));
     let dtype = reduction.opcode().dtype;
@@ -417,7 +424,7 @@ fn distinct(reduction: &Reduction, values: Values) -> Vec<Distinct> {
     list.into_iter()
         .map(|((lanes, _), (rounds, mut codes))| {
             codes.sort_unstable();
-            Distinct {
+            DistinctResult {
                 result: hex(&lanes),
                 codes: codes.iter().map(|code| code.name().to_owned()).collect(),
                 rounds,

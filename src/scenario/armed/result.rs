@@ -8,7 +8,7 @@ use super::config::opcode;
 use super::file::{DETERMINISTIC, MEAN};
 use crate::file::job::operation;
 use crate::job_result::Spread;
-use crate::names::Named;
+use crate::names::NamedValues;
 use watershed_arith::{Op, Round};
 use watershed_armed::ManagerCounts;
 
@@ -45,7 +45,7 @@ pub struct ArmedResult {
 
 /// How a reduction came by its tree at run time.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Configured {
+pub struct TreeSetup {
     /// Cycle in which the root first asked.
     pub asked_cycle: Option<u64>,
     /// Cycle in which it had the answer, or had asked often enough.
@@ -100,7 +100,7 @@ pub struct ReductionResult {
     pub multicast_ids: Vec<u16>,
     /// How it came by its tree, if that was made at run time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub configured: Option<Configured>,
+    pub configured: Option<TreeSetup>,
     /// Participants.
     pub participants: u64,
     /// How its rounds ended, opening barriers included; two rounds on the wire for one deterministic sum are one.
@@ -133,7 +133,7 @@ pub struct ReductionResult {
     pub distinct_values: u64,
     /// The most frequent of them, most frequent first.
     #[serde(default)]
-    pub distinct: Vec<Distinct>,
+    pub distinct: Vec<DistinctResult>,
     /// End points that lack a result.
     pub untold: Vec<String>,
     /// The first rounds, and those that did not complete at once.
@@ -158,7 +158,7 @@ pub struct MergedShare {
 
 /// One of the different results of rounds that contribute the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Distinct {
+pub struct DistinctResult {
     /// Lane 0 to 3.
     pub result: Vec<String>,
     /// Result codes.
@@ -264,7 +264,7 @@ fn plural_of(number: u64, one: &str, more: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { more })
 }
 
-impl Configured {
+impl TreeSetup {
     /// In words.
     fn words(&self, granted: bool) -> String {
         let mut text = match self.cycles {
@@ -293,10 +293,10 @@ fn said(op: &str) -> String {
         (_, Some(opcode)) => {
             let round = match opcode.round {
                 Round::NearestEven => String::new(),
-                other => format!(" {}", Named::name(other)),
+                other => format!(" {}", NamedValues::name(other)),
             };
             let flush = if opcode.flush_to_zero { " flush-to-zero" } else { "" };
-            format!("allreduce ({}{round}{flush}) of {}", operation(opcode), Named::name(opcode.dtype))
+            format!("allreduce ({}{round}{flush}) of {}", operation(opcode), NamedValues::name(opcode.dtype))
         }
         (other, None) => other.to_owned(),
     }

@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 use serde_json::{Map, Value as Json};
 
-use super::build::{BuildOptions, Ready, build};
+use super::build::{ArmedBuild, BuildOptions, build};
 use super::config::Armed;
 use super::golden::engines;
 use super::ladder::ladder;
@@ -12,7 +12,7 @@ use super::result::ArmedResult;
 use crate::Loaded;
 use crate::counts::counts;
 use crate::result::{Check, Document, Outcome, ResultData};
-use crate::run::family::{After, Family, Report};
+use crate::run::family::{Family, Report, StepOutcome};
 use crate::run::options::{Flip, Progress, RunError, RunOptions};
 use crate::run::system::{ArmedSystem, System, Views};
 use crate::run::watchdog::{Watchdog, not_done, stands};
@@ -31,7 +31,7 @@ use watershed_state::{Loader, Mismatch, Saver};
 pub(crate) struct Run<'a> {
     pub(super) loaded: &'a Loaded,
     pub(super) armed: &'a Armed,
-    pub(super) ready: Ready<()>,
+    pub(super) ready: ArmedBuild<()>,
     /// Flits moved and completions when something last did, and the cycle then.
     moved: (u64, u64, Cycle),
 }
@@ -57,24 +57,24 @@ impl<'a> Run<'a> {
     }
 
     /// What runs on a system in cycle 0.
-    pub(crate) fn new(loaded: &'a Loaded, ready: Ready<()>) -> Run<'a> {
+    pub(crate) fn new(loaded: &'a Loaded, ready: ArmedBuild<()>) -> Run<'a> {
         let armed = loaded.scenario.armed.as_ref().expect("the armed family has its table");
         Run { loaded, armed, ready, moved: (0, 0, 0) }
     }
 
     /// The run, looking at its system.
-    fn at<'r>(&'r self, system: &'r ArmedSystem) -> At<'r, 'r> {
-        At { run: self, system }
+    fn at<'r>(&'r self, system: &'r ArmedSystem) -> RunView<'r, 'r> {
+        RunView { run: self, system }
     }
 }
 
 /// A run and the system that it looks at.
-pub(super) struct At<'r, 'a> {
+pub(super) struct RunView<'r, 'a> {
     run: &'r Run<'a>,
     pub(super) system: &'r ArmedSystem,
 }
 
-impl<'a> Deref for At<'_, 'a> {
+impl<'a> Deref for RunView<'_, 'a> {
     type Target = Run<'a>;
 
     fn deref(&self) -> &Run<'a> {
@@ -82,7 +82,7 @@ impl<'a> Deref for At<'_, 'a> {
     }
 }
 
-impl At<'_, '_> {
+impl RunView<'_, '_> {
     /// Whether every process has ended that is alive or will be again.
     fn all_over(&self) -> bool {
         let now = self.system.now();
@@ -248,15 +248,15 @@ impl Family for Run<'_> {
         Watchdog::of_frames(scenario.limits.watchdog_cycles, jobs, plan, frame)
     }
 
-    fn after(&mut self, system: &mut System, step: Step) -> After {
+    fn after(&mut self, system: &mut System, step: Step) -> StepOutcome {
         if step == Step::Quiet {
-            return After::Quiet;
+            return StepOutcome::Quiet;
         }
         // Timers of processes that have ended may run for long; the run is as long as something moved.
         if (system.moves(), system.completions()) != (self.moved.0, self.moved.1) {
             self.moved = (system.moves(), system.completions(), system.now());
         }
-        After::On
+        StepOutcome::On
     }
 
     /// A reduction stands if work is left and no time-out, compute time or delay is pending (requirement K-WD-1). Frames of
@@ -348,7 +348,13 @@ impl Family for Run<'_> {
         Ok(())
     }
 
-    fn why(&self, system: &System, ask: why::Ask<'_>, _document: &Document, notes: &mut Vec<String>) -> Vec<why::Why> {
+    fn why(
+        &self,
+        system: &System,
+        ask: why::WhyQuery<'_>,
+        _document: &Document,
+        notes: &mut Vec<String>,
+    ) -> Vec<why::Why> {
         let names: Vec<(String, u32)> = self.armed.reductions.iter().map(|of| (of.name.clone(), of.root)).collect();
         why::armed::explain(system.armed(), &self.ready, &names, ask, notes)
     }

@@ -22,7 +22,7 @@ use super::super::config::{CollectiveKind, Scenario};
 use super::super::file::job::{self, Engine};
 use super::super::result::Document;
 use super::super::switches::{buffer, channel_kinds};
-use super::super::{Loaded, names::Named};
+use super::super::{Loaded, names::NamedValues};
 use super::engines::datapaths;
 use super::model::Block;
 use super::technology::Technology;
@@ -166,7 +166,7 @@ pub fn energy(loaded: &Loaded, document: &Document, cost: &Cost, technology: &Te
         add(format!("credits, {name}"), level.flits, credit * change * of.wire_mm.value * mm);
     }
     for ((op, dtype, stages), count) in reductions(scenario, document) {
-        let event = format!("reductions, {} of {}", Named::name(op), Named::name(dtype));
+        let event = format!("reductions, {} of {}", NamedValues::name(op), NamedValues::name(dtype));
         add(event, count, reduction(technology, op, dtype, stages));
     }
     let (sum, leaks) = (&cost.total, &technology.leakage);

@@ -32,7 +32,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value as Json;
 
-use crossbar::Ports;
+use crossbar::CrossbarPorts;
 use model::{Block, Format, Path};
 use technology::Technology;
 
@@ -179,7 +179,7 @@ fn tenths(area: f64) -> f64 {
 
 /// A block while it is put together.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-struct Made {
+struct BlockResources {
     storage_bits: u64,
     sram_bits: u64,
     flip_flops: f64,
@@ -193,7 +193,7 @@ struct Made {
     basis: Basis,
 }
 
-impl Made {
+impl BlockResources {
     fn plus(self, other: Self) -> Self {
         Self {
             storage_bits: self.storage_bits + other.storage_bits,
@@ -236,14 +236,14 @@ impl Made {
 }
 
 /// The blocks of a scenario in one technology.
-struct Bill<'a> {
+struct CostSheet<'a> {
     technology: &'a Technology,
     blocks: Vec<BlockCost>,
 }
 
-impl Bill<'_> {
-    fn add(&mut self, block: &str, detail: String, count: u64, made: Made) {
-        if count == 0 || (Made { basis: Basis::Fitted, ..made }) == Made::default() {
+impl CostSheet<'_> {
+    fn add(&mut self, block: &str, detail: String, count: u64, made: BlockResources) {
+        if count == 0 || (BlockResources { basis: Basis::Fitted, ..made }) == BlockResources::default() {
             return;
         }
         let area = &self.technology.area;
@@ -267,40 +267,52 @@ impl Bill<'_> {
     }
 
     /// What a block of the formulas takes, with its parts.
-    fn fitted(&self, block: &Block) -> Made {
+    fn fitted(&self, block: &Block) -> BlockResources {
         let fit = &self.technology.fit;
         let of = fit.estimate(block);
         let basis = if fit.covers(block) { Basis::Fitted } else { Basis::Extrapolated };
-        Made { flip_flops: of.flip_flops, nand2: of.nand2, period: Some(of.period), basis, ..Made::default() }
+        BlockResources {
+            flip_flops: of.flip_flops,
+            nand2: of.nand2,
+            period: Some(of.period),
+            basis,
+            ..BlockResources::default()
+        }
     }
 
     /// What it takes beside its parts.
-    fn own(&self, block: &Block) -> Made {
+    fn own(&self, block: &Block) -> BlockResources {
         use model::Quantity::{FlipFlops, Nand2, Period};
         let fit = &self.technology.fit;
         let basis = if fit.covers(block) { Basis::Fitted } else { Basis::Extrapolated };
         let [nand2, flip_flops, period] = [Nand2, FlipFlops, Period].map(|quantity| fit.own(block, quantity));
-        Made { flip_flops, nand2, period: Some(period), basis, ..Made::default() }
+        BlockResources { flip_flops, nand2, period: Some(period), basis, ..BlockResources::default() }
     }
 
     /// Registers, each with what lets it keep its bit.
-    fn registers(&self, bits: u64) -> Made {
+    fn registers(&self, bits: u64) -> BlockResources {
         let nand2 = self.technology.gates.hold_bit.value * bits as f64;
-        Made { storage_bits: bits, flip_flops: bits as f64, nand2, basis: Basis::NotSynthesised, ..Made::default() }
+        BlockResources {
+            storage_bits: bits,
+            flip_flops: bits as f64,
+            nand2,
+            basis: Basis::NotSynthesised,
+            ..BlockResources::default()
+        }
     }
 
     /// A memory macro, which takes no less area than this.
-    fn memory(&self, bits: u64, least: f64) -> Made {
+    fn memory(&self, bits: u64, least: f64) -> BlockResources {
         let Technology { area, delay, .. } = self.technology;
         let period = delay.sram.value + delay.sram_root_bit.value * (bits as f64).sqrt() + delay.register.value;
         let sram = (area.sram_bit.value * bits as f64).max(least);
-        Made {
+        BlockResources {
             storage_bits: bits,
             sram_bits: bits,
             sram,
             period: Some(period),
             basis: Basis::NotSynthesised,
-            ..Made::default()
+            ..BlockResources::default()
         }
     }
 
@@ -309,31 +321,31 @@ impl Bill<'_> {
         self.technology.area.register_bits.value as u64
     }
 
-    fn area_of(&self, made: Made) -> f64 {
+    fn area_of(&self, made: BlockResources) -> f64 {
         let area = &self.technology.area;
         made.nand2 * area.nand2.value + made.flip_flops * area.flip_flop.value + made.sram
     }
 
     /// An array with a read and a write port: registers, or a memory macro.
-    fn array(&self, bits: u64) -> Made {
+    fn array(&self, bits: u64) -> BlockResources {
         let most = self.most_registers();
         if bits <= most { self.registers(bits) } else { self.memory(bits, self.area_of(self.registers(most))) }
     }
 
     /// The same with this many ports.
-    fn array_with(&self, bits: u64, ports: u64) -> Made {
+    fn array_with(&self, bits: u64, ports: u64) -> BlockResources {
         let array = self.array(bits);
         let by = (2 + ports) as f64 / 4.0;
         // Flip-flops stay, what selects them grows; of a memory the whole.
-        let more = (by - 1.0) * self.area_of(Made { sram: 0.0, ..array }) / self.technology.area.nand2.value;
-        Made { nand2: array.nand2 + more, sram: array.sram * by, ..array }
+        let more = (by - 1.0) * self.area_of(BlockResources { sram: 0.0, ..array }) / self.technology.area.nand2.value;
+        BlockResources { nand2: array.nand2 + more, sram: array.sram * by, ..array }
     }
 
     /// A queue of flits.
-    fn queue(&self, width: u64, depth: u64) -> Made {
+    fn queue(&self, width: u64, depth: u64) -> BlockResources {
         let (bits, most) = (width * depth, self.most_registers());
         if depth == 0 {
-            return Made::default();
+            return BlockResources::default();
         }
         if bits <= most || depth <= 2 {
             return self.fitted(&Block::Queue { width, depth }).storing(bits);
@@ -342,16 +354,16 @@ impl Bill<'_> {
         self.memory(bits, self.area_of(largest))
     }
 
-    fn arbiter(&self, requests: u64) -> Made {
-        Made::logic(self.technology.gates.arbiter_request.value * requests as f64)
+    fn arbiter(&self, requests: u64) -> BlockResources {
+        BlockResources::logic(self.technology.gates.arbiter_request.value * requests as f64)
     }
 
     /// Datapaths of a two-input unit over 64 bits, side by side.
-    fn unit(&self, lanes: &[(Path, Format)], stages: u64) -> Made {
+    fn unit(&self, lanes: &[(Path, Format)], stages: u64) -> BlockResources {
         let of = |&(path, format): &(Path, Format)| {
             self.fitted(&Block::Unit(path, format, stages)).times(64 / format.bits.clamp(1, 64))
         };
-        lanes.iter().map(of).fold(Made::default(), Made::plus)
+        lanes.iter().map(of).fold(BlockResources::default(), BlockResources::plus)
     }
 }
 
@@ -378,7 +390,7 @@ fn stored_bits(scenario: &Scenario) -> u64 {
 
 /// The wires of all links, and the serialisers and deserialisers of narrow ones: a register of a flit and a counter on
 /// either side of every switch port whose link takes more than a cycle for a flit.
-fn links(scenario: &Scenario, layout: &Layout, bill: &mut Bill) {
+fn links(scenario: &Scenario, layout: &Layout, bill: &mut CostSheet) {
     let link = &scenario.link;
     let channels = u64::from(layout.plan.vcs.total());
     let switches = layout.plan.count(NodeKind::Switch) as u32;
@@ -404,7 +416,12 @@ fn links(scenario: &Scenario, layout: &Layout, bill: &mut Bill) {
         let name = &layout.plan.levels[usize::from(level)];
         let detail =
             format!("{name}, a direction: {width} for flits of {flit} bits, {beside} side band, {credit} credit");
-        bill.add("link wires", detail, count, Made { wires: width + beside + credit, ..Made::logic(0.0) });
+        bill.add(
+            "link wires",
+            detail,
+            count,
+            BlockResources { wires: width + beside + credit, ..BlockResources::logic(0.0) },
+        );
     }
     for (cycles, count) in serial {
         let detail = format!("{flit} bits in {cycles} cycles, a port: one sends, one receives");
@@ -414,9 +431,9 @@ fn links(scenario: &Scenario, layout: &Layout, bill: &mut Bill) {
 }
 
 /// What hangs on links: queues at the inputs of switches, credit counters at their outputs.
-fn buffers(scenario: &Scenario, kinds: &[ChannelKind], layout: &Layout, bill: &mut Bill) -> Vec<Ports> {
+fn buffers(scenario: &Scenario, kinds: &[ChannelKind], layout: &Layout, bill: &mut CostSheet) -> Vec<CrossbarPorts> {
     let flit = stored_bits(scenario);
-    let mut ports = vec![Ports::default(); layout.plan.count(NodeKind::Switch)];
+    let mut ports = vec![CrossbarPorts::default(); layout.plan.count(NodeKind::Switch)];
     let mut queues: BTreeMap<Vec<u64>, u64> = BTreeMap::new();
     for link in &layout.plan.links {
         let depths: Vec<u64> = kinds.iter().map(|&kind| u64::from(buffer(scenario, kind, link))).collect();
@@ -435,7 +452,8 @@ fn buffers(scenario: &Scenario, kinds: &[ChannelKind], layout: &Layout, bill: &m
     }
     for (depths, count) in queues {
         let flits: u64 = depths.iter().sum();
-        let made = depths.iter().map(|&depth| bill.queue(flit, depth)).fold(Made::default(), Made::plus);
+        let made =
+            depths.iter().map(|&depth| bill.queue(flit, depth)).fold(BlockResources::default(), BlockResources::plus);
         let detail = format!("{flits} flits of {flit} bits, all channels of a port");
         bill.add("input buffers", detail, count, made.storing(flits * flit));
     }
@@ -483,7 +501,7 @@ fn counted(scenario: &Scenario, technology: &Technology, wiring: &Wiring, engine
     let pipeline = pipeline(scenario);
     let flit = stored_bits(scenario);
     let switches = layout.plan.count(NodeKind::Switch);
-    let mut bill = Bill { technology, blocks: Vec::new() };
+    let mut bill = CostSheet { technology, blocks: Vec::new() };
 
     let ports = buffers(scenario, &kinds, &layout, &mut bill);
     links(scenario, &layout, &mut bill);
@@ -502,8 +520,8 @@ fn counted(scenario: &Scenario, technology: &Technology, wiring: &Wiring, engine
     summed(bill, switches as u64)
 }
 
-fn summed(bill: Bill, switches: u64) -> Cost {
-    let Bill { technology, blocks } = bill;
+fn summed(bill: CostSheet, switches: u64) -> Cost {
+    let CostSheet { technology, blocks } = bill;
     let total = blocks.iter().fold(Sum::default(), |sum, block| sum.plus(block.each.times(block.count)));
     let slowest = blocks.iter().filter_map(|block| Some((block.period_ps?, &block.block)));
     // The first of those that are equally slow, whatever their order.
@@ -559,7 +577,7 @@ fn trees(scenario: &Scenario) -> u64 {
 }
 
 /// The registers, arbiters and wires of claims: as many as trees that overlap need, which the registers say.
-fn claims(scenario: &Scenario, wiring: &Wiring, bill: &mut Bill) {
+fn claims(scenario: &Scenario, wiring: &Wiring, bill: &mut CostSheet) {
     if wiring.is_empty() {
         return;
     }
@@ -576,7 +594,7 @@ fn claims(scenario: &Scenario, wiring: &Wiring, bill: &mut Bill) {
     }
     let detail = format!("{joins} joins of {} trees", wiring.trees.len());
     let registers = bill.registers(bits);
-    bill.add("claim registers", detail, 1, Made { wires, ..registers });
+    bill.add("claim registers", detail, 1, BlockResources { wires, ..registers });
     for set in 0..wiring.arbiters.len() {
         let n = wiring.trees.iter().filter(|tree| usize::from(tree.set) == set).count() as u64;
         let made = bill.registers(2 * n + n * (n - 1)).plus(bill.arbiter(n));
@@ -664,7 +682,7 @@ mod tests {
 
     #[test]
     fn more_bits_never_cost_less() {
-        let bill = Bill { technology: Technology::nangate45(), blocks: Vec::new() };
+        let bill = CostSheet { technology: Technology::nangate45(), blocks: Vec::new() };
         let arrays =
             [1, 100, 4095, 4096, 4097, 8192, 30_000, 60_000, 1 << 20].map(|bits| bill.area_of(bill.array(bits)));
         assert!(arrays.is_sorted(), "{arrays:?}");

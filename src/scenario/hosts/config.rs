@@ -8,7 +8,7 @@ use super::file::{HostAlgorithm, HostExchange, HostFile, HostMode, is_usual_merg
 use crate::collective::Collective;
 use crate::file::{CollectiveKind, DelayFile, Distribution, ParticipantsFile};
 use crate::limits;
-use crate::names::{self, DType, Named};
+use crate::names::{self, DType, NamedValues};
 use crate::problem::Problem;
 use crate::programs::config::ends;
 use crate::random::Stream;
@@ -50,8 +50,8 @@ pub struct Host {
     pub delays: Vec<u64>,
 }
 
-fn named<T: Named, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(Named::name(*value))
+fn named<T: NamedValues, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(NamedValues::name(*value))
 }
 
 impl Host {
@@ -150,7 +150,11 @@ fn host(
     if op == Op::Barrier {
         problems.push(Problem::at(format!("{path}.op"), "the operation \"barrier\" reduces nothing"));
     } else if let Err(reason) = names::supports(op, dtype) {
-        let message = format!("there is no \"{}\" for {}: the operation {reason}", Named::name(op), Named::name(dtype));
+        let message = format!(
+            "there is no \"{}\" for {}: the operation {reason}",
+            NamedValues::name(op),
+            NamedValues::name(dtype)
+        );
         problems.push(Problem::at(format!("{path}.op"), message));
     }
     let ranks = match (&file.participants, model) {

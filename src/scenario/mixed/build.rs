@@ -8,7 +8,7 @@ use super::channels::{groups, has_engines, map};
 use crate::build::{self as common, routed};
 use crate::config::Scenario;
 use crate::problem::Problem;
-use crate::run::family::{Begun, Family};
+use crate::run::family::{Family, StartedRun};
 use crate::run::options::{RunError, RunOptions};
 use crate::run::system::Views;
 use crate::sources::Sources;
@@ -29,7 +29,7 @@ fn has_cores(scenario: &Scenario) -> bool {
 ///
 /// # Errors
 /// What is wrong with the configuration, at its place.
-pub(crate) fn build<'a>(loaded: &'a Loaded, options: &RunOptions<'_>) -> Result<Begun<'a>, RunError> {
+pub(crate) fn build<'a>(loaded: &'a Loaded, options: &RunOptions<'_>) -> Result<StartedRun<'a>, RunError> {
     let built = assembled_as(loaded, options)?;
     let (mut system, mut sources) = (watershed_mixed::simulation(built.system), built.sources);
     let mut families: Vec<Box<dyn Family + 'a>> = Vec::new();
@@ -49,14 +49,14 @@ pub(crate) fn build<'a>(loaded: &'a Loaded, options: &RunOptions<'_>) -> Result<
 }
 
 /// The system of a scenario, and what runs on it.
-pub(crate) struct Assembled {
+pub(crate) struct MixedBuild {
     system: watershed_mixed::System,
     /// PIUMA's collectives, programs, hosts and ranks.
-    pub piuma: Option<common::Ready<()>>,
+    pub piuma: Option<common::PiumaBuild<()>>,
     /// The armed family's reductions.
-    pub armed: Option<armed::build::Ready<()>>,
+    pub armed: Option<armed::build::ArmedBuild<()>>,
     /// The PBV family's collectives.
-    pub pbv: Option<pbv::build::Ready<()>>,
+    pub pbv: Option<pbv::build::PbvBuild<()>>,
     sources: Option<Sources>,
 }
 
@@ -64,11 +64,11 @@ pub(crate) struct Assembled {
 ///
 /// # Errors
 /// What is wrong with the configuration, at its place.
-pub(crate) fn assembled(loaded: &Loaded) -> Result<Assembled, Problems> {
+pub(crate) fn assembled(loaded: &Loaded) -> Result<MixedBuild, Problems> {
     assembled_as(loaded, &RunOptions::default())
 }
 
-fn assembled_as(loaded: &Loaded, options: &RunOptions<'_>) -> Result<Assembled, Problems> {
+fn assembled_as(loaded: &Loaded, options: &RunOptions<'_>) -> Result<MixedBuild, Problems> {
     let mut problems = Vec::new();
     let built = assemble(loaded, options, &mut problems);
     built.filter(|_| problems.is_empty()).ok_or_else(|| loaded.problems(problems))
@@ -92,7 +92,7 @@ fn lay_out(loaded: &Loaded, problems: &mut Vec<Problem>) -> Option<(Layout, Comm
     Some((lay, common, sources, own_ports))
 }
 
-fn assemble(loaded: &Loaded, options: &RunOptions<'_>, problems: &mut Vec<Problem>) -> Option<Assembled> {
+fn assemble(loaded: &Loaded, options: &RunOptions<'_>, problems: &mut Vec<Problem>) -> Option<MixedBuild> {
     let scenario = &loaded.scenario;
     let (no_checks, why) = (options.no_checks, options.why.is_some());
     let (log, threads) = (options.ladder || why, options.divided());
@@ -186,5 +186,5 @@ fn assemble(loaded: &Loaded, options: &RunOptions<'_>, problems: &mut Vec<Proble
     let parts = Parts::by_threads(threads);
     let system = watershed_mixed::system(parts, plan, tables, blocks, switch, &depths, map.names());
     let sources = (!scenario.traffic.is_empty()).then_some(sources);
-    Some(Assembled { system, piuma: of_piuma, armed: of_armed, pbv: of_pbv, sources })
+    Some(MixedBuild { system, piuma: of_piuma, armed: of_armed, pbv: of_pbv, sources })
 }

@@ -15,12 +15,12 @@ use super::file::{
     ReportsFile, SetupFile, StartFile, StrangerFile, TreeFile,
 };
 use super::rules::{arithmetic, check_fault, engines_can, initial, merging, same_every_round, spreading, timing};
-use super::share::Share;
+use super::share::ContextShare;
 use crate::armed::config::link_layer;
 use crate::armed::file::{ComputeFile, LateFile, LinkLayerFile};
 use crate::collective::{Data, Participants};
 use crate::file::{Auto, ParticipantsFile};
-use crate::names::{Layout, Named, layout};
+use crate::names::{Layout, NamedValues, layout};
 use crate::participants::{end_point, listed};
 use crate::problem::Problem;
 use crate::random::Stream;
@@ -134,7 +134,7 @@ pub struct Collective {
     pub group: Option<Group>,
     /// Its share of the rounds of a collective that are spread over several contexts.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub share: Option<Share>,
+    pub share: Option<ContextShare>,
     /// The switch of the master engine.
     pub master: u32,
     /// How engines hang below it.
@@ -194,7 +194,7 @@ pub struct Group {
 
 // The signature is serde's.
 #[allow(clippy::trivially_copy_pass_by_ref)]
-fn named<T: Named, S: serde::Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+fn named<T: NamedValues, S: serde::Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(value.name())
 }
 
@@ -254,7 +254,8 @@ impl Collective {
         let rounds = if of.same_every_round { 1 } else { of.rounds };
         let packed =
             |row: &[u64]| row.chunks(of.dtype.lanes() as usize).map(|lanes| pack_lanes(of.dtype, lanes)).collect();
-        let round = |place| of.share.filter(|_| !of.same_every_round).map_or(place, |share: Share| share.round(place));
+        let round =
+            |place| of.share.filter(|_| !of.same_every_round).map_or(place, |share: ContextShare| share.round(place));
         match &of.data {
             Data::Values(given) => {
                 let all = |row: &Vec<u64>| -> Vec<u64> {
@@ -617,7 +618,7 @@ fn spread(whole: Collective, file: &CollectiveFile, path: &str, problems: &mut V
         return vec![whole];
     }
     let part = |number| {
-        let share = Share { number, count };
+        let share = ContextShare { number, count };
         Collective {
             name: format!("{}.{number}", whole.name),
             cc_id: (first + number) as u16,

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::config::{Collective, Group};
 use super::file::KindFile;
-use super::golden::{Reader, Value};
+use super::golden::{OracleValue, Reader};
 use super::result::{CollectiveResult, RoundResult};
-use super::run::At;
+use super::run::RunView;
 use crate::armed::result::Outcomes;
 use crate::job_result::{Spread, latency};
-use crate::names::Named;
+use crate::names::NamedValues;
 use crate::result::{Check, hex};
 use watershed_arith::{Flags, unpack_lanes};
 use watershed_pbv::gather::Gather;
@@ -31,7 +31,7 @@ pub(super) struct Answer {
 }
 
 /// A collective that is reported, and what is known of it.
-struct Reported<'r> {
+struct ReportedCollective<'r> {
     of: &'r Collective,
     /// What its participants contribute.
     rows: &'r [Vec<u64>],
@@ -42,14 +42,14 @@ struct Reported<'r> {
     asked: BTreeSet<u32>,
 }
 
-impl Reported<'_> {
+impl ReportedCollective<'_> {
     fn is_multicast(&self) -> bool {
         self.of.kind == KindFile::Multicast
     }
 }
 
 /// How a run ended, as those who take part know it.
-struct Ended {
+struct RunEnd {
     /// All participants have the answer, and none is marked as an error.
     complete: bool,
     /// An answer is marked as an error.
@@ -62,7 +62,7 @@ struct Ended {
 
 /// What the runs add up to.
 #[derive(Default)]
-struct Sums {
+struct RunTotals {
     latencies: Vec<u64>,
     distinct: BTreeSet<Vec<u64>>,
     data: Vec<Vec<u64>>,
@@ -70,7 +70,7 @@ struct Sums {
     wrong: Option<String>,
 }
 
-impl At<'_, '_> {
+impl RunView<'_, '_> {
     /// The answers of a run at its participants: device, cycle of the contribution, cycle, words, flags, error.
     pub(super) fn answers(&self, of: &Collective) -> BTreeMap<u32, Vec<Answer>> {
         let mut runs: BTreeMap<u32, Vec<Answer>> = (1..=of.rounds).map(|run| (run, Vec::new())).collect();
@@ -179,7 +179,7 @@ impl At<'_, '_> {
         let receivers = of.participants.iter().copied().filter(|&end| !(multicast && end == of.source)).collect();
         let asked = engines(self.system).flat_map(|engine| engine.ce().asked());
         let asked = asked.filter(|(cc_id, _)| *cc_id == of.cc_id).map(|&(_, run)| run).collect();
-        let one = Reported { of, rows, reader, receivers, asked };
+        let one = ReportedCollective { of, rows, reader, receivers, asked };
 
         let mut result = CollectiveResult {
             name: of.name.clone(),
@@ -191,7 +191,7 @@ impl At<'_, '_> {
             }
             .into(),
             op: (of.kind == KindFile::Allreduce).then(|| of.op_name().into()),
-            dtype: (of.elements > 0).then(|| Named::name(of.dtype).into()),
+            dtype: (of.elements > 0).then(|| NamedValues::name(of.dtype).into()),
             cc_id: of.cc_id,
             group: of.group.map(|group| group.number),
             groups: of.group.map(|group| group.count),
@@ -213,7 +213,7 @@ impl At<'_, '_> {
             more_rounds: 0,
             bit_exact: None,
         };
-        let mut sums = Sums::default();
+        let mut sums = RunTotals::default();
         for (run, answers) in self.answers(of) {
             self.round(&one, run, &answers, (&mut result, &mut sums));
         }
@@ -242,10 +242,10 @@ impl At<'_, '_> {
     /// Counts a run, and lists it.
     fn round(
         &self,
-        one: &Reported<'_>,
+        one: &ReportedCollective<'_>,
         run: u32,
         answers: &[Answer],
-        (result, sums): (&mut CollectiveResult, &mut Sums),
+        (result, sums): (&mut CollectiveResult, &mut RunTotals),
     ) {
         let of = one.of;
         let end = answers.iter().map(|answer| answer.cycle).max();
@@ -300,7 +300,7 @@ impl At<'_, '_> {
     }
 
     /// Who has the answer of a run, and who is missing.
-    fn how_it_ended(&self, one: &Reported<'_>, run: u32, answers: &[Answer]) -> Ended {
+    fn how_it_ended(&self, one: &ReportedCollective<'_>, run: u32, answers: &[Answer]) -> RunEnd {
         let of = one.of;
         let device = |end: u32| self.ready.devices[end as usize];
         let got = |end: u32| answers.iter().any(|answer| answer.device == device(end));
@@ -337,17 +337,17 @@ impl At<'_, '_> {
             // What was missing while the context was set up came in the end.
             missing.clear();
         }
-        Ended { complete, error, missing, others: self.others_met(of, run) }
+        RunEnd { complete, error, missing, others: self.others_met(of, run) }
     }
 
     /// What the oracle has for a run, and in what the answers are wrong; counts it as checked.
     fn held_against_the_oracle(
         &self,
-        one: &Reported<'_>,
+        one: &ReportedCollective<'_>,
         run: u32,
         answers: &[Answer],
-        (ended, checked): (&Ended, &mut u64),
-    ) -> (Option<Value>, Option<String>) {
+        (ended, checked): (&RunEnd, &mut u64),
+    ) -> (Option<OracleValue>, Option<String>) {
         let of = one.of;
         let Some(reader) = &one.reader else { return (None, None) };
         let mut values = if one.is_multicast() {
@@ -358,8 +358,9 @@ impl At<'_, '_> {
         // A run that is begun anew is answered more than once. All answers that are taken for the result are of one time; one
         // that is marked as an error may be of another, when less was there.
         let (marked, taken): (Vec<&Answer>, Vec<&Answer>) = answers.iter().partition(|answer| answer.error.is_some());
-        let agree =
-            |value: &Value, answers: &[&Answer]| answers.iter().all(|&answer| different(of, value, answer).is_none());
+        let agree = |value: &OracleValue, answers: &[&Answer]| {
+            answers.iter().all(|&answer| different(of, value, answer).is_none())
+        };
         let lone = marked.iter().copied().find(|&answer| !values.iter().any(|value| agree(value, &[answer])));
         let leading = if taken.is_empty() { &marked[..marked.len().min(1)] } else { &taken[..] };
         let held = given(&values, leading, agree);
@@ -392,9 +393,9 @@ impl At<'_, '_> {
 
 /// Which value the answers that came are of: the last one that was given before the first of them came, for without words, as of a
 /// barrier, all values agree with them; else any that agrees.
-fn given(values: &[Value], came: &[&Answer], agree: impl Fn(&Value, &[&Answer]) -> bool) -> Option<usize> {
+fn given(values: &[OracleValue], came: &[&Answer], agree: impl Fn(&OracleValue, &[&Answer]) -> bool) -> Option<usize> {
     let first = came.iter().map(|answer| answer.cycle).min();
-    let before = |value: &Value| value.answered.zip(first).is_none_or(|(answered, first)| answered <= first);
+    let before = |value: &OracleValue| value.answered.zip(first).is_none_or(|(answered, first)| answered <= first);
     let held = values.iter().position(|value| before(value) && agree(value, came));
     held.or_else(|| values.iter().position(|value| agree(value, came)))
 }
@@ -406,13 +407,13 @@ fn elements(of: &Collective, words: &[u64]) -> Vec<u64> {
 }
 
 /// What a multicast brings.
-fn cast_value(row: &[u64], words: usize, run: u32) -> Value {
+fn cast_value(row: &[u64], words: usize, run: u32) -> OracleValue {
     let at = run.saturating_sub(1) as usize * words % row.len().max(1);
-    Value { words: Some(row[at..at + words].to_vec()), flags: Flags::NONE, entered: Vec::new(), answered: None }
+    OracleValue { words: Some(row[at..at + words].to_vec()), flags: Flags::NONE, entered: Vec::new(), answered: None }
 }
 
 /// In what an answer is not the oracle's.
-fn different(of: &Collective, value: &Value, answer: &Answer) -> Option<String> {
+fn different(of: &Collective, value: &OracleValue, answer: &Answer) -> Option<String> {
     let expected = value.words.as_deref().unwrap_or_default();
     // An answer that is marked as an error may have no data.
     if answer.error.is_some() && answer.words.is_empty() {

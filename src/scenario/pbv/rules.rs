@@ -155,7 +155,7 @@ pub(super) fn initial(given: Option<&Number>, path: &str, dtype: DType, problems
 }
 
 pub(super) fn check_fault(fault: &FaultFile, path: &str, problems: &mut Vec<Problem>) {
-    let asked = fault::Asked {
+    let asked = fault::FaultRequest {
         effect: fault.effect,
         delay: fault.delay_cycles.is_some(),
         at: &fault.at,

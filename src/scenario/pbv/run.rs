@@ -5,7 +5,7 @@ use std::ops::Deref;
 
 use serde_json::{Map, Value as Json};
 
-use super::build::{BuildOptions, Ready, build};
+use super::build::{BuildOptions, PbvBuild, build};
 use super::config::{Collective, Pbv};
 use super::file::{KindFile, TreeFile};
 use super::ladder::ladder;
@@ -38,7 +38,7 @@ const FRAME_BYTES: usize = 1056;
 pub(crate) struct Run<'a> {
     pub(super) loaded: &'a Loaded,
     pub(super) pbv: &'a Pbv,
-    pub(super) ready: Ready<()>,
+    pub(super) ready: PbvBuild<()>,
     /// End points that a dead link cuts off: nobody waits for them.
     pub(super) excused: BTreeSet<u16>,
 }
@@ -57,7 +57,7 @@ impl<'a> Run<'a> {
     }
 
     /// What runs on a system in cycle 0.
-    pub(crate) fn new(loaded: &'a Loaded, ready: Ready<()>) -> Run<'a> {
+    pub(crate) fn new(loaded: &'a Loaded, ready: PbvBuild<()>) -> Run<'a> {
         let pbv = loaded.scenario.pbv.as_ref().expect("the PBV family has its table");
         let dead = |device: &&u16| {
             let switch = (u32::from(**device) / pbv.device_stride * pbv.device_stride) as u16;
@@ -70,18 +70,18 @@ impl<'a> Run<'a> {
     }
 
     /// The run, looking at its system.
-    fn at<'r>(&'r self, system: &'r PbvSystem) -> At<'r, 'r> {
-        At { run: self, system }
+    fn at<'r>(&'r self, system: &'r PbvSystem) -> RunView<'r, 'r> {
+        RunView { run: self, system }
     }
 }
 
 /// A run and the system that it looks at.
-pub(super) struct At<'r, 'a> {
+pub(super) struct RunView<'r, 'a> {
     run: &'r Run<'a>,
     pub(super) system: &'r PbvSystem,
 }
 
-impl<'a> Deref for At<'_, 'a> {
+impl<'a> Deref for RunView<'_, 'a> {
     type Target = Run<'a>;
 
     fn deref(&self) -> &Run<'a> {
@@ -89,7 +89,7 @@ impl<'a> Deref for At<'_, 'a> {
     }
 }
 
-impl At<'_, '_> {
+impl RunView<'_, '_> {
     pub(super) fn node(&self, end: u32) -> &Node {
         self.system.end(end as usize)
     }
@@ -168,7 +168,7 @@ impl At<'_, '_> {
     }
 
     /// The runs of a collective that every participant has the answer of, without an error.
-    fn ended(&self, of: &Collective) -> why::pbv::Runs {
+    fn ended(&self, of: &Collective) -> why::pbv::CollectiveRuns {
         let multicast = of.kind == KindFile::Multicast;
         let receivers = of.participants.iter().filter(|&&end| !(multicast && end == of.source)).count();
         let whole = self
@@ -183,14 +183,14 @@ impl At<'_, '_> {
                 let took = |answer: &&Answer| (answer.cycle.saturating_sub(from(answer)), reverse(answer));
                 let slowest = answers.iter().max_by_key(took)?;
                 let (device, cycle) = (slowest.device, slowest.cycle);
-                return Some(why::pbv::Ended { run, device, cycle, met: from(slowest).min(cycle) });
+                return Some(why::pbv::CompletedRun { run, device, cycle, met: from(slowest).min(cycle) });
             }
             let last = answers.iter().max_by_key(|answer| (answer.cycle, reverse(answer)))?;
             let met = answers.iter().map(|answer| answer.met).max()?;
-            Some(why::pbv::Ended { run, device: last.device, cycle: last.cycle, met })
+            Some(why::pbv::CompletedRun { run, device: last.device, cycle: last.cycle, met })
         });
         let source = self.ready.devices[of.source as usize];
-        why::pbv::Runs { name: of.name.clone(), cc_id: of.cc_id, source, ended: ended.collect() }
+        why::pbv::CollectiveRuns { name: of.name.clone(), cc_id: of.cc_id, source, ended: ended.collect() }
     }
 }
 
@@ -323,7 +323,13 @@ impl Family for Run<'_> {
         Ok(())
     }
 
-    fn why(&self, system: &System, ask: why::Ask<'_>, _document: &Document, notes: &mut Vec<String>) -> Vec<why::Why> {
+    fn why(
+        &self,
+        system: &System,
+        ask: why::WhyQuery<'_>,
+        _document: &Document,
+        notes: &mut Vec<String>,
+    ) -> Vec<why::Why> {
         let run = self.at(system.pbv());
         let runs = self.pbv.collectives.iter().map(|of| run.ended(of)).collect::<Vec<_>>();
         why::pbv::explain(system.pbv(), &self.ready, &runs, ask, notes)

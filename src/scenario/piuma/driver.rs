@@ -2,8 +2,8 @@
 
 use super::run::Run;
 use crate::Loaded;
-use crate::build::Ready;
-use crate::run::family::{After, Family};
+use crate::build::PiumaBuild;
+use crate::run::family::{Family, StepOutcome};
 use watershed_fabric::Step;
 use watershed_kernel::Cycle;
 use watershed_piuma::System;
@@ -13,7 +13,7 @@ pub struct Driver<'a>(Run<'a>);
 
 impl<'a> Driver<'a> {
     /// The system of a scenario, and who drives it.
-    pub fn new(loaded: &'a Loaded, ready: Ready) -> (System, Driver<'a>) {
+    pub fn new(loaded: &'a Loaded, ready: PiumaBuild) -> (System, Driver<'a>) {
         let (mut system, ready) = ready.split();
         let mut run = Run::new(loaded, &mut system, ready);
         run.begin(&mut system);
@@ -36,7 +36,7 @@ impl<'a> Driver<'a> {
             }
             let after = self.0.after(system, step);
             assert_eq!(self.0.refused(), None, "a rule is broken");
-            return !matches!(after, After::Quiet);
+            return !matches!(after, StepOutcome::Quiet);
         }
     }
 }

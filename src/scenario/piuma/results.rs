@@ -1,20 +1,20 @@
 //! The outcome of a run: results of collectives beside the oracle's, critical paths, checks.
 
-use super::run::{At, State};
-use crate::build::{Built, Segment, operation, oracle_tree};
+use super::run::{CollectiveState, RunView};
+use crate::build::{BuiltCollective, Segment, operation, oracle_tree};
 use crate::data::Table;
 use crate::result::{Check, CollectiveResult, Difference, Document, ResultData, hex};
 use crate::run::family::Report;
 use crate::run::options::RunOptions;
 use crate::run::runner::Runner;
 use crate::run::system::Views;
-use crate::why::piuma::{Asked, Taker};
+use crate::why::piuma::{CollectiveQuery, Participant};
 use crate::{golden, hosts, ladder, programs, segments, why};
 use watershed_arith::{self as arith, Flags};
 use watershed_oracle as oracle;
 use watershed_piuma::{Job, Tap};
 
-impl At<'_, '_> {
+impl RunView<'_, '_> {
     /// Writes the outcome of collectives, hosts, programs and traffic into the document.
     pub(super) fn results(&self, document: &mut Document, oracle: bool) -> Report {
         let scenario = &self.loaded.scenario;
@@ -55,7 +55,12 @@ impl At<'_, '_> {
     }
 
     /// The critical path of every collective that is asked for and has ended.
-    pub(super) fn explain(&self, ask: why::Ask<'_>, document: &Document, notes: &mut Vec<String>) -> Vec<why::Why> {
+    pub(super) fn explain(
+        &self,
+        ask: why::WhyQuery<'_>,
+        document: &Document,
+        notes: &mut Vec<String>,
+    ) -> Vec<why::Why> {
         let system = self.system;
         let mut list = Vec::new();
         if let Some(result) = document.workload.as_ref().filter(|_| ask.source.is_none() && ask.packet.is_none()) {
@@ -111,7 +116,7 @@ impl At<'_, '_> {
     }
 
     /// The critical path of every collective in the network; or why there is none, or which one it is.
-    fn why_collectives(&self, ask: why::Ask<'_>, document: &Document) -> Vec<Result<why::Why, String>> {
+    fn why_collectives(&self, ask: why::WhyQuery<'_>, document: &Document) -> Vec<Result<why::Why, String>> {
         let system = self.system;
         let mut list = Vec::new();
         let Some(reader) = why::piuma::Reader::new(system) else { return list };
@@ -144,13 +149,13 @@ impl At<'_, '_> {
                 let others = format!("--collective {}.0 to {} name the others", result.name, names[names.len() - 1].1);
                 list.push(Err(format!("{name} is the segment of {} that ended last; {others}", result.name)));
             }
-            let jobs: Vec<Taker<'_>> = (built.jobs.iter().skip(at * built.parts()).take(built.parts()))
+            let jobs: Vec<Participant<'_>> = (built.jobs.iter().skip(at * built.parts()).take(built.parts()))
                 .filter_map(|&(end, job)| {
                     let job = &system.end(end).core.as_ref()?.jobs()[job];
-                    Some(Taker { end, job, called: job.called() })
+                    Some(Participant { end, job, called: job.called() })
                 })
                 .collect();
-            let asked = Asked { name, id: *id as u16, start, end, last_call: None, packet, configured: &[] };
+            let asked = CollectiveQuery { name, id: *id as u16, start, end, last_call: None, packet, configured: &[] };
             list.push(reader.explain(&asked, &jobs).map_err(|wrong| format!("{name}: {wrong}")));
         }
         for collective in self.loaded.scenario.collectives.iter().filter(|of| of.called) {
@@ -171,16 +176,17 @@ impl At<'_, '_> {
                 let everybody = parts.len() == collective.participants.len();
                 let Some(end) = ends.filter(|_| everybody).and_then(|ends| ends.into_iter().max()) else { continue };
                 let Some(start) = parts.iter().map(|(_, call, _)| call.issued).min() else { continue };
-                let takers =
-                    parts.iter().filter_map(|&(end, call, job)| Some(Taker { end, job: job?, called: call.issued }));
-                let jobs: Vec<Taker<'_>> = takers.collect();
+                let takers = parts
+                    .iter()
+                    .filter_map(|&(end, call, job)| Some(Participant { end, job: job?, called: call.issued }));
+                let jobs: Vec<Participant<'_>> = takers.collect();
                 // Who only receives contributes nothing.
                 let last_call = jobs.iter().filter(|of| of.job.kind().sends).map(|of| of.called).max();
                 let id = collective.id as u16;
                 let configured = self.configured(id, since, start);
                 let start = configured.iter().map(|(from, ..)| *from).min().unwrap_or(start).min(start);
                 let configured = &configured[..];
-                let asked = Asked { name: &name, id, start, end, last_call, packet: ask.packet, configured };
+                let asked = CollectiveQuery { name: &name, id, start, end, last_call, packet: ask.packet, configured };
                 list.push(reader.explain(&asked, &jobs).map_err(|wrong| format!("{name}: {wrong}")));
             }
         }
@@ -205,7 +211,7 @@ impl At<'_, '_> {
     }
 
     /// The same of every host that has ended.
-    fn why_hosts(&self, ask: why::Ask<'_>) -> Vec<Result<why::Why, String>> {
+    fn why_hosts(&self, ask: why::WhyQuery<'_>) -> Vec<Result<why::Why, String>> {
         let system = self.system;
         let mut list = Vec::new();
         let Some(journal) = system.journal() else { return list };
@@ -275,7 +281,7 @@ impl At<'_, '_> {
         }
         result.start_cycle = start.filter(|&start| start < self.system.now());
         if let (Some(start), Some(end)) = (start, end)
-            && self.state[index] == State::Complete
+            && self.state[index] == CollectiveState::Complete
         {
             result.set_times(self.loaded, start, end);
         }
@@ -294,8 +300,9 @@ impl At<'_, '_> {
             };
             result.exact_elements = rows.iter().enumerate().map(exact).min().unwrap_or(0) as u64;
             let whole = rows.iter().enumerate().all(|(at, row)| row == expected(at));
-            result.bit_exact =
-                Some(whole && !rows.is_empty() && flags == oracle_flags && self.state[index] == State::Complete);
+            result.bit_exact = Some(
+                whole && !rows.is_empty() && flags == oracle_flags && self.state[index] == CollectiveState::Complete,
+            );
             result.first_difference = rows.iter().enumerate().find_map(|(rank, row)| {
                 let expected = expected(rank);
                 let at = row.iter().zip(expected).position(|(got, expected)| got != expected)?;
@@ -439,12 +446,12 @@ impl At<'_, '_> {
 }
 
 /// The trees of a collective that reduces.
-fn trees(built: &Built) -> impl Iterator<Item = &oracle::EngineList> {
+fn trees(built: &BuiltCollective) -> impl Iterator<Item = &oracle::EngineList> {
     built.segments.iter().filter_map(|segment| segment.footprint.tree.as_ref())
 }
 
 /// A word of a contribution as it stands in memory.
-fn stored(built: &Built, row: usize, at: usize) -> u64 {
+fn stored(built: &BuiltCollective, row: usize, at: usize) -> u64 {
     built.input.get(row * built.stored_words as usize + at).copied().unwrap_or(0)
 }
 

@@ -3,17 +3,17 @@
 use std::ops::Deref;
 
 use super::claims::Claims;
-use crate::build::{BuildOptions, Ready, build};
+use crate::build::{BuildOptions, PiumaBuild, build};
 use crate::config::{self, Collective};
 use crate::names::nearest;
-use crate::programs::{circle, rules::Rules};
+use crate::programs::{circle, rules::StoreRules};
 use crate::result::{Check, Document, Outcome};
-use crate::run::family::{After, Family, Report};
+use crate::run::family::{Family, Report, StepOutcome};
 use crate::run::options::{Flip, Progress, RunError, RunOptions};
 use crate::run::system::{PiumaSystem, System, Views};
 use crate::run::watchdog::Watchdog;
 use crate::sources::Sources;
-use crate::why::{Ask, Why};
+use crate::why::{Why, WhyQuery};
 use crate::{Loaded, hosts, ladder, workload};
 use watershed_fabric::Step;
 use watershed_kernel::Cycle;
@@ -27,9 +27,9 @@ const EXAMPLES: usize = 3;
 /// A run under way.
 pub(crate) struct Run<'a> {
     pub(super) loaded: &'a Loaded,
-    pub(super) ready: Ready<()>,
+    pub(super) ready: PiumaBuild<()>,
     /// Whether each collective may start, and is complete.
-    pub(super) state: Vec<State>,
+    pub(super) state: Vec<CollectiveState>,
     /// How many participants of each, from the first on, are known to be done.
     pub(super) done: Vec<usize>,
     /// Completions the system has reported and the run has looked at.
@@ -49,7 +49,7 @@ pub(crate) struct Run<'a> {
     /// A store of a program that is not legal, or a use of what was stored.
     pub(super) refused: Option<String>,
     /// What is asked of stores, from the first one on.
-    pub(super) rules: Option<Rules>,
+    pub(super) rules: Option<StoreRules>,
     /// The wires by which trees that overlap take turns.
     pub(super) claims: Option<Claims>,
     /// Where a bit was to be flipped: switch, collective id, word.
@@ -63,12 +63,12 @@ state!(['a] Run<'a> {
 });
 
 /// A run and the system that it looks at, to report the outcome.
-pub(super) struct At<'r, 'a> {
+pub(super) struct RunView<'r, 'a> {
     run: &'r Run<'a>,
     pub(super) system: &'r PiumaSystem,
 }
 
-impl<'a> Deref for At<'_, 'a> {
+impl<'a> Deref for RunView<'_, 'a> {
     type Target = Run<'a>;
 
     fn deref(&self) -> &Run<'a> {
@@ -78,7 +78,7 @@ impl<'a> Deref for At<'_, 'a> {
 
 /// Where a collective stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub(super) enum State {
+pub(super) enum CollectiveState {
     Running,
     Complete,
 }
@@ -105,9 +105,9 @@ impl<'a> Run<'a> {
     }
 
     /// What runs on a system in cycle 0.
-    pub(crate) fn new(loaded: &'a Loaded, system: &mut PiumaSystem, mut ready: Ready<()>) -> Run<'a> {
+    pub(crate) fn new(loaded: &'a Loaded, system: &mut PiumaSystem, mut ready: PiumaBuild<()>) -> Run<'a> {
         let done = vec![0; ready.collectives.len()];
-        let started = |of: &Collective| if of.called { State::Complete } else { State::Running };
+        let started = |of: &Collective| if of.called { CollectiveState::Complete } else { CollectiveState::Running };
         let state = loaded.scenario.collectives.iter().map(started).collect();
         let claims = Claims::new(&loaded.scenario, system, &mut ready);
         let host_starts = vec![None; loaded.scenario.hosts.len()];
@@ -134,8 +134,8 @@ impl<'a> Run<'a> {
 
 impl Run<'_> {
     /// The run, looking at its system.
-    fn at<'r>(&'r self, system: &'r PiumaSystem) -> At<'r, 'r> {
-        At { run: self, system }
+    fn at<'r>(&'r self, system: &'r PiumaSystem) -> RunView<'r, 'r> {
+        RunView { run: self, system }
     }
 
     /// The first host on the fabric from an index on.
@@ -205,7 +205,7 @@ impl Run<'_> {
         let Run { loaded, ready, rules, refused, .. } = self;
         for store in stores.into_iter().filter(|_| refused.is_none()).collect::<Vec<Store>>() {
             if rules.is_none() {
-                *rules = Rules::new(loaded, system, &ready.collectives);
+                *rules = StoreRules::new(loaded, system, &ready.collectives);
             }
             let made = rules.as_mut().map(|rules| rules.store(loaded, system, &store));
             if let Some(Err(why)) = made {
@@ -244,13 +244,13 @@ impl Run<'_> {
     }
 
     pub(super) fn collectives_left(&self) -> bool {
-        self.state.iter().any(|state| *state != State::Complete)
+        self.state.iter().any(|state| *state != CollectiveState::Complete)
     }
 
     /// Looks who is complete.
     fn advance(&mut self, system: &PiumaSystem) {
         for index in 0..self.state.len() {
-            if self.state[index] != State::Running {
+            if self.state[index] != CollectiveState::Running {
                 continue;
             }
             // Who is done stays done: the next look goes on at the first that was not.
@@ -258,7 +258,7 @@ impl Run<'_> {
             let left = self.jobs_from(system, index, from).position(|job| job.end().is_none());
             match left {
                 Some(more) => self.done[index] = from + more,
-                None => self.state[index] = State::Complete,
+                None => self.state[index] = CollectiveState::Complete,
             }
         }
     }
@@ -373,10 +373,10 @@ impl Family for Run<'_> {
         claims.next()
     }
 
-    fn after(&mut self, system: &mut System, step: Step) -> After {
+    fn after(&mut self, system: &mut System, step: Step) -> StepOutcome {
         let system = system.piuma_mut();
         self.silent = None;
-        let written = self.rules.as_ref().is_some_and(Rules::is_written);
+        let written = self.rules.as_ref().is_some_and(StoreRules::is_written);
         if written || system.completions() != self.seen || self.programs_left && step == Step::Quiet {
             system.refresh();
         }
@@ -400,12 +400,12 @@ impl Family for Run<'_> {
             // The last messages have come to their queues, and nobody is there to take them.
             self.programs_left = false;
             self.next_host(system);
-            return After::Again;
+            return StepOutcome::Again;
         } else if step == Step::Quiet {
             self.silent = Some(system.alive_until());
-            return After::Quiet;
+            return StepOutcome::Quiet;
         }
-        After::On
+        StepOutcome::On
     }
 
     fn refused(&self) -> Option<&str> {
@@ -429,7 +429,7 @@ impl Family for Run<'_> {
     fn left(&self, system: &System) -> String {
         let system = system.piuma();
         let waiting: Vec<&str> = (0..self.state.len())
-            .filter(|&index| self.state[index] != State::Complete)
+            .filter(|&index| self.state[index] != CollectiveState::Complete)
             .map(|index| self.loaded.scenario.collectives[index].name.as_str())
             .collect();
         let left = (!waiting.is_empty()).then(|| format!("not complete: {}", waiting.join(", ")));
@@ -490,7 +490,7 @@ impl Family for Run<'_> {
     fn save(&self, to: &mut Saver) {
         watershed_state::State::save(self, to);
         to.value(&self.ready.collectives.iter().map(|built| &built.rewritten).collect::<Vec<_>>());
-        to.value(&self.rules.as_ref().map(Rules::found));
+        to.value(&self.rules.as_ref().map(StoreRules::found));
     }
 
     fn load(&mut self, system: &System, from: &mut Loader<'_>) -> Result<(), Mismatch> {
@@ -500,13 +500,13 @@ impl Family for Run<'_> {
             built.rewritten = rewritten;
         }
         if let Some(found) = from.value()? {
-            let rules = Rules::new(self.loaded, system.piuma(), &self.ready.collectives);
+            let rules = StoreRules::new(self.loaded, system.piuma(), &self.ready.collectives);
             self.rules = rules.map(|rules| rules.with(found));
         }
         Ok(())
     }
 
-    fn why(&self, system: &System, ask: Ask<'_>, document: &Document, notes: &mut Vec<String>) -> Vec<Why> {
+    fn why(&self, system: &System, ask: WhyQuery<'_>, document: &Document, notes: &mut Vec<String>) -> Vec<Why> {
         self.at(system.piuma()).explain(ask, document, notes)
     }
 

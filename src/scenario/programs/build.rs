@@ -7,7 +7,7 @@ use super::config::{Multicast, Programs};
 use super::file::{CoreFile, ParallelLinks, PipelineKind, RegisterAccess};
 use super::writes;
 use crate::Problem;
-use crate::build::Built;
+use crate::build::BuiltCollective;
 use crate::config::{Collective, CollectiveKind, Scenario};
 use crate::names::{Layout as Bits, layout};
 use crate::piuma::ground;
@@ -96,7 +96,7 @@ pub fn processors(
     scenario: &Scenario,
     programs: &Programs,
     layout: &Layout,
-    (built, claims): (&[Built], &Plan),
+    (built, claims): (&[BuiltCollective], &Plan),
     memory: &Arc<MemoryCfg>,
     ends: &mut [End],
 ) -> Vec<Problem> {
@@ -192,7 +192,7 @@ pub fn processors(
 }
 
 /// Gives cores their parts in collectives that programs call.
-fn give_roles(scenario: &Scenario, layout: &Layout, (built, claims): (&[Built], &Plan), ends: &mut [End]) {
+fn give_roles(scenario: &Scenario, layout: &Layout, (built, claims): (&[BuiltCollective], &Plan), ends: &mut [End]) {
     for (index, (collective, built)) in scenario.collectives.iter().zip(built).enumerate() {
         if !collective.called {
             continue;
@@ -322,7 +322,7 @@ fn parts(ends: &mut [End], end: u32) -> (&mut Core, &mut Processor) {
     }
 }
 
-fn role(collective: &Collective, built: &Built, participant: usize, (place, stages): (EndPlace, u8)) -> Role {
+fn role(collective: &Collective, built: &BuiltCollective, participant: usize, (place, stages): (EndPlace, u8)) -> Role {
     let lanes = |dtype: DType| u64::from(dtype.lanes());
     let sends = collective.kind != CollectiveKind::Broadcast || collective.source as usize == participant;
     let kind = JobKind {
@@ -447,7 +447,7 @@ pub(crate) fn claim_queues(programs: &Programs, claims: &Plan) -> Result<BTreeMa
 }
 
 /// What a source of a multicast may have under way.
-pub(crate) struct Shares {
+pub(crate) struct CreditShares {
     /// Messages that no receiver has taken.
     pub credits: u32,
     /// Messages in its own queue that have not left.
@@ -460,7 +460,7 @@ pub(crate) struct Shares {
 ///
 /// # Errors
 /// A queue has no slot for each of those who send to it.
-pub(crate) fn shares(depth: u32, id: u32, trees: &[(u32, &[u32])], number: usize) -> Result<Shares, Problem> {
+pub(crate) fn shares(depth: u32, id: u32, trees: &[(u32, &[u32])], number: usize) -> Result<CreditShares, Problem> {
     // How many send to the queue of an end point.
     let senders = |end: u32| {
         let there = trees.iter().filter(|(_, receivers)| receivers.contains(&end)).count();
@@ -480,7 +480,7 @@ pub(crate) fn shares(depth: u32, id: u32, trees: &[(u32, &[u32])], number: usize
     }
     let slots: Vec<u32> = receivers.iter().map(|&end| depth / senders(end)).collect();
     let credits = slots.iter().copied().min().unwrap_or(depth);
-    Ok(Shares { credits, own: depth / senders(source), slots })
+    Ok(CreditShares { credits, own: depth / senders(source), slots })
 }
 
 /// Random elements in words.

@@ -8,7 +8,7 @@ use crate::run::system::PiumaSystem as System;
 
 /// A core that waits in a call for another one, which has not made it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Wait {
+struct CallWait {
     /// The core, with thread and line.
     who: String,
     collective: String,
@@ -20,14 +20,14 @@ struct Wait {
 }
 
 /// The calls of every core that waits, by end point.
-fn waits(scenario: &Scenario, system: &System) -> BTreeMap<u32, Vec<Wait>> {
+fn waits(scenario: &Scenario, system: &System) -> BTreeMap<u32, Vec<CallWait>> {
     let called: Vec<&Collective> = scenario.collectives.iter().filter(|of| of.called).collect();
     let calls = |end: u32, id: u32| {
         let processor = system.end(end as usize).processor();
         let calls = processor.map_or(&[][..], |processor| processor.calls());
         calls.iter().filter(move |call| u32::from(call.id) == id)
     };
-    let mut all: BTreeMap<u32, Vec<Wait>> = BTreeMap::new();
+    let mut all: BTreeMap<u32, Vec<CallWait>> = BTreeMap::new();
     for of in called {
         for &end in of.participants.iter() {
             let Some(processor) = system.end(end as usize).processor() else { continue };
@@ -38,7 +38,7 @@ fn waits(scenario: &Scenario, system: &System) -> BTreeMap<u32, Vec<Wait>> {
                 }
                 let number = processor.calls()[..at].iter().filter(|other| other.id == call.id).count();
                 let missing = of.participants.iter().copied().filter(|&other| calls(other, of.id).count() <= number);
-                let wait = |missing| Wait {
+                let wait = |missing| CallWait {
                     who: who.clone(),
                     collective: of.name.clone(),
                     number,
@@ -82,11 +82,11 @@ pub fn find(scenario: &Scenario, system: &System) -> Option<String> {
     None
 }
 
-fn tell(circle: &[(u32, usize)], waits: &BTreeMap<u32, Vec<Wait>>, system: &System) -> String {
+fn tell(circle: &[(u32, usize)], waits: &BTreeMap<u32, Vec<CallWait>>, system: &System) -> String {
     let name = |end: u32| system.end(end as usize).processor().map_or("a core", |processor| processor.name());
     let mut text = format!("{} cores wait for each other's calls in a circle:", circle.len());
     for &(end, next) in circle {
-        let Wait { who, collective, number, called, missing } = &waits[&end][next - 1];
+        let CallWait { who, collective, number, called, missing } = &waits[&end][next - 1];
         let _ = write!(
             text,
             "\n  {who}: waits since cycle {called} in call {number} of {collective}, which {} has not called",

@@ -24,7 +24,7 @@ pub struct Programs {
     /// Multicast trees.
     pub multicasts: Vec<Multicast>,
     /// Programs.
-    pub programs: Vec<Text>,
+    pub programs: Vec<ProgramText>,
 }
 
 /// A multicast tree.
@@ -45,7 +45,7 @@ pub struct Multicast {
 
 /// A program.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Text {
+pub struct ProgramText {
     /// Its name.
     pub name: String,
     /// Who runs it.
@@ -107,7 +107,7 @@ pub(crate) fn text(
     topology: &Topology,
     source: &Source,
     problems: &mut Vec<Problem>,
-) -> Text {
+) -> ProgramText {
     let path = format!("program[{index}]");
     let cores = ends(&file.cores, &format!("{path}.cores"), topology, problems);
     let mut text = file.text.clone().unwrap_or_default();
@@ -147,7 +147,7 @@ pub(crate) fn text(
         problems.push(problem(&fault, &text, &path, file.file.as_deref(), source));
         Program::default()
     });
-    Text {
+    ProgramText {
         name: file.name.clone().unwrap_or_else(|| format!("p{index}")),
         cores,
         threads: file.threads,

@@ -22,7 +22,7 @@ use super::file::{
 use super::problem::Problem;
 use super::programs::config::{self as programs, Programs};
 use super::source::{Source, alternatives};
-use super::workload::config::Traced;
+use super::workload::config::TracedWorkload;
 use super::{jobs, link, mixed, names, segments, units};
 use watershed_fabric::topology::Graph;
 
@@ -49,7 +49,7 @@ pub(crate) fn resolve(
     source: &Source,
     base: &Path,
     stem: &str,
-    (graph, traced): (Option<Arc<Graph>>, Option<&Traced>),
+    (graph, traced): (Option<Arc<Graph>>, Option<&TracedWorkload>),
     fastest: u64,
 ) -> Result<Scenario, Vec<Problem>> {
     let (problems, roundings) = (Vec::new(), Vec::new());
@@ -78,7 +78,7 @@ impl Resolver<'_> {
         self.problems.push(problem);
     }
 
-    fn scenario(&mut self, file: &ScenarioFile, stem: &str, traced: Option<&Traced>) -> Option<Scenario> {
+    fn scenario(&mut self, file: &ScenarioFile, stem: &str, traced: Option<&TracedWorkload>) -> Option<Scenario> {
         self.exclusive_keys(file);
         let clock = self.clock(file);
         let link = self.link(file);
@@ -249,13 +249,20 @@ impl Resolver<'_> {
     }
 
     /// A latency from its two keys.
-    fn latency(&mut self, key: &str, ns: Option<f64>, cycles: Option<u64>, default: Default, least: u64) -> Latency {
+    fn latency(
+        &mut self,
+        key: &str,
+        ns: Option<f64>,
+        cycles: Option<u64>,
+        default: DefaultLatency,
+        least: u64,
+    ) -> Latency {
         let hertz = self.hertz;
         let (ns, path) = match (ns, cycles, default) {
-            (_, Some(cycles), _) | (None, None, Default::Cycles(cycles)) => {
+            (_, Some(cycles), _) | (None, None, DefaultLatency::Cycles(cycles)) => {
                 return Latency { cycles, ns: units::nanoseconds(cycles, hertz) };
             }
-            (Some(ns), ..) | (None, None, Default::Ns(ns)) => (ns, format!("{key}_ns")),
+            (Some(ns), ..) | (None, None, DefaultLatency::Ns(ns)) => (ns, format!("{key}_ns")),
         };
         let Some(femtoseconds) = units::femtoseconds(ns) else {
             self.report(
@@ -287,21 +294,21 @@ impl Resolver<'_> {
         let given = &file.link;
         let nodes = file.topology.kind == TopologyKind::Nodes;
         let mut resolved = Link {
-            latency: self.latency("link.latency", given.latency_ns, given.latency_cycles, Default::Ns(5.0), 1),
+            latency: self.latency("link.latency", given.latency_ns, given.latency_cycles, DefaultLatency::Ns(5.0), 1),
             local_latency: self.latency(
                 "link.local_latency",
                 given.local_latency_ns,
                 given.local_latency_cycles,
-                Default::Cycles(1),
+                DefaultLatency::Cycles(1),
                 1,
             ),
             socket_latency: nodes.then(|| {
                 let (ns, cycles) = (given.socket_latency_ns, given.socket_latency_cycles);
-                self.latency("link.socket_latency", ns, cycles, Default::Ns(25.0), 1)
+                self.latency("link.socket_latency", ns, cycles, DefaultLatency::Ns(25.0), 1)
             }),
             node_latency: nodes.then(|| {
                 let (ns, cycles) = (given.node_latency_ns, given.node_latency_cycles);
-                self.latency("link.node_latency", ns, cycles, Default::Ns(50.0), 1)
+                self.latency("link.node_latency", ns, cycles, DefaultLatency::Ns(50.0), 1)
             }),
             subnode: None,
             flit_bits: given.flit_bits,
@@ -322,7 +329,7 @@ impl Resolver<'_> {
         if let (Some(socket), true) = (resolved.socket_latency, file.topology.subnodes.is_some_and(|count| count > 1)) {
             let own = given.subnode.unwrap_or_default();
             let (ns, cycles) = (own.latency_ns, own.latency_cycles);
-            let latency = self.latency("link.subnode.latency", ns, cycles, Default::Cycles(socket.cycles), 1);
+            let latency = self.latency("link.subnode.latency", ns, cycles, DefaultLatency::Cycles(socket.cycles), 1);
             let bits = resolved.wire_bits();
             let cycles_per_flit = link::cycles(bits, own.width_bits.unwrap_or(bits));
             resolved.subnode = Some(link::SubnodeLink { latency, width_bits: own.width_bits, cycles_per_flit });
@@ -354,14 +361,14 @@ impl Resolver<'_> {
                 "memory.read_latency",
                 memory.read_latency_ns,
                 memory.read_latency_cycles,
-                Default::Cycles(0),
+                DefaultLatency::Cycles(0),
                 0,
             ),
             write_latency: self.latency(
                 "memory.write_latency",
                 memory.write_latency_ns,
                 memory.write_latency_cycles,
-                Default::Cycles(0),
+                DefaultLatency::Cycles(0),
                 0,
             ),
         }
@@ -533,7 +540,7 @@ impl Resolver<'_> {
 
 /// A latency that is not given.
 #[derive(Clone, Copy)]
-enum Default {
+enum DefaultLatency {
     Ns(f64),
     Cycles(u64),
 }

@@ -8,14 +8,14 @@ use super::system::System;
 use super::watchdog::Watchdog;
 use crate::result::{Check, Document, Outcome, ResultData};
 use crate::sources::Sources;
-use crate::why::{Ask, Why};
+use crate::why::{Why, WhyQuery};
 use watershed_fabric::Step;
 use watershed_kernel::Cycle;
 use watershed_probe::ladder::Ladder;
 use watershed_state::{Loader, Mismatch, Saver};
 
 /// What a step came to.
-pub(crate) enum After {
+pub(crate) enum StepOutcome {
     /// Go on.
     On,
     /// Go on at once, without a look at the clock: something was looked at between two cycles.
@@ -25,7 +25,7 @@ pub(crate) enum After {
 }
 
 /// A system, and what its families have under way there.
-pub(crate) type Begun<'a> = (Box<System>, Vec<Box<dyn Family + 'a>>);
+pub(crate) type StartedRun<'a> = (Box<System>, Vec<Box<dyn Family + 'a>>);
 
 /// The outcome of the jobs.
 #[derive(Default)]
@@ -87,8 +87,8 @@ pub(crate) trait Family {
     }
 
     /// After each step.
-    fn after(&mut self, _system: &mut System, step: Step) -> After {
-        if step == Step::Quiet { After::Quiet } else { After::On }
+    fn after(&mut self, _system: &mut System, step: Step) -> StepOutcome {
+        if step == Step::Quiet { StepOutcome::Quiet } else { StepOutcome::On }
     }
 
     /// A rule of the family that was broken; those of the fabric are the [system's](watershed_fabric::Simulation::fault).
@@ -146,7 +146,7 @@ pub(crate) trait Family {
     fn load(&mut self, system: &System, from: &mut Loader<'_>) -> Result<(), Mismatch>;
 
     /// Where the cycles of the jobs went.
-    fn why(&self, system: &System, ask: Ask<'_>, document: &Document, notes: &mut Vec<String>) -> Vec<Why>;
+    fn why(&self, system: &System, ask: WhyQuery<'_>, document: &Document, notes: &mut Vec<String>) -> Vec<Why>;
 
     /// Who sent what to whom when.
     fn ladder(&self, system: &System) -> Option<Ladder>;

@@ -10,7 +10,7 @@ use crate::file::job::{Engine, operation};
 use crate::hosts::config::Host;
 use crate::hosts::result::HostResult;
 use crate::job_result::{JobResult, Spread, latency};
-use crate::names::Named;
+use crate::names::NamedValues;
 use crate::pbv;
 use crate::result::{CollectiveResult, Document, ResultData};
 use watershed_arith::Op;
@@ -149,7 +149,7 @@ fn reduction(of: &Reduction, result: &ReductionResult, at: usize) -> JobResult {
         engine: Engine::Armed,
         kind: if barrier { "barrier" } else { "allreduce" }.into(),
         op: (!barrier).then_some(op),
-        dtype: (!barrier).then(|| Named::name(opcode.dtype).to_owned()),
+        dtype: (!barrier).then(|| NamedValues::name(opcode.dtype).to_owned()),
         participants: result.participants,
         elements: u64::from(of.file.rounds) * of.row_length() as u64,
         rounds: u64::from(of.file.rounds),

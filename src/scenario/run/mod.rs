@@ -32,7 +32,9 @@ pub(super) mod watchdog;
 mod wave;
 
 pub use crate::piuma::driver::Driver;
-pub use options::{Control, Flip, Inside, Progress, RunError, RunOptions, TriggerOptions, WaveOptions, watch, watched};
+pub use options::{
+    Control, Flip, NetworkContents, Progress, RunError, RunOptions, TriggerOptions, WaveOptions, watch, watched,
+};
 pub use outcome::{RunResult, Sample};
 pub use system::{ArmedSystem, PbvSystem, PiumaSystem};
 pub use wave::sides_of;
@@ -58,7 +60,7 @@ pub fn run(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunEr
         wave.shown.from_cycle = wave.shown.from_cycle.max(begin);
     }
     let options = &RunOptions { wave: later.as_ref(), ..*options };
-    let held = options.wave.filter(|wave| wave.only_failed).map(wave::Held::new).transpose()?;
+    let held = options.wave.filter(|wave| wave.only_failed).map(wave::PendingWave::new).transpose()?;
     let wave = held.as_ref().map(|held| &held.options).or(options.wave);
     let named = |error: String| match &held {
         Some(held) => error.replace(&*held.options.path.to_string_lossy(), &held.path.to_string_lossy()),

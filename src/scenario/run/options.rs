@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::Problems;
-use crate::checkpoint::{Checkpoint, Checkpoints, Refused};
+use crate::checkpoint::{Checkpoint, Checkpoints, ResumeError};
 use crate::config::Wave;
 use crate::expr::Expr;
 use crate::why;
@@ -51,12 +51,12 @@ pub struct Progress {
     /// Elements that will have landed at the end; 0 if there is no collective.
     pub total: u64,
     /// The contents of the network. It takes a while to count them: a hook is told about once a second.
-    pub inside: Option<Inside>,
+    pub inside: Option<NetworkContents>,
 }
 
 /// The contents of the network.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Inside {
+pub struct NetworkContents {
     /// When they were counted.
     pub cycle: u64,
     /// Flits in queues and on links.
@@ -126,7 +126,7 @@ pub struct RunOptions<'a> {
     /// Record the inputs and outputs of this block.
     pub record: Option<&'a str>,
     /// Keep a journal and find out where the cycles of the collectives went.
-    pub why: Option<why::Ask<'a>>,
+    pub why: Option<why::WhyQuery<'a>>,
     /// Look now and then at what is in the network.
     pub timeline: bool,
     /// Threads that evaluate the system, each a part of it; 0 is one. Results do not change. With a waveform, `why`, a
@@ -218,7 +218,7 @@ pub enum RunError {
     },
     /// There is no going on from a checkpoint.
     #[error("error: {0}")]
-    Resume(#[from] Refused),
+    Resume(#[from] ResumeError),
     /// The first of several processes evaluates the system alone, and this is another one.
     #[error("another process evaluates the system: it is in one piece")]
     Elsewhere,

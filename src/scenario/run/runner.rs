@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::family::{After, Report};
+use super::family::{Report, StepOutcome};
 use super::links::link_report;
-use super::options::{Control, Inside, RunError, RunOptions};
+use super::options::{Control, NetworkContents, RunError, RunOptions};
 use super::outcome::RunResult;
 use super::several::Families;
 use super::system::System;
 use super::watchdog::{LOOK, Watchdog};
 use super::wave::{close_wave, open_wave, trace_error};
-use crate::background::{Background, Before};
+use crate::background::{Background, NextStep};
 use crate::checkpoint::{self, Identity};
 use crate::record::{self, recording};
 use crate::result::{Check, Document, Links, Outcome};
@@ -198,9 +198,9 @@ impl<'a> Runner<'a> {
             let mut until = u64::MAX;
             if let Some(background) = &mut self.background {
                 match background.before(&mut *self.system) {
-                    Before::Wrong => return Outcome::Finished,
-                    Before::Again => continue,
-                    Before::Until(cycle) => until = cycle,
+                    NextStep::Wrong => return Outcome::Finished,
+                    NextStep::Again => continue,
+                    NextStep::Until(cycle) => until = cycle,
                 }
             }
             let until = until.min(self.families.before(&mut *self.system));
@@ -222,12 +222,12 @@ impl<'a> Runner<'a> {
                 timeline.look(system);
             }
             match self.families.after(&mut *self.system, step) {
-                After::On => self.traffic_went_on(),
-                After::Again => continue,
-                After::Quiet if self.traffic_is_quiet() => continue,
+                StepOutcome::On => self.traffic_went_on(),
+                StepOutcome::Again => continue,
+                StepOutcome::Quiet if self.traffic_is_quiet() => continue,
                 // Nothing will ever happen again: if work is left, the watchdog need not wait.
-                After::Quiet if self.is_over() => return Outcome::Finished,
-                After::Quiet => {
+                StepOutcome::Quiet if self.is_over() => return Outcome::Finished,
+                StepOutcome::Quiet => {
                     let since = self.system.alive_until();
                     return self.stands(&format!("cycle {since}: nothing moves any more"));
                 }
@@ -270,9 +270,9 @@ impl<'a> Runner<'a> {
     }
 
     /// What is in the network now.
-    fn inside(&self) -> Inside {
+    fn inside(&self) -> NetworkContents {
         let system = &*self.system;
-        Inside { cycle: system.now(), flits: system.live_flits() as u64, longest_head: system.longest_head() }
+        NetworkContents { cycle: system.now(), flits: system.live_flits() as u64, longest_head: system.longest_head() }
     }
 
     /// Whether all work is over, and all traffic that ends.

@@ -1,12 +1,12 @@
 //! The families of a run together, as the [runner](super::runner) deals with them: one mostly, several in a system that they share.
 
-use super::family::{After, Family, Report};
+use super::family::{Family, Report, StepOutcome};
 use super::options::{Flip, Progress, RunError, RunOptions};
 use super::system::System;
 use super::watchdog::Watchdog;
 use crate::result::{Check, Document, Outcome};
 use crate::sources::Sources;
-use crate::why::{Ask, Why};
+use crate::why::{Why, WhyQuery};
 use watershed_fabric::Step;
 use watershed_kernel::Cycle;
 use watershed_probe::ladder::Ladder;
@@ -99,16 +99,16 @@ impl<'a> Families<'a> {
     }
 
     /// After each step.
-    pub fn after(&mut self, system: &mut System, step: Step) -> After {
+    pub fn after(&mut self, system: &mut System, step: Step) -> StepOutcome {
         let now = (system.moves(), system.completions());
         if step != Step::Quiet && now != (self.moved.0, self.moved.1) {
             self.moved = (now.0, now.1, system.now());
         }
-        let mut all = After::Quiet;
+        let mut all = StepOutcome::Quiet;
         for family in self.each() {
             match (family.after(system, step), &all) {
-                (After::Again, _) => all = After::Again,
-                (After::On, After::Quiet) => all = After::On,
+                (StepOutcome::Again, _) => all = StepOutcome::Again,
+                (StepOutcome::On, StepOutcome::Quiet) => all = StepOutcome::On,
                 _ => {}
             }
         }
@@ -219,7 +219,7 @@ impl<'a> Families<'a> {
     }
 
     /// Where the cycles of the jobs went.
-    pub fn why(&self, system: &System, ask: Ask<'_>, document: &Document, notes: &mut Vec<String>) -> Vec<Why> {
+    pub fn why(&self, system: &System, ask: WhyQuery<'_>, document: &Document, notes: &mut Vec<String>) -> Vec<Why> {
         self.all().flat_map(|family| family.why(system, ask, document, notes)).collect()
     }
 

@@ -24,13 +24,13 @@ pub(crate) struct Watchdog {
     clock: u64,
     /// Steps since the last look.
     steps: u32,
-    things: Vec<Thing>,
+    things: Vec<WatchedWork>,
 }
 
 state!(Watchdog { saved: clock, steps, things; built: patience, only_awake });
 
 #[derive(Clone, Copy, Default, serde::Serialize, serde::Deserialize)]
-struct Thing {
+struct WatchedWork {
     done: u64,
     /// Cycle in which the last progress was seen, and the clock then.
     since: Cycle,
@@ -40,7 +40,7 @@ struct Thing {
 impl Watchdog {
     /// Watches `things` things. With a `patience` of 0 it never reports a deadlock. All cycles count.
     pub fn new(patience: u64, things: usize) -> Watchdog {
-        Watchdog { patience, only_awake: false, clock: 0, steps: 0, things: vec![Thing::default(); things] }
+        Watchdog { patience, only_awake: false, clock: 0, steps: 0, things: vec![WatchedWork::default(); things] }
     }
 
     /// Watches jobs of frames. A frame makes no visible progress while it crosses the network, so they may also take
@@ -79,7 +79,7 @@ impl Watchdog {
             return None;
         }
         if self.things[thing].done != done {
-            self.things[thing] = Thing { done, since: now, clock: self.clock };
+            self.things[thing] = WatchedWork { done, since: now, clock: self.clock };
         }
         let thing = self.things[thing];
         (self.clock - thing.clock > self.patience).then_some(thing.since)

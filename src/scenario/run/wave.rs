@@ -13,7 +13,7 @@ use watershed_probe::{
 };
 
 /// A waveform of which the end of the run says whether it is wanted: until then it is in a folder of its own, and an older one stays.
-pub(super) struct Held {
+pub(super) struct PendingWave {
     /// Where it is to be.
     pub path: PathBuf,
     /// What the run writes.
@@ -21,13 +21,13 @@ pub(super) struct Held {
     folder: PathBuf,
 }
 
-impl Held {
-    pub(super) fn new(wave: &WaveOptions) -> Result<Held, RunError> {
+impl PendingWave {
+    pub(super) fn new(wave: &WaveOptions) -> Result<PendingWave, RunError> {
         let name = wave.path.file_name().unwrap_or_default();
         let folder = wave.path.with_file_name(format!(".{}.held", name.to_string_lossy()));
         fs::create_dir_all(&folder).map_err(|error| RunError::Write { path: wave.path.clone(), error })?;
         let options = WaveOptions { path: folder.join(name), ..wave.clone() };
-        Ok(Held { path: wave.path.clone(), options, folder })
+        Ok(PendingWave { path: wave.path.clone(), options, folder })
     }
 
     /// It is wanted: its files, which are whole, go to where they are to be.
@@ -45,7 +45,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for PendingWave {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.folder);
     }

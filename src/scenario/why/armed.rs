@@ -7,9 +7,9 @@
 
 use std::collections::BTreeMap;
 
-use super::hops::{Bumps, Hops, Origin};
-use super::{Ask, Kind, LastOperand, Path, Phase, Why};
-use crate::armed::build::Ready;
+use super::hops::{Hops, InlineBlocks, Origin};
+use super::{Kind, LastOperand, Path, Phase, Why, WhyQuery};
+use crate::armed::build::ArmedBuild;
 use crate::run::system::ArmedSystem as System;
 use watershed_armed::job::Round;
 use watershed_armed::root::RootRound;
@@ -18,14 +18,14 @@ use watershed_armed::{DOWN, End, Engine, Job, UP, Wired};
 use watershed_fabric::NodeKind;
 
 /// The engines, links with faults and adapters of a system.
-struct Wires<'a> {
+struct InlineEngines<'a> {
     system: &'a System,
     switches: u32,
     /// The family's first channel.
     first: u8,
 }
 
-impl<'a> Wires<'a> {
+impl<'a> InlineEngines<'a> {
     fn bump(&self, node: u32) -> Option<&'a Wired> {
         self.system.bump(node.checked_sub(self.switches)? as usize)
     }
@@ -38,7 +38,7 @@ impl<'a> Wires<'a> {
     }
 }
 
-impl Bumps for Wires<'_> {
+impl InlineBlocks for InlineEngines<'_> {
     fn passes(&self, node: u32, port: u16, vc: u8, same_cycle: bool) -> bool {
         match self.bump(node) {
             // What climbs is taken in whole; everything else passes at once.
@@ -59,7 +59,7 @@ impl Bumps for Wires<'_> {
 
 /// When the last participant of a round had its result, and when its last contribution was ready.
 #[derive(Clone, Copy, Debug)]
-struct Told {
+struct SlowestRound {
     got: u64,
     entered: u64,
     end: u32,
@@ -70,7 +70,7 @@ struct Told {
 struct Reader<'a> {
     system: &'a System,
     hops: Hops<'a>,
-    wires: Wires<'a>,
+    wires: InlineEngines<'a>,
     logs: BTreeMap<u32, &'a [Logged]>,
     first_end: u32,
     /// The family's first channel, and the first point-to-point one.
@@ -85,9 +85,9 @@ struct Reader<'a> {
 /// Explains the slowest round of every reduction that is asked for, or the round that is asked for.
 pub fn explain(
     system: &System,
-    ready: &Ready<()>,
+    ready: &ArmedBuild<()>,
     names: &[(String, u32)],
-    ask: Ask<'_>,
+    ask: WhyQuery<'_>,
     notes: &mut Vec<String>,
 ) -> Vec<Why> {
     let mut list = Vec::new();
@@ -103,14 +103,14 @@ pub fn explain(
     list
 }
 
-fn reduction(system: &System, name: &str, root: u32, job: &Job, ask: Ask<'_>) -> Result<Why, String> {
+fn reduction(system: &System, name: &str, root: u32, job: &Job, ask: WhyQuery<'_>) -> Result<Why, String> {
     let end = system.end(root as usize);
     let roots = end.roots().iter().filter(|found| found.job().number == job.number);
     let softs = end.softs().iter().filter(|found| found.job().number == job.number);
     let flows: Vec<(u8, &[RootRound])> =
         roots.map(|root| (root.flow(), root.all_rounds())).chain(softs.map(|soft| (0, soft.rounds()))).collect();
     // The slowest of all rounds of all flows whose result all participants have.
-    let mut best: Option<(u64, usize, usize, Told)> = None;
+    let mut best: Option<(u64, usize, usize, SlowestRound)> = None;
     for (at, (flow, rounds)) in flows.iter().enumerate() {
         for (index, round) in rounds.iter().enumerate() {
             let Some(data) = round.round.data.filter(|&data| !job.composed.prepares(data)) else { continue };
@@ -151,7 +151,7 @@ fn reduction(system: &System, name: &str, root: u32, job: &Job, ask: Ask<'_>) ->
     let reader = Reader {
         system,
         hops: Hops::new(plan, journal, system.tables().channels(plan.vcs)),
-        wires: Wires { system, switches, first },
+        wires: InlineEngines { system, switches, first },
         logs: engines.chain(ends).collect(),
         first_end,
         first,
@@ -199,10 +199,10 @@ fn round_of(data: Option<u32>) -> Round {
 }
 
 /// Who had the result of a round last.
-fn told(system: &System, job: &Job, flow: u8, data: u32) -> Option<Told> {
-    let mut told: Option<Told> = None;
+fn told(system: &System, job: &Job, flow: u8, data: u32) -> Option<SlowestRound> {
+    let mut told: Option<SlowestRound> = None;
     let mut take = |end: u32, got: u64, entered: u64, token: u64, leaf: bool| {
-        let told = told.get_or_insert(Told { got, entered, end, token, leaves: 0 });
+        let told = told.get_or_insert(SlowestRound { got, entered, end, token, leaves: 0 });
         told.entered = told.entered.max(entered);
         told.leaves += u32::from(leaf);
         if got > told.got {

@@ -14,7 +14,7 @@ use watershed_fabric::{Journal, Moved, NodeKind, Plan, Tag};
 
 /// A flit that came into a queue.
 #[derive(Clone, Copy, Debug)]
-struct Came {
+struct Arrival {
     cycle: u64,
     /// It may leave from this cycle on.
     ready: u64,
@@ -24,7 +24,7 @@ struct Came {
 
 /// A flit that was sent.
 #[derive(Clone, Copy, Debug)]
-struct Sent {
+struct Departure {
     cycle: u64,
     from: Option<(u32, u8)>,
     tag: Tag,
@@ -34,14 +34,14 @@ struct Sent {
 /// What happened at one channel of one port: flits that came in, the cycles in which they left, flits sent on it.
 #[derive(Clone, Debug, Default)]
 struct Lane {
-    came: Vec<Came>,
+    came: Vec<Arrival>,
     left: Vec<u64>,
-    sent: Vec<Sent>,
+    sent: Vec<Departure>,
 }
 
 /// A flit in a queue: port and channel, and which one of all that came there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Queued {
+pub struct QueuedFlit {
     /// Port, counted over the whole system.
     pub port: u32,
     /// Channel.
@@ -83,7 +83,7 @@ fn bare(tag: Tag) -> u64 {
 }
 
 /// What a bump in the wire does with flits.
-pub trait Bumps {
+pub trait InlineBlocks {
     /// Whether a flit that a bump sent by its port (0 or 1) was passed on; it may have been taken in the same cycle or before.
     fn passes(&self, node: u32, port: u16, vc: u8, same_cycle: bool) -> bool;
     /// What a flit waits for in it, if not for credits.
@@ -91,9 +91,9 @@ pub trait Bumps {
 }
 
 /// Wires in which nothing is but what lets packets pass at once.
-pub struct Wires;
+pub struct NoInlineBlocks;
 
-impl Bumps for Wires {
+impl InlineBlocks for NoInlineBlocks {
     fn passes(&self, _: u32, _: u16, _: u8, same_cycle: bool) -> bool {
         same_cycle
     }
@@ -122,10 +122,10 @@ impl<'a> Hops<'a> {
                 lanes.resize(vc + 1, Lane::default());
             }
             match entry.what {
-                Moved::Entered { ready } => lanes[vc].came.push(Came { cycle, ready, tag, word }),
+                Moved::Entered { ready } => lanes[vc].came.push(Arrival { cycle, ready, tag, word }),
                 Moved::Left => lanes[vc].left.push(cycle),
                 Moved::Put { .. } => {}
-                Moved::Sent { from } => lanes[vc].sent.push(Sent { cycle, from, tag, word }),
+                Moved::Sent { from } => lanes[vc].sent.push(Departure { cycle, from, tag, word }),
             }
         }
         lanes.into()
@@ -150,16 +150,16 @@ impl<'a> Hops<'a> {
     /// queue it came into.
     pub fn origin(&self, port: u32, vc: u8, left: u64) -> Option<(u32, u64)> {
         let index = self.lane(port, vc)?.left.binary_search(&left).ok()?;
-        self.origin_of(Queued { port, vc, index }, false)
+        self.origin_of(QueuedFlit { port, vc, index }, false)
     }
 
     /// The same for a packet whose last flit left a queue; when its first flit was sent.
     pub fn origin_of_packet(&self, port: u32, vc: u8, left: u64) -> Option<(u32, u64)> {
         let index = self.lane(port, vc)?.left.binary_search(&left).ok()?;
-        self.origin_of(Queued { port, vc, index }, true)
+        self.origin_of(QueuedFlit { port, vc, index }, true)
     }
 
-    fn origin_of(&self, mut at: Queued, head: bool) -> Option<(u32, u64)> {
+    fn origin_of(&self, mut at: QueuedFlit, head: bool) -> Option<(u32, u64)> {
         loop {
             let Some((peer, ..)) = self.ports.peer(at.port) else {
                 // No link: the queue of an engine.
@@ -178,19 +178,19 @@ impl<'a> Hops<'a> {
                 return Some((node, lane.sent[first].cycle));
             }
             let queue = sent.from?;
-            at = Queued { port: queue.0, vc: queue.1, index: self.source_index(queue, sent)? };
+            at = QueuedFlit { port: queue.0, vc: queue.1, index: self.source_index(queue, sent)? };
         }
     }
 
     /// The flit that an engine in the wire passed on in the cycle in which it sent it by a port.
-    fn passed_by(&self, node: u32, out: u32, vc: u8, sent: &Sent) -> Option<Queued> {
+    fn passed_by(&self, node: u32, out: u32, vc: u8, sent: &Departure) -> Option<QueuedFlit> {
         if self.kind(node) != NodeKind::Bump {
             return None;
         }
         let port = self.base(node) + 1 - (out - self.base(node));
         let lane = self.lane(port, vc)?;
         let index = lane.left.binary_search(&sent.cycle).ok()?;
-        (bare(lane.came[index].tag) == bare(sent.tag)).then_some(Queued { port, vc, index })
+        (bare(lane.came[index].tag) == bare(sent.tag)).then_some(QueuedFlit { port, vc, index })
     }
 
     fn kind(&self, node: u32) -> NodeKind {
@@ -211,8 +211,8 @@ impl<'a> Hops<'a> {
     }
 
     /// The last flit that left a queue of a port by cycle `until` and whose tag fits.
-    pub fn taken(&self, port: u32, until: u64, fits: impl Fn(Tag) -> bool) -> Option<(Queued, u64)> {
-        let mut best: Option<(Queued, u64)> = None;
+    pub fn taken(&self, port: u32, until: u64, fits: impl Fn(Tag) -> bool) -> Option<(QueuedFlit, u64)> {
+        let mut best: Option<(QueuedFlit, u64)> = None;
         for vc in self.own.clone() {
             let Some(lane) = self.lane(port, vc) else { continue };
             let end = lane.left.partition_point(|&cycle| cycle <= until);
@@ -220,19 +220,19 @@ impl<'a> Hops<'a> {
             if let Some(index) = found
                 && best.is_none_or(|(_, cycle)| lane.left[index] > cycle)
             {
-                best = Some((Queued { port, vc, index }, lane.left[index]));
+                best = Some((QueuedFlit { port, vc, index }, lane.left[index]));
             }
         }
         best
     }
 
     /// All packets that arrived whole at a port by their last flits, with the cycle in which that was taken.
-    pub fn arrivals(&self, port: u32) -> Vec<(Queued, u64)> {
+    pub fn arrivals(&self, port: u32) -> Vec<(QueuedFlit, u64)> {
         let lanes = self.own.clone().filter_map(|vc| Some((vc, self.lane(port, vc)?)));
-        let mut list: Vec<(Queued, u64)> = lanes
+        let mut list: Vec<(QueuedFlit, u64)> = lanes
             .flat_map(|(vc, lane)| {
                 let whole = lane.left.iter().enumerate().filter(|(index, _)| lane.came[*index].tag.tail());
-                whole.map(move |(index, &left)| (Queued { port, vc, index }, left))
+                whole.map(move |(index, &left)| (QueuedFlit { port, vc, index }, left))
             })
             .collect();
         list.sort_by_key(|(_, left)| *left);
@@ -243,7 +243,7 @@ impl<'a> Hops<'a> {
     ///
     /// # Panics
     /// If no such flit came there.
-    pub fn packet(&self, at: Queued) -> (Tag, u64) {
+    pub fn packet(&self, at: QueuedFlit) -> (Tag, u64) {
         let came = &self.lane(at.port, at.vc).expect("a flit came").came;
         let head = (0..=at.index).rev().find(|&index| came[index].tag.head()).unwrap_or(at.index);
         (came[at.index].tag, came[head].word)
@@ -270,9 +270,9 @@ impl<'a> Hops<'a> {
 
     /// What a flit that left its queue in cycle `path.at` did there: waited for those before, for the output, and went
     /// through the stages in front of allocation.
-    fn waited(&self, at: Queued, out: Option<(u32, u8)>, blocked: Kind, path: &mut Path) -> Result<(), String> {
+    fn waited(&self, at: QueuedFlit, out: Option<(u32, u8)>, blocked: Kind, path: &mut Path) -> Result<(), String> {
         let lane = self.lane(at.port, at.vc).ok_or("no flit came to a queue that one left")?;
-        let Came { cycle: came, ready, tag, .. } = lane.came[at.index];
+        let Arrival { cycle: came, ready, tag, .. } = lane.came[at.index];
         let left = path.at;
         let mut head_from = at.index.checked_sub(1).map_or(0, |before| lane.left.get(before).map_or(0, |at| at + 1));
         let node = self.ports.node(at.port);
@@ -284,7 +284,7 @@ impl<'a> Hops<'a> {
             // Each copy of a multicast goes at its own pace: before this flit was the one that the same output sent before.
             let sent = self.lane(out.0, out.1).map_or(&[][..], |lane| &lane.sent);
             let earlier = &sent[..sent.partition_point(|sent| sent.cycle < left)];
-            let same = |sent: &&Sent| sent.from == Some((at.port, at.vc)) && sent.tag.seq() == tag.seq();
+            let same = |sent: &&Departure| sent.from == Some((at.port, at.vc)) && sent.tag.seq() == tag.seq();
             head_from = earlier.iter().rev().find(same).map_or(head_from, |sent| sent.cycle + 1);
         }
         // A head of a point-to-point packet passes its stages at the head of the queue.
@@ -317,7 +317,7 @@ impl<'a> Hops<'a> {
     }
 
     /// The index of the flit of a queue that was sent in a cycle.
-    fn source_index(&self, (port, vc): (u32, u8), sent: &Sent) -> Option<usize> {
+    fn source_index(&self, (port, vc): (u32, u8), sent: &Departure) -> Option<usize> {
         let lane = self.lane(port, vc)?;
         let same = |index: usize| {
             lane.came.get(index).is_some_and(|came| bare(came.tag) == bare(sent.tag) && came.word == sent.word)
@@ -331,7 +331,14 @@ impl<'a> Hops<'a> {
     }
 
     /// The flit that a bump took before it sent this one.
-    fn passed(&self, node: u32, out: u32, vc: u8, sent: &Sent, bumps: &impl Bumps) -> Option<(Queued, u64)> {
+    fn passed(
+        &self,
+        node: u32,
+        out: u32,
+        vc: u8,
+        sent: &Departure,
+        bumps: &impl InlineBlocks,
+    ) -> Option<(QueuedFlit, u64)> {
         let port = (out - self.base(node)) as u16;
         let other = self.base(node) + u32::from(1 - port);
         let lane = self.lane(other, vc)?;
@@ -349,7 +356,7 @@ impl<'a> Hops<'a> {
             (tag.seq(), tag.tail()) == (sent.tag.seq(), sent.tag.tail())
         };
         let index = (0..end).rev().find(same).or_else(|| (0..end).rev().find(alike))?;
-        Some((Queued { port: other, vc, index }, lane.left[index]))
+        Some((QueuedFlit { port: other, vc, index }, lane.left[index]))
     }
 
     /// Follows the flit that left a queue in cycle `path.at` back to the block that sent it, and to the first flit of its packet.
@@ -359,9 +366,9 @@ impl<'a> Hops<'a> {
     /// The journal lacks a part of the way.
     pub(super) fn follow(
         &self,
-        from: Queued,
+        from: QueuedFlit,
         blocked: Kind,
-        bumps: &impl Bumps,
+        bumps: &impl InlineBlocks,
         path: &mut Path,
     ) -> Result<Origin, String> {
         let mut at = from;
@@ -380,7 +387,7 @@ impl<'a> Hops<'a> {
                     let queue = sent.from.ok_or("a switch sent what it did not have")?;
                     let index = self.source_index(queue, &sent).ok_or("a switch sent what it did not have")?;
                     let out = (peer, at.vc);
-                    at = Queued { port: queue.0, vc: queue.1, index };
+                    at = QueuedFlit { port: queue.0, vc: queue.1, index };
                     self.waited(at, Some(out), Kind::Arbitration, path)?;
                 }
                 kind => {

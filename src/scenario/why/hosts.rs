@@ -11,7 +11,7 @@
 //!
 //! Within sending and merging the kinds alternate word by word; their sums are shown one after the other.
 
-use super::hops::{Hops, Wires};
+use super::hops::{Hops, NoInlineBlocks};
 use super::{Kind, LastOperand, Path, Phase, Why};
 use std::ops::Range;
 use watershed_fabric::{Journal, Plan};
@@ -98,7 +98,7 @@ impl<'a> Reader<'a> {
         path.phase = Phase::Transit;
         // Between the last flit and the end of the exchange there is nothing: both are the same cycle.
         path.back(left, Kind::Landing, self.name(rank));
-        let origin = self.hops.follow(queued, Kind::MemoryWrite, &Wires, path)?;
+        let origin = self.hops.follow(queued, Kind::MemoryWrite, &NoInlineBlocks, path)?;
         let next = ranks
             .iter()
             .position(|other| self.first + other.job().ends[other.rank() as usize] == origin.node)

@@ -34,7 +34,7 @@ pub mod workload;
 
 /// What is asked.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Ask<'a> {
+pub struct WhyQuery<'a> {
     /// This collective only.
     pub collective: Option<&'a str>,
     /// The word, round or run to explain instead of the last or slowest one. For a collective of segments it is the

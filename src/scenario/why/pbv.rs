@@ -4,9 +4,9 @@
 //! answered because the last message came, was tracked and reduced, or because its watchdog fired; it passed frames on
 //! in the cycle in which it took them. A node contributed because its task was over or because it was asked again.
 
-use super::hops::{Bumps, Hops, Origin, Queued};
-use super::{Ask, Kind, LastOperand, Path, Phase, Why};
-use crate::pbv::build::Ready;
+use super::hops::{Hops, InlineBlocks, Origin, QueuedFlit};
+use super::{Kind, LastOperand, Path, Phase, Why, WhyQuery};
+use crate::pbv::build::PbvBuild;
 use crate::run::system::PbvSystem as System;
 use watershed_fabric::NodeKind;
 use watershed_pbv::event::{Did, Event, Log, Stepped};
@@ -18,7 +18,7 @@ const TRACKING: u64 = 2;
 
 /// A run whose answer all participants have.
 #[derive(Clone, Copy, Debug)]
-pub struct Ended {
+pub struct CompletedRun {
     /// Which run.
     pub run: u32,
     /// Device that had the answer last.
@@ -31,7 +31,7 @@ pub struct Ended {
 
 /// What is to be explained of a collective.
 #[derive(Clone, Debug)]
-pub struct Runs {
+pub struct CollectiveRuns {
     /// Its name.
     pub name: String,
     /// Its context.
@@ -39,21 +39,21 @@ pub struct Runs {
     /// Device that issues it.
     pub source: u16,
     /// Its runs.
-    pub ended: Vec<Ended>,
+    pub ended: Vec<CompletedRun>,
 }
 
-struct Wires<'a> {
+struct InlineEngines<'a> {
     system: &'a System,
     switches: u32,
 }
 
-impl<'a> Wires<'a> {
+impl<'a> InlineEngines<'a> {
     fn bump(&self, node: u32) -> Option<&'a Wired> {
         self.system.bump(node.checked_sub(self.switches)? as usize)
     }
 }
 
-impl Bumps for Wires<'_> {
+impl InlineBlocks for InlineEngines<'_> {
     fn passes(&self, node: u32, _: u16, _: u8, same_cycle: bool) -> bool {
         // What an engine lets pass is taken and sent in one cycle; a frame of its own is not taken at all.
         same_cycle || self.bump(node).is_some_and(|bump| bump.fault().is_some())
@@ -65,10 +65,10 @@ impl Bumps for Wires<'_> {
 }
 
 struct Reader<'a> {
-    ready: &'a Ready<()>,
+    ready: &'a PbvBuild<()>,
     system: &'a System,
     hops: Hops<'a>,
-    wires: Wires<'a>,
+    wires: InlineEngines<'a>,
     first_end: u32,
     cc_id: u16,
     run: u32,
@@ -77,9 +77,9 @@ struct Reader<'a> {
 /// Explains the slowest run of every collective that is asked for, or the run that is asked for.
 pub fn explain(
     system: &System,
-    ready: &Ready<()>,
-    collectives: &[Runs],
-    ask: Ask<'_>,
+    ready: &PbvBuild<()>,
+    collectives: &[CollectiveRuns],
+    ask: WhyQuery<'_>,
     notes: &mut Vec<String>,
 ) -> Vec<Why> {
     let mut list = Vec::new();
@@ -92,7 +92,7 @@ pub fn explain(
     list
 }
 
-fn collective(system: &System, ready: &Ready<()>, of: &Runs, ask: Ask<'_>) -> Result<Why, String> {
+fn collective(system: &System, ready: &PbvBuild<()>, of: &CollectiveRuns, ask: WhyQuery<'_>) -> Result<Why, String> {
     let wanted = of.ended.iter().filter(|ended| ask.packet.is_none_or(|asked| asked == u64::from(ended.run)));
     let slowest = wanted.max_by_key(|ended| (ended.cycle - ended.met, std::cmp::Reverse(ended.run)));
     let which = ask.packet.map_or("no run".to_owned(), |asked| format!("no run {asked}"));
@@ -103,7 +103,7 @@ fn collective(system: &System, ready: &Ready<()>, of: &Runs, ask: Ask<'_>) -> Re
         ready,
         system,
         hops: Hops::new(plan, journal, frames..frames + 1),
-        wires: Wires { system, switches: plan.count(NodeKind::Switch) as u32 },
+        wires: InlineEngines { system, switches: plan.count(NodeKind::Switch) as u32 },
         first_end: (plan.nodes.len() - plan.count(NodeKind::End)) as u32,
         cc_id: of.cc_id,
         run: ended.run,
@@ -301,7 +301,7 @@ impl<'a> Reader<'a> {
         path.phase = phase(took.message);
         // Frames may have come in on both sides in one cycle.
         let sides = [0, 1].map(|port| self.hops.taken(self.hops.base(node) + port, received.cycle, |tag| tag.tail()));
-        let sides: Vec<Queued> =
+        let sides: Vec<QueuedFlit> =
             sides.into_iter().flatten().filter(|(_, left)| *left == received.cycle).map(|(queued, _)| queued).collect();
         let mut ways: Vec<(Path, Origin)> = Vec::new();
         for queued in sides {

@@ -14,7 +14,7 @@ use watershed_fabric::{Entry, Journal, Moved, NodeKind, Plan};
 use watershed_piuma::{Job, REQUEST, RESPONSE, Registers, channel, kind, plane, scan};
 
 /// Id, channel and number of a word.
-type Word = (u16, u8, u64);
+type WordKey = (u16, u8, u64);
 
 /// A journal, by what is asked of it.
 pub struct Reader<'a> {
@@ -32,7 +32,7 @@ pub struct Reader<'a> {
 
 /// What is asked of a reader.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'a> {
+pub struct CollectiveQuery<'a> {
     /// The collective's name, for the answer.
     pub name: &'a str,
     /// Its id.
@@ -51,7 +51,7 @@ pub struct Asked<'a> {
 
 /// A core that takes part in a collective.
 #[derive(Clone, Copy, Debug)]
-pub struct Taker<'a> {
+pub struct Participant<'a> {
     /// Its end point.
     pub end: usize,
     /// Its part.
@@ -61,7 +61,7 @@ pub struct Taker<'a> {
 }
 
 /// The word of an entry.
-fn word_of(entry: &Entry) -> Word {
+fn word_of(entry: &Entry) -> WordKey {
     (entry.tag.id(), entry.tag.vc(), entry.tag.seq())
 }
 
@@ -136,12 +136,12 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// There is no such word, or an event of its way is missing from the journal.
-    pub fn explain(&self, asked: &Asked<'_>, jobs: &[Taker<'_>]) -> Result<Why, String> {
-        let &Asked { name, id, start, last_call, packet, .. } = asked;
+    pub fn explain(&self, asked: &CollectiveQuery<'_>, jobs: &[Participant<'_>]) -> Result<Why, String> {
+        let &CollectiveQuery { name, id, start, last_call, packet, .. } = asked;
         let last = |job: &Job| if job.kind().receives { job.landed_at().last().copied() } else { None };
         let slowest = jobs.iter().max_by_key(|of| (of.job.end(), last(of.job), std::cmp::Reverse(of.end)));
         let Some(&taker) = slowest else { return Err("nobody takes part".into()) };
-        let Taker { end, job, .. } = taker;
+        let Participant { end, job, .. } = taker;
         let words = job.landed_at().len() as u64;
         let seq = packet.unwrap_or(words.saturating_sub(1));
         let port = self.end_port(end);
@@ -180,7 +180,7 @@ impl<'a> Reader<'a> {
     }
 
     /// How many words of this number a core received in earlier calls of the collective.
-    fn received_before(&self, taker: Taker<'_>, seq: u64) -> usize {
+    fn received_before(&self, taker: Participant<'_>, seq: u64) -> usize {
         let jobs = self.system.end(taker.end).core.as_ref().map_or(&[][..], |core| core.jobs());
         let earlier = jobs.iter().take_while(|job| !std::ptr::eq(*job, taker.job));
         let same = |job: &&Job| (job.id(), job.plane()) == (taker.job.id(), taker.job.plane());
@@ -188,15 +188,16 @@ impl<'a> Reader<'a> {
     }
 
     /// When a word left a queue that had left it `before` times, and as what: responses of scans name more than their element.
-    fn taken(&self, port: u32, (id, vc, seq): Word, before: usize) -> Option<(u64, Word)> {
+    fn taken(&self, port: u32, (id, vc, seq): WordKey, before: usize) -> Option<(u64, WordKey)> {
         let more = if kind(vc) == RESPONSE { 31 << 30 } else { 0 };
-        let fits = |found: Word| (found.0, found.1, found.2 & !more) == (id, vc, seq & !more) && found.2 & seq == seq;
+        let fits =
+            |found: WordKey| (found.0, found.1, found.2 & !more) == (id, vc, seq & !more) && found.2 & seq == seq;
         let mut left = self.index.of(port).filter(|entry| entry.what == Moved::Left && fits(word_of(entry)));
         left.nth(before).map(|entry| (entry.cycle, word_of(entry)))
     }
 
     /// When the word that left a queue in cycle `left` had come into it, and from when on it could have left.
-    fn entry(&self, port: u32, word: Word, left: u64) -> Result<(u64, u64), String> {
+    fn entry(&self, port: u32, word: WordKey, left: u64) -> Result<(u64, u64), String> {
         let of_it = || self.index.of(port).filter(|entry| word_of(entry) == word);
         let by_then = of_it().take_while(|entry| entry.cycle <= left).filter(|entry| entry.what == Moved::Left).count();
         let mut came = of_it().filter_map(|entry| match entry.what {
@@ -208,7 +209,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The port whose queue a word came out of that was sent by `output` in a cycle.
-    fn left_by(&self, output: u32, word: Word, cycle: u64) -> Option<u32> {
+    fn left_by(&self, output: u32, word: WordKey, cycle: u64) -> Option<u32> {
         self.index.during(output, cycle).find_map(|(_, entry)| match entry.what {
             Moved::Sent { from } if word_of(entry) == word => from.map(|(port, _)| port),
             _ => None,
@@ -216,7 +217,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The ports of a node by which a word of a queue was sent in a cycle, in the order in which that happened.
-    fn sent_by(&self, node: u32, queue: u32, word: Word, cycle: u64) -> Vec<u32> {
+    fn sent_by(&self, node: u32, queue: u32, word: WordKey, cycle: u64) -> Vec<u32> {
         let all = self.ports.of(node).flat_map(|port| self.index.during(port, cycle));
         let sent = |entry: &Entry| matches!(entry.what, Moved::Sent { from: Some((from, _)) } if from == queue);
         let mut list: Vec<(u32, u32)> = all
@@ -230,11 +231,11 @@ impl<'a> Reader<'a> {
     /// Follows a word that came into the queue of `port` in cycle `arrived` back to where it was made.
     fn climb(
         &self,
-        mut word: Word,
+        mut word: WordKey,
         mut port: u32,
         mut arrived: u64,
-        asked: &Asked<'_>,
-        jobs: &[Taker<'_>],
+        asked: &CollectiveQuery<'_>,
+        jobs: &[Participant<'_>],
         path: &mut Path,
     ) -> Result<(), String> {
         let post = u64::from(self.journal.post);
@@ -294,7 +295,7 @@ impl<'a> Reader<'a> {
 
     /// What an engine made a word from, that came into its queue in cycle `came`: its last operand, or the response from
     /// above; with the queue that it left and when.
-    fn made(&self, node: u32, word: Word, came: u64, path: &mut Path) -> Result<(Word, u32, u64), String> {
+    fn made(&self, node: u32, word: WordKey, came: u64, path: &mut Path) -> Result<(WordKey, u32, u64), String> {
         let post = u64::from(self.journal.post);
         let (id, vc, seq) = word;
         let name = self.system.node_name(node).into_owned();
@@ -374,7 +375,7 @@ impl<'a> Reader<'a> {
 
     /// Whether the engine's slots of a port were full in a cycle for a word that waited to get into them; if not, another
     /// channel's word had the input. Responses of scans, and requests beside them, wait for slots only.
-    fn is_slot_full(&self, node: u32, queue: u32, (id, vc, _): Word, cycle: u64) -> bool {
+    fn is_slot_full(&self, node: u32, queue: u32, (id, vc, _): WordKey, cycle: u64) -> bool {
         if kind(vc) == RESPONSE || self.registers.order(node, id) != 0 {
             return true;
         }
@@ -393,7 +394,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Says for each cycle of a wait in a queue what it was for.
-    fn waited(&self, node: u32, queue: u32, word: Word, ready: u64, left: u64, path: &mut Path) {
+    fn waited(&self, node: u32, queue: u32, word: WordKey, ready: u64, left: u64, path: &mut Path) {
         let outputs = self.sent_by(node, queue, word, left);
         if outputs.is_empty() {
             let full = |cycle| self.is_slot_full(node, queue, word, cycle);
@@ -405,7 +406,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The same of a word that was sent by these outputs.
-    fn waited_for(&self, outputs: &[u32], queue: u32, word: Word, ready: u64, left: u64, path: &mut Path) {
+    fn waited_for(&self, outputs: &[u32], queue: u32, word: WordKey, ready: u64, left: u64, path: &mut Path) {
         let credits: Vec<(u32, Option<Credits>)> =
             outputs.iter().map(|&out| (out, self.credits(out, word.1))).collect();
         let without =
@@ -443,8 +444,8 @@ impl<'a> Reader<'a> {
         &self,
         sent: u64,
         number: u64,
-        asked: &Asked<'_>,
-        (Taker { end, job, called }, all): (Taker<'_>, &[Taker<'_>]),
+        asked: &CollectiveQuery<'_>,
+        (Participant { end, job, called }, all): (Participant<'_>, &[Participant<'_>]),
         path: &mut Path,
     ) -> Result<(), String> {
         let port = self.end_port(end);

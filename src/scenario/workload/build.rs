@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::config::{Network, Traced, Workload};
+use super::config::{NetworkJob, TracedWorkload, Workload};
 use super::file::Engine;
-use crate::build::Built;
+use crate::build::BuiltCollective;
 use crate::names::{Layout, layout};
 use crate::piuma::overlaps::{Owner, Plan};
 use crate::random::Stream;
@@ -24,44 +24,44 @@ use watershed_piuma::rank::plan::{
 use watershed_piuma::rank::{Rank, tag::KEY_BITS};
 use watershed_piuma::{Core, End, JobKind, MemoryCfg, OpSelect};
 use watershed_workload::check::{Instance, NONE};
-use watershed_workload::{Format, Kind, Trace, What};
+use watershed_workload::{CollectiveOp, Format, Kind, Trace};
 
 /// The algorithm of a collective in software.
-pub fn algorithm(what: What, engine: Engine) -> Algorithm {
+pub fn algorithm(what: CollectiveOp, engine: Engine) -> Algorithm {
     match (what, engine) {
-        (What::AllReduce, Engine::RecursiveDoubling) => Algorithm::RecursiveDoubling,
-        (What::AllReduce, Engine::Rabenseifner) => Algorithm::Rabenseifner,
-        (What::AllReduce, Engine::BinaryTree) => Algorithm::BinaryTree,
-        (What::AllReduce, _) => Algorithm::Ring,
-        (What::Reduce, _) => Algorithm::BinomialReduce,
-        (What::Broadcast, _) => Algorithm::BinomialBroadcast,
-        (What::Barrier, _) => Algorithm::Dissemination,
-        (What::AllGather, _) => Algorithm::RingAllGather,
-        (What::ReduceScatter, _) => Algorithm::RingReduceScatter,
-        (What::AllToAll, _) => Algorithm::Pairwise,
-        (What::Gather, _) => Algorithm::LinearGather,
-        (What::Scatter, _) => Algorithm::LinearScatter,
+        (CollectiveOp::AllReduce, Engine::RecursiveDoubling) => Algorithm::RecursiveDoubling,
+        (CollectiveOp::AllReduce, Engine::Rabenseifner) => Algorithm::Rabenseifner,
+        (CollectiveOp::AllReduce, Engine::BinaryTree) => Algorithm::BinaryTree,
+        (CollectiveOp::AllReduce, _) => Algorithm::Ring,
+        (CollectiveOp::Reduce, _) => Algorithm::BinomialReduce,
+        (CollectiveOp::Broadcast, _) => Algorithm::BinomialBroadcast,
+        (CollectiveOp::Barrier, _) => Algorithm::Dissemination,
+        (CollectiveOp::AllGather, _) => Algorithm::RingAllGather,
+        (CollectiveOp::ReduceScatter, _) => Algorithm::RingReduceScatter,
+        (CollectiveOp::AllToAll, _) => Algorithm::Pairwise,
+        (CollectiveOp::Gather, _) => Algorithm::LinearGather,
+        (CollectiveOp::Scatter, _) => Algorithm::LinearScatter,
     }
 }
 
 /// Who computes a collective of the trace.
-pub fn engine(traced: &Traced, what: What) -> Engine {
+pub fn engine(traced: &TracedWorkload, what: CollectiveOp) -> Engine {
     traced.engines.get(&what).copied().unwrap_or(Engine::of(what)[0])
 }
 
 /// What the members of a group contribute to the rounds of a job of an engine of frames: members in the order of the group, the words
 /// of all rounds one after the other. Words beyond the end of a vector are 0.
-pub fn contributions(scenario: &Scenario, traced: &Traced, (engine, place): (Engine, usize)) -> Vec<Vec<u64>> {
+pub fn contributions(scenario: &Scenario, traced: &TracedWorkload, (engine, place): (Engine, usize)) -> Vec<Vec<u64>> {
     let found = scenario.workload.as_ref().zip(traced.job_at(engine, place));
     let Some((workload, (&(what, group, _, frame), job))) = found else { return Vec::new() };
     let members = traced.trace.groups[group as usize].ranks.len();
     let round = if engine == Engine::Armed { 4 } else { frame.max(1) };
     let row = |member: u32| {
         let mut row = Vec::new();
-        for &collective in job.instances.iter().filter(|_| what != What::Barrier) {
+        for &collective in job.instances.iter().filter(|_| what != CollectiveOp::Barrier) {
             let of = traced.matched.collectives[collective as usize].collective;
             let words = workload.words(of, members as u64);
-            if what == What::Broadcast && member != of.root {
+            if what == CollectiveOp::Broadcast && member != of.root {
                 row.resize(row.len() + words as usize, 0);
             } else {
                 row.extend(vector(scenario, collective, member, words));
@@ -122,9 +122,9 @@ fn counted(member: usize, root: u32, members: usize) -> usize {
 }
 
 /// Everything that is the same for all ranks.
-struct Common<'a> {
+struct SharedState<'a> {
     loaded: &'a Loaded,
-    traced: &'a Traced,
+    traced: &'a TracedWorkload,
     workload: &'a Workload,
     /// Of each channel: the number of its first message at its receiver.
     firsts: Vec<u32>,
@@ -139,13 +139,13 @@ struct Common<'a> {
 /// Puts ranks at their end points.
 pub fn ranks(
     loaded: &Loaded,
-    (built, claims): (&[Built], &Plan),
+    (built, claims): (&[BuiltCollective], &Plan),
     places: &[EndPlace],
     memory: &Arc<MemoryCfg>,
     ends: &mut [End],
 ) -> Vec<Problem> {
     let (Some(workload), Some(traced)) = (&loaded.scenario.workload, &loaded.workload) else { return Vec::new() };
-    let common = match Common::new(loaded, workload, traced) {
+    let common = match SharedState::new(loaded, workload, traced) {
         Ok(common) => common,
         Err(problem) => return vec![problem],
     };
@@ -167,8 +167,8 @@ pub fn ranks(
     Vec::new()
 }
 
-impl<'a> Common<'a> {
-    fn new(loaded: &'a Loaded, workload: &'a Workload, traced: &'a Traced) -> Result<Common<'a>, Problem> {
+impl<'a> SharedState<'a> {
+    fn new(loaded: &'a Loaded, workload: &'a Workload, traced: &'a TracedWorkload) -> Result<SharedState<'a>, Problem> {
         let (trace, matched) = (&traced.trace, &traced.matched);
         let mut next = vec![0u32; trace.ranks.len()];
         let mut incoming = vec![Vec::new(); trace.ranks.len()];
@@ -232,11 +232,11 @@ impl<'a> Common<'a> {
         let jobs = software.into_iter().map(|software| software.map(job)).collect();
         let scenario = Arc::new(loaded.scenario.clone());
         let data = Data(Arc::new(move |collective, member, words| vector(&scenario, collective, member, words)));
-        Ok(Common { loaded, traced, workload, firsts, incoming, jobs, index_bits, data })
+        Ok(SharedState { loaded, traced, workload, firsts, incoming, jobs, index_bits, data })
     }
 
     /// What one rank is to do.
-    fn plan(&self, rank: u32, engine: (&[Built], &[(u16, bool)]), place: EndPlace) -> RankPlan {
+    fn plan(&self, rank: u32, engine: (&[BuiltCollective], &[(u16, bool)]), place: EndPlace) -> RankPlan {
         let (trace, matched) = (&self.traced.trace, &self.traced.matched);
         let nodes = &trace.ranks[rank as usize].nodes;
         let channels: Vec<u32> =
@@ -304,7 +304,7 @@ impl<'a> Common<'a> {
     fn collectives(
         &self,
         rank: u32,
-        (built, of_core): (&[Built], &[(u16, bool)]),
+        (built, of_core): (&[BuiltCollective], &[(u16, bool)]),
         place: EndPlace,
     ) -> (Vec<Software>, Vec<(u32, Call)>) {
         let (trace, matched) = (&self.traced.trace, &self.traced.matched);
@@ -321,16 +321,16 @@ impl<'a> Common<'a> {
                 software.push(Software { job: Arc::clone(job), member, collective, operation });
             } else if let Some((job, rounds)) = self.traced.job(collective) {
                 let kind = JobKind {
-                    sends: of.what != What::Broadcast || member == of.root as usize,
+                    sends: of.what != CollectiveOp::Broadcast || member == of.root as usize,
                     receives: match job.engine {
                         Engine::Piuma => built[job.place].footprint().reached.contains(&place),
                         _ => match of.what {
-                            What::Reduce => member == of.root as usize,
-                            What::Broadcast => member != of.root as usize,
+                            CollectiveOp::Reduce => member == of.root as usize,
+                            CollectiveOp::Broadcast => member != of.root as usize,
                             _ => true,
                         },
                     },
-                    data: of.what != What::Barrier,
+                    data: of.what != CollectiveOp::Barrier,
                 };
                 let words = self.workload.words(*of, ranks.len() as u64).max(1);
                 let (engine, line) = at_engine((of.group, job), rounds, of_core, &mut lines);
@@ -350,7 +350,7 @@ impl<'a> Common<'a> {
 /// The engine of a call, and the line of the rank's calls in which it waits: those that a group makes of the core's engine have one,
 /// and each job of an engine beside it. `calls`: the core's ids, and whether they claim.
 fn at_engine(
-    (group, job): (u32, &Network),
+    (group, job): (u32, &NetworkJob),
     (first, count): (u32, u32),
     calls: &[(u16, bool)],
     lines: &mut Vec<(Engine, usize)>,

@@ -13,14 +13,14 @@
 use crate::run::system::PiumaSystem as System;
 use watershed_piuma::rank::Rank;
 use watershed_piuma::rank::plan::Record;
-use watershed_workload::{Format, Kind, Matched, Trace};
+use watershed_workload::{Format, Kind, MatchedTrace, Trace};
 
-use super::config::Traced;
+use super::config::TracedWorkload;
 use super::result::Step;
 
-struct Walk<'a> {
+struct PathWalk<'a> {
     trace: &'a Trace,
-    matched: &'a Matched,
+    matched: &'a MatchedTrace,
     ranks: &'a [&'a Rank],
     steps: Vec<Step>,
 }
@@ -33,8 +33,8 @@ pub fn ranks(system: &System) -> Vec<&Rank> {
 }
 
 /// The critical path of a workload that has ended, first step first.
-pub fn path(traced: &Traced, ranks: &[&Rank]) -> Vec<Step> {
-    let mut walk = Walk { trace: &traced.trace, matched: &traced.matched, ranks, steps: Vec::new() };
+pub fn path(traced: &TracedWorkload, ranks: &[&Rank]) -> Vec<Step> {
+    let mut walk = PathWalk { trace: &traced.trace, matched: &traced.matched, ranks, steps: Vec::new() };
     let last = (0..).zip(ranks).max_by_key(|(number, rank): &(u32, _)| (rank.end(), u32::MAX - number));
     let Some((number, rank)) = last else { return Vec::new() };
     let node = (0..).zip(rank.records()).max_by_key(|(at, record): &(u32, _)| (record.end, u32::MAX - at));
@@ -49,7 +49,7 @@ pub fn path(traced: &Traced, ranks: &[&Rank]) -> Vec<Step> {
     walk.steps
 }
 
-impl Walk<'_> {
+impl PathWalk<'_> {
     fn record(&self, (rank, node): (u32, u32)) -> Record {
         self.ranks[rank as usize].records()[node as usize]
     }

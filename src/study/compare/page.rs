@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::study::{Cell, Outcome};
 use super::table::{disturbed, plain, rows};
-use super::{Comparison, Disturb, Entry};
+use super::{Comparison, Disturbance, Entry};
 use crate::plot::escape;
 use crate::report::chart::{Chart, Series, bars};
 use crate::report::{copied, frame};
@@ -119,7 +119,7 @@ pub fn of_study(outcome: &Outcome) -> String {
 }
 
 /// How to read it.
-fn how(disturb: &Disturb, out: &mut String) {
+fn how(disturb: &Disturbance, out: &mut String) {
     out.push_str(
         "<p class=\"note\">Latency is from the first contribution to the last participant having the whole result. Storage follows from the \
          configuration; that of software is that of switches without engines.",
@@ -241,7 +241,7 @@ fn by_length(outcome: &Outcome, cells: &[&Cell], title: &str, value: Value, out:
 }
 
 /// What happens when one is late, one is dead, others come first.
-fn disturbances(disturb: &Disturb, at: &str, entries: &[&Entry], out: &mut String) {
+fn disturbances(disturb: &Disturbance, at: &str, entries: &[&Entry], out: &mut String) {
     if entries.iter().all(|entry| entry.late.is_none() && entry.dead.is_none() && entry.bits.is_none()) {
         return;
     }

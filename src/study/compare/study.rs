@@ -11,10 +11,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use super::{Contestant, Disturb, Entry, SCHEMA_VERSION, Stopped};
+use super::{Contestant, ContestantError, Disturbance, Entry, SCHEMA_VERSION};
 use crate::training::file::TrainingFile;
 use watershed_scenario::kind::{self, Kind};
-use watershed_scenario::written::Written;
+use watershed_scenario::written::RunInputs;
 use watershed_scenario::{Loaded, Problem, Problems, Source, load_named, load_traced, read, schema, shipped};
 use watershed_workload::Trace;
 
@@ -120,7 +120,7 @@ pub struct DisturbFile {
 
 impl Default for DisturbFile {
     fn default() -> Self {
-        let Disturb { late_ns, dead, orders, spread_ns, seed } = Disturb::default();
+        let Disturbance { late_ns, dead, orders, spread_ns, seed } = Disturbance::default();
         Self { elements: None, late_ns, dead, orders, spread_ns, seed }
     }
 }
@@ -149,7 +149,7 @@ pub struct Outcome {
     /// What it is about.
     pub about: String,
     /// How participants were disturbed.
-    pub disturb: Disturb,
+    pub disturb: Disturbance,
     /// Names of the contestants.
     pub contestants: Vec<String>,
     /// Systems, and in each the lengths ascending.
@@ -286,7 +286,7 @@ impl Study {
         let systems = self.systems();
         let lines = |(at, (_, path)): (usize, &(String, String))| {
             let loaded = load_named(Path::new(path), &self.sets(at, &systems[0])).ok()?;
-            Some(Written::new(&loaded).lines.join("\n") + "\n")
+            Some(RunInputs::new(&loaded).lines.join("\n") + "\n")
         };
         self.contestants.iter().enumerate().filter_map(lines).collect()
     }
@@ -313,9 +313,9 @@ impl Study {
     }
 
     /// How participants are disturbed.
-    pub fn disturb(&self) -> Disturb {
+    pub fn disturb(&self) -> Disturbance {
         let DisturbFile { late_ns, dead, orders, spread_ns, seed, .. } = self.file.disturb;
-        Disturb { late_ns, dead, orders, spread_ns, seed }
+        Disturbance { late_ns, dead, orders, spread_ns, seed }
     }
 
     fn disturbed(&self, elements: u64) -> bool {
@@ -395,10 +395,10 @@ impl Study {
         jobs: usize,
         stop: &(dyn Fn() -> bool + Sync),
         progress: &(dyn Fn(usize, usize) + Sync),
-    ) -> Result<Outcome, Stopped> {
-        let cells = self.cells().map_err(Stopped::Refused)?;
-        let quiet = Disturb { late_ns: 0.0, dead: false, orders: 0, ..self.disturb() };
-        let all: Vec<(Contestant, Disturb)> = cells
+    ) -> Result<Outcome, ContestantError> {
+        let cells = self.cells().map_err(ContestantError::Refused)?;
+        let quiet = Disturbance { late_ns: 0.0, dead: false, orders: 0, ..self.disturb() };
+        let all: Vec<(Contestant, Disturbance)> = cells
             .iter()
             .flat_map(|(_, elements, cell)| {
                 let disturb = if self.disturbed(*elements) { self.disturb() } else { quiet.clone() };

@@ -19,8 +19,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use self::keys::{ALWAYS, ENGINES, TOPOLOGIES, engine_of};
 use self::steps::Step;
-use crate::sweep::Facts;
-use watershed_files::Scratch;
+use crate::sweep::PointResult;
+use watershed_files::TempFolder;
 use watershed_kernel::Rng;
 use watershed_scenario::expr::Expr;
 use watershed_scenario::result::{Document, Outcome};
@@ -65,7 +65,7 @@ struct Job {
 
 /// What else is a failure, and whether to end now.
 #[derive(Clone, Copy)]
-pub struct Judge<'a> {
+pub struct FailureCriteria<'a> {
     /// A condition that must not hold.
     pub fail_if: Option<&'a Expr>,
     /// Whether the user wants to end.
@@ -88,7 +88,7 @@ pub struct Failure {
 
 /// What a case came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Came {
+pub enum CaseOutcome {
     /// Everything is right.
     Passed,
     /// There is no such system: why.
@@ -99,7 +99,7 @@ pub enum Came {
 
 /// A failure with the smallest case that still shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct MinimalFailure {
     /// Number of the run.
     pub run: u64,
     /// The case as it was drawn.
@@ -343,7 +343,7 @@ impl Case {
 
     /// The scenario, checked. Its trace is read from files, as that of a user is.
     fn loaded(&self) -> Result<Loaded, String> {
-        let scratch = Scratch::new("fuzz").map_err(|error| error.to_string())?;
+        let scratch = TempFolder::new("fuzz").map_err(|error| error.to_string())?;
         for (end, bytes) in self.trace_files() {
             std::fs::write(scratch.path().join(format!("fuzz{end}")), bytes).map_err(|error| error.to_string())?;
         }
@@ -353,12 +353,12 @@ impl Case {
     }
 }
 
-fn wrong(kind: impl Into<String>, detail: impl Into<String>, flags: &'static str) -> Came {
-    Came::Failed(Failure { kind: kind.into(), detail: detail.into(), flags })
+fn wrong(kind: impl Into<String>, detail: impl Into<String>, flags: &'static str) -> CaseOutcome {
+    CaseOutcome::Failed(Failure { kind: kind.into(), detail: detail.into(), flags })
 }
 
 /// What is wrong with a document by itself.
-fn judged(case: &Case, document: &Document, loaded: &Loaded, judge: Judge<'_>) -> Option<Came> {
+fn judged(case: &Case, document: &Document, loaded: &Loaded, judge: FailureCriteria<'_>) -> Option<CaseOutcome> {
     if document.outcome != Outcome::Finished {
         let detail = document.unfinished().unwrap_or("it did not end");
         return Some(wrong("the run did not finish", detail, ""));
@@ -372,20 +372,20 @@ fn judged(case: &Case, document: &Document, loaded: &Loaded, judge: Judge<'_>) -
         return Some(wrong("ranks did not do what their trace says", detail, ""));
     }
     let condition = judge.fail_if?;
-    let facts = Facts::new(document, loaded);
+    let facts = PointResult::new(document, loaded);
     let holds = condition.eval(&|name| facts.named(name)).is_some_and(|value| value.holds());
     holds.then(|| wrong(format!("{condition} holds"), "", ""))
 }
 
 /// Runs a case: as it is, in another order of evaluation, and without skipping.
-pub fn try_out(case: &Case, judge: Judge<'_>) -> Came {
+pub fn try_out(case: &Case, judge: FailureCriteria<'_>) -> CaseOutcome {
     try_with(case, judge, &|loaded, options| run(loaded, options))
 }
 
 /// How a case is run.
 type Runner<'a> = &'a dyn Fn(&Loaded, &RunOptions<'_>) -> Result<RunResult, RunError>;
 
-fn try_with(case: &Case, judge: Judge<'_>, run: Runner<'_>) -> Came {
+fn try_with(case: &Case, judge: FailureCriteria<'_>, run: Runner<'_>) -> CaseOutcome {
     let hook = |_| if (judge.stop)() { Control::Stop } else { Control::Continue };
     let hooked = || RunOptions { hook: Some(&hook), ..RunOptions::default() };
     let panicked = |panic: Box<dyn std::any::Any + Send>| {
@@ -395,17 +395,19 @@ fn try_with(case: &Case, judge: Judge<'_>, run: Runner<'_>) -> Came {
     };
     let loaded = match catch_unwind(|| case.loaded()) {
         Ok(Ok(loaded)) => loaded,
-        Ok(Err(why)) => return Came::Refused(why),
+        Ok(Err(why)) => return CaseOutcome::Refused(why),
         Err(panic) => return panicked(panic),
     };
-    let once = |options: &RunOptions<'_>| -> Result<Document, Came> {
+    let once = |options: &RunOptions<'_>| -> Result<Document, CaseOutcome> {
         let outcome = catch_unwind(AssertUnwindSafe(|| run(&loaded, options)));
         match outcome {
             Ok(Ok(result)) if result.document.outcome == Outcome::Interrupted => {
-                Err(Came::Refused("it was stopped".to_owned()))
+                Err(CaseOutcome::Refused("it was stopped".to_owned()))
             }
             Ok(Ok(result)) => Ok(result.document),
-            Ok(Err(error)) => Err(Came::Refused(error.to_string().lines().next().unwrap_or_default().to_owned())),
+            Ok(Err(error)) => {
+                Err(CaseOutcome::Refused(error.to_string().lines().next().unwrap_or_default().to_owned()))
+            }
             Err(panic) => Err(panicked(panic)),
         }
     };
@@ -424,22 +426,22 @@ fn try_with(case: &Case, judge: Judge<'_>, run: Runner<'_>) -> Came {
         match once(options) {
             Ok(again) if json(&again) == json(&document) => {}
             Ok(_) => return wrong(format!("{what} changes the result"), "the documents differ", flags),
-            Err(Came::Failed(failure)) => return Came::Failed(Failure { flags, ..failure }),
+            Err(CaseOutcome::Failed(failure)) => return CaseOutcome::Failed(Failure { flags, ..failure }),
             Err(other) => return other,
         }
     }
-    Came::Passed
+    CaseOutcome::Passed
 }
 
 /// Makes a failing case as small as it can be made step by step; how many cases were tried.
-pub fn shrunk(case: &Case, failure: &Failure, judge: Judge<'_>) -> (Case, Failure, u64) {
+pub fn shrunk(case: &Case, failure: &Failure, judge: FailureCriteria<'_>) -> (Case, Failure, u64) {
     let (mut case, mut failure, mut tried) = (case.clone(), failure.clone(), 0);
     loop {
         let size = case.size();
         let next = case.smaller().into_iter().filter(|smaller| smaller.size() < size).find_map(|smaller| {
             tried += 1;
             match try_out(&smaller, judge) {
-                Came::Failed(found) if found.kind == failure.kind => Some((smaller, found)),
+                CaseOutcome::Failed(found) if found.kind == failure.kind => Some((smaller, found)),
                 _ => None,
             }
         });
@@ -459,10 +461,10 @@ mod tests {
         for family in FAMILIES {
             let cases: Vec<Case> = (0..12).map(|run| Case::drawn(family, 3, run)).collect();
             assert_eq!(cases, (0..12).map(|run| Case::drawn(family, 3, run)).collect::<Vec<_>>());
-            let came: Vec<Came> =
-                cases.iter().map(|case| try_out(case, Judge { fail_if: None, stop: &|| false })).collect();
-            let passed = came.iter().filter(|came| **came == Came::Passed).count();
-            assert!(!came.iter().any(|came| matches!(came, Came::Failed(_))), "{family}: {came:?}");
+            let came: Vec<CaseOutcome> =
+                cases.iter().map(|case| try_out(case, FailureCriteria { fail_if: None, stop: &|| false })).collect();
+            let passed = came.iter().filter(|came| **came == CaseOutcome::Passed).count();
+            assert!(!came.iter().any(|came| matches!(came, CaseOutcome::Failed(_))), "{family}: {came:?}");
             assert!(passed >= 4, "{family}: {came:?}");
         }
     }
@@ -470,9 +472,9 @@ mod tests {
     /// The planted fault is a cycle too many in runs that skip nothing, or in those of another order of evaluation.
     #[test]
     fn runs_that_must_be_equal_are_compared_in_every_family() {
-        let judge = Judge { fail_if: None, stop: &|| false };
+        let judge = FailureCriteria { fail_if: None, stop: &|| false };
         for family in FAMILIES {
-            let passes = |case: &Case| try_out(case, judge) == Came::Passed;
+            let passes = |case: &Case| try_out(case, judge) == CaseOutcome::Passed;
             let case = (0..20).map(|run| Case::drawn(family, 2, run)).find(passes).unwrap();
             for (flags, is_faulty) in [
                 ("--no-skip", (|options| options.no_skip) as fn(&RunOptions<'_>) -> bool),
@@ -484,7 +486,7 @@ mod tests {
                     Ok(result)
                 };
                 match try_with(&case, judge, &faulty) {
-                    Came::Failed(failure) => assert_eq!(failure.flags, flags, "{family}: {failure:?}"),
+                    CaseOutcome::Failed(failure) => assert_eq!(failure.flags, flags, "{family}: {failure:?}"),
                     other => panic!("{family} {flags}: {other:?}"),
                 }
             }
@@ -506,12 +508,12 @@ mod tests {
     /// Each thing that the check of a workload compares is changed once in a result that is right.
     #[test]
     fn what_ranks_did_is_held_against_their_trace() {
-        let judge = Judge { fail_if: None, stop: &|| false };
+        let judge = FailureCriteria { fail_if: None, stop: &|| false };
         let has_all = |case: &Case| {
             let text = format!("{:?}", case.trace().ranks);
             ["Compute", "Collective", "Receive"].iter().all(|kind| text.contains(kind))
         };
-        let passes = |case: &Case| has_all(case) && try_out(case, judge) == Came::Passed;
+        let passes = |case: &Case| has_all(case) && try_out(case, judge) == CaseOutcome::Passed;
         let case = (0..200).map(|run| Case::drawn(WORKLOAD, 2, run)).find(passes).unwrap();
         let changes: [fn(&mut Document); 7] = [
             |document| document.workload = None,
@@ -532,7 +534,7 @@ mod tests {
                 Ok(result)
             };
             match try_with(&case, judge, &faulty) {
-                Came::Failed(failure) => assert!(failure.kind.contains("trace"), "{number}: {failure:?}"),
+                CaseOutcome::Failed(failure) => assert!(failure.kind.contains("trace"), "{number}: {failure:?}"),
                 other => panic!("{number}: {other:?}"),
             }
         }
@@ -542,10 +544,10 @@ mod tests {
     /// waited to merge lost its turn at the memory in each cycle in which it was clocked.
     #[test]
     fn every_engine_and_every_kind_of_step_runs() {
-        let judge = Judge { fail_if: None, stop: &|| false };
+        let judge = FailureCriteria { fail_if: None, stop: &|| false };
         let passes = move |case: &Case| match try_out(case, judge) {
-            Came::Failed(failure) => panic!("{failure:?}\n{}", case.text()),
-            came => came == Came::Passed,
+            CaseOutcome::Failed(failure) => panic!("{failure:?}\n{}", case.text()),
+            came => came == CaseOutcome::Passed,
         };
         let passing = |family: &'static str| (0..40).map(move |run| Case::drawn(family, 1, run)).filter(passes);
         let engines: std::collections::BTreeSet<usize> =
@@ -553,7 +555,7 @@ mod tests {
         assert_eq!(engines.len(), ENGINES.len(), "{engines:?}");
         let text: Vec<String> = passing(WORKLOAD).map(|case| format!("{:?}{}", case.trace(), case.text())).collect();
         let text = text.concat();
-        for kind in watershed_workload::What::ALL {
+        for kind in watershed_workload::CollectiveOp::ALL {
             assert!(text.contains(&format!("{kind:?}")), "{kind:?}");
         }
         for word in ["Send", "\"piuma\"", "\"armed\"", "\"pbv\"", "group: 1"] {

@@ -10,9 +10,9 @@ use std::time::Instant;
 use serde_json::Value as Json;
 
 use super::text::{Tolerances, changed_lines, compact, reviewable};
-use super::watched::{Watched, watched};
+use super::watched::{GoldenOutputs, watched};
 use super::{Difference, Mode, Outcome, SUFFIXES, Test, is_snapshot};
-use watershed_files::Scratch;
+use watershed_files::TempFolder;
 use watershed_probe::ascii::{DrawError, Options, draw};
 use watershed_probe::diff::{Diff, DiffOptions, FirstDifference, MAX_SHOWN, diff};
 use watershed_probe::{Period, Selection};
@@ -50,7 +50,7 @@ struct Case<'a> {
     test: &'a Test,
     mode: Mode,
     loaded: &'a Loaded,
-    watched: Watched,
+    watched: GoldenOutputs,
     tolerances: Tolerances<'a>,
 }
 
@@ -63,7 +63,7 @@ fn examine(test: &Test, mode: Mode, outcome: &mut Outcome) -> Result<(), String>
     }
     let tolerances = Tolerances::new(&loaded.scenario.golden.tolerance);
     let mut case = Case { test, mode, loaded: &loaded, watched, tolerances };
-    let scratch = Scratch::new("test").map_err(|error| format!("error: {error}"))?;
+    let scratch = TempFolder::new("test").map_err(|error| format!("error: {error}"))?;
     let result = case.run(scratch.path())?;
     outcome.cycles = Some(result.document.cycles);
     if !result.document.passed() {

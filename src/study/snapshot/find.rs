@@ -9,7 +9,7 @@ use watershed_scenario::kind::Kind;
 
 /// What there is below some folders.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundTests {
     /// Scenarios, in the order of their paths.
     pub tests: Vec<Test>,
     /// Golden files without a scenario.
@@ -26,8 +26,8 @@ const CACHE_TAG: &str = "CACHEDIR.TAG";
 ///
 /// # Errors
 /// A place cannot be read, or two scenarios would share golden files.
-pub fn find(places: &[PathBuf], goldens: Option<&Path>) -> Result<Found, String> {
-    let mut walk = Walk { found: Found::default(), goldens, holders: BTreeSet::new() };
+pub fn find(places: &[PathBuf], goldens: Option<&Path>) -> Result<FoundTests, String> {
+    let mut walk = FolderWalk { found: FoundTests::default(), goldens, holders: BTreeSet::new() };
     for place in places {
         if place.is_dir() {
             walk.folder(place, Path::new(""))?;
@@ -62,14 +62,14 @@ pub fn find(places: &[PathBuf], goldens: Option<&Path>) -> Result<Found, String>
     Ok(found)
 }
 
-struct Walk<'a> {
-    found: Found,
+struct FolderWalk<'a> {
+    found: FoundTests,
     goldens: Option<&'a Path>,
     /// Folders of golden files.
     holders: BTreeSet<PathBuf>,
 }
 
-impl Walk<'_> {
+impl FolderWalk<'_> {
     fn test(&self, scenario: &Path, below: &Path) -> Test {
         let goldens = match self.goldens {
             Some(goldens) => tidy(&goldens.join(below)),

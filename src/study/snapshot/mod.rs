@@ -28,7 +28,7 @@ pub mod text;
 pub mod watched;
 
 pub use compare::check;
-pub use find::{Found, find};
+pub use find::{FoundTests, find};
 
 use watershed_scenario::snapshot::Part;
 

@@ -10,7 +10,7 @@ const COLUMNS: u64 = 25;
 
 /// What golden files hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Watched {
+pub struct GoldenOutputs {
     /// What is compared.
     pub parts: Vec<Part>,
     /// Globs of the wave.
@@ -23,7 +23,7 @@ pub struct Watched {
     pub picture_cycles: (u64, u64),
 }
 
-impl Watched {
+impl GoldenOutputs {
     /// Whether a part is compared.
     pub fn has(&self, part: Part) -> bool {
         self.parts.contains(&part)
@@ -31,7 +31,7 @@ impl Watched {
 }
 
 /// What is looked at unless the scenario says otherwise: globs and cycles of the wave, globs and cycles of the picture.
-struct Defaults {
+struct DefaultOutputs {
     signals: &'static [&'static str],
     cycles: (u64, u64),
     picture: &'static [&'static str],
@@ -39,17 +39,17 @@ struct Defaults {
 }
 
 /// The engines and the memories, from the start on; of plain fabrics a corner switch *\[chosen\]*.
-fn defaults(scenario: &Scenario) -> Defaults {
+fn defaults(scenario: &Scenario) -> DefaultOutputs {
     let start = scenario.collectives.iter().map(|collective| collective.start.cycle).min().unwrap_or(0);
     match scenario.family {
-        Family::Piuma => Defaults {
+        Family::Piuma => DefaultOutputs {
             signals: &["**.ceng.*", "**.memory.{job,calls,cce,icu,mtp,stp}*.**"],
             cycles: (start, start + 95),
             picture: &["**.core{0,4}.switch.ceng.*", "**.core0.memory.{job,calls,cce,icu,mtp,stp}*.**"],
             picture_cycles: (start + 25, start + 50),
         },
         // The engine above the root's switch, or of the first switch.
-        Family::Armed => Defaults {
+        Family::Armed => DefaultOutputs {
             signals: &[
                 "**.{top,s0_0,t0_0,g0_0}.P*.engine.descriptor0.{state,seqno,count,wait_count}",
                 "**.{top,s0_0,t0_0,g0_0}.P*.engine.{active,merged,passed}",
@@ -59,7 +59,7 @@ fn defaults(scenario: &Scenario) -> Defaults {
             picture_cycles: (88, 113),
         },
         // The first switch's engine, or that at the top of a tree.
-        Family::Pbv => Defaults {
+        Family::Pbv => DefaultOutputs {
             signals: &[
                 "**.{sw0000,s0,s0_0,top}.engine.ce.context0.**",
                 "**.{sw0000,s0,s0_0,top}.engine.{output_queue,frames_in,frames_out}",
@@ -73,7 +73,7 @@ fn defaults(scenario: &Scenario) -> Defaults {
             picture_cycles: (600, 626),
         },
         // The engines of the switch in the corner, or at the top of a tree.
-        Family::Mixed => Defaults {
+        Family::Mixed => DefaultOutputs {
             signals: &[
                 "**.{top,s1_1,t1_1,g0_0}.**.ceng.*",
                 "**.{top,s0_0,t0_0,g0_0}.P*.engine.{active,merged,passed}",
@@ -83,7 +83,7 @@ fn defaults(scenario: &Scenario) -> Defaults {
             picture: &["**.{top,s1_1,t1_1,g0_0}.**.ceng.*", "**.{top,s0_0,t0_0,g0_0}.P*.engine.active"],
             picture_cycles: (start + 25, start + 50),
         },
-        Family::Fabric => Defaults {
+        Family::Fabric => DefaultOutputs {
             signals: &["**.{s0_0,t0_0,g0_0,r0}.switch.**", "**.s0_1.switch.out*.{valid,vc,seq}"],
             cycles: (0, 100),
             picture: &["**.{s0_0,t0_0,g0_0,r0}.switch.out*.{valid,vc,seq}"],
@@ -93,7 +93,7 @@ fn defaults(scenario: &Scenario) -> Defaults {
 }
 
 /// What the golden files of a scenario hold.
-pub fn watched(scenario: &Scenario) -> Watched {
+pub fn watched(scenario: &Scenario) -> GoldenOutputs {
     let (golden, defaults) = (&scenario.golden, defaults(scenario));
     let owned = |globs: &[&str]| globs.iter().map(ToString::to_string).collect::<Vec<_>>();
     let parts = golden.files.clone().unwrap_or_else(|| {
@@ -115,7 +115,7 @@ pub fn watched(scenario: &Scenario) -> Watched {
         (None, false) => defaults.picture_cycles.1,
         _ => picture_from.saturating_add(COLUMNS),
     });
-    Watched {
+    GoldenOutputs {
         parts,
         signals: if golden.signals.is_empty() { owned(defaults.signals) } else { golden.signals.clone() },
         cycles: (from, to),

@@ -11,7 +11,7 @@ use super::file::{Goal, Sweep};
 use super::front::front;
 use super::points::{Point, value_of};
 use super::store::Row;
-use super::table::{BUILT_IN, Facts, axis};
+use super::table::{BUILT_IN, PointResult, axis};
 
 /// A point with all its repetitions.
 #[derive(Debug, Clone)]
@@ -46,7 +46,7 @@ impl<'a> Group<'a> {
             return Some(value_of(value));
         }
         let of = |row: &&Row| {
-            let facts: &Facts = row.facts.as_ref().filter(|_| row.status == "ok")?;
+            let facts: &PointResult = row.facts.as_ref().filter(|_| row.status == "ok")?;
             match name {
                 "seed" => Some(Value::Number(row.seed as f64)),
                 _ => facts.column(sweep, name).or_else(|| facts.named(name)),
@@ -68,8 +68,8 @@ impl<'a> Group<'a> {
 }
 
 /// Whether a point that has run breaks a constraint of the sweep.
-pub fn broken(sweep: &Sweep, point: &Point, facts: &[Option<Facts>]) -> bool {
-    let value = |facts: &Facts, name: &str| match name {
+pub fn broken(sweep: &Sweep, point: &Point, facts: &[Option<PointResult>]) -> bool {
+    let value = |facts: &PointResult, name: &str| match name {
         "scenario" => Some(Value::Word(sweep.scenarios[point.scenario].name.clone())),
         _ => point.found(sweep, name).map(value_of).or_else(|| facts.column(sweep, name)).or_else(|| facts.named(name)),
     };
@@ -87,7 +87,7 @@ fn mean(values: Vec<Value>) -> Option<Value> {
 
 /// What is looked for.
 #[derive(Debug, Clone, Default)]
-pub struct Ask {
+pub struct BestQuery {
     /// Objectives, and whether less is better.
     pub objectives: Vec<(Expr, Goal)>,
     /// What a point must meet beside the constraints of the sweep.
@@ -96,7 +96,7 @@ pub struct Ask {
 
 /// What was found.
 #[derive(Debug, Clone)]
-pub struct Found<'a> {
+pub struct BestPoints<'a> {
     /// The points: of one objective all that meet the constraints, best first; of several their front.
     pub points: Vec<Group<'a>>,
     /// How many points have run and meet the constraints.
@@ -105,7 +105,7 @@ pub struct Found<'a> {
     pub all: usize,
 }
 
-impl Ask {
+impl BestQuery {
     /// What the sweep file itself asks for.
     pub fn of(sweep: &Sweep) -> Self {
         let objectives = sweep.objectives.iter().map(|(name, goal)| (Expr::name(name), *goal));
@@ -130,7 +130,7 @@ impl Ask {
                 continue;
             }
             if paths.is_empty() {
-                paths = rows.iter().filter_map(|row| row.facts.as_ref()).flat_map(Facts::paths).collect();
+                paths = rows.iter().filter_map(|row| row.facts.as_ref()).flat_map(PointResult::paths).collect();
                 paths.sort_unstable();
                 paths.dedup();
             }
@@ -176,7 +176,7 @@ impl Ask {
     }
 
     /// Looks for the best points.
-    pub fn find<'a>(&self, sweep: &Sweep, rows: &'a [Row]) -> Found<'a> {
+    pub fn find<'a>(&self, sweep: &Sweep, rows: &'a [Row]) -> BestPoints<'a> {
         let groups = Group::all(rows);
         let all = groups.len();
         let constraints = || sweep.constraints.iter().chain(&self.constraints);
@@ -198,7 +198,7 @@ impl Ask {
             order
         };
         let points = order.into_iter().map(|at| meeting[at].clone()).collect();
-        Found { points, meeting: meeting.len(), all }
+        BestPoints { points, meeting: meeting.len(), all }
     }
 }
 
@@ -208,5 +208,5 @@ pub fn pareto<'a>(sweep: &Sweep, rows: &'a [Row]) -> Vec<&'a Row> {
     if sweep.objectives.len() < 2 {
         return Vec::new();
     }
-    Ask::of(sweep).find(sweep, rows).points.iter().map(Group::first).collect()
+    BestQuery::of(sweep).find(sweep, rows).points.iter().map(Group::first).collect()
 }

@@ -14,7 +14,7 @@ use watershed_scenario::{Problem, Problems, Source, jobs, schema};
 const TRIED: usize = 64;
 
 /// What one override of the scenario stands for in the sweep file.
-struct Given<'a> {
+struct OverrideSource<'a> {
     /// The string that holds the key: `axis[0].key`, or `scenario[0].set[1]`.
     holder: String,
     /// The key, or the whole of a `set`.
@@ -31,10 +31,10 @@ pub fn check(sweep: &Sweep) -> Result<(), Problems> {
     let mut problems = Vec::new();
     for (number, entry) in sweep.scenarios.iter().enumerate() {
         let base = super::source(sweep, number)?;
-        let mut given: Vec<Given<'_>> = Vec::new();
+        let mut given: Vec<OverrideSource<'_>> = Vec::new();
         let mut sets: Vec<String> = Vec::new();
         for (at, set) in entry.set.iter().enumerate() {
-            given.push(Given { holder: format!("scenario[{number}].set[{at}]"), text: set, value: None });
+            given.push(OverrideSource { holder: format!("scenario[{number}].set[{at}]"), text: set, value: None });
             sets.push(set.clone());
         }
         for axis in &entry.axes {
@@ -51,7 +51,7 @@ pub fn check(sweep: &Sweep) -> Result<(), Problems> {
                     (1, Levels::Between { .. }) => (format!("{}.key", axis.path), axis.path.clone()),
                     _ => (format!("{}.keys[{at}]", axis.path), format!("{}.values[{row}][{at}]", axis.path)),
                 };
-                given.push(Given { holder, text: key, value: Some(value_at) });
+                given.push(OverrideSource { holder, text: key, value: Some(value_at) });
                 sets.push(format!("{key}={value}"));
             }
         }
@@ -113,7 +113,7 @@ fn wrong(base: &Source, sets: &[String]) -> Vec<(Problem, Span)> {
 }
 
 /// The piece of the sweep file that a piece of an override was made from.
-fn place(source: &Source, given: &Given<'_>, span: &Span) -> Option<Span> {
+fn place(source: &Source, given: &OverrideSource<'_>, span: &Span) -> Option<Span> {
     if span.start < given.text.len() {
         return source.inside(&given.holder, given.text, span.start..span.end.min(given.text.len()));
     }

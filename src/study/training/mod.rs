@@ -24,12 +24,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use watershed_scenario::{Problem, names};
 use watershed_workload::model::Model;
-use watershed_workload::train::{Reduce, Training, all_reduce};
-use watershed_workload::{Collective, Compute, Times, Trace, pace};
+use watershed_workload::train::{GradientReduction, Training, all_reduce};
+use watershed_workload::{Collective, Compute, Durations, Trace, pace};
 
 use super::compare::measure::go;
 use super::compare::study::{Study, SystemFile};
-use super::compare::{SCHEMA_VERSION, Stopped, each};
+use super::compare::{ContestantError, SCHEMA_VERSION, each};
 use file::{BasisFile, FigureFile, Quantity, ReduceFile, TrainingFile};
 
 pub mod file;
@@ -168,11 +168,11 @@ pub fn training(
     jobs: usize,
     stop: &(dyn Fn() -> bool + Sync),
     progress: &(dyn Fn(usize, usize) + Sync),
-) -> Result<Outcome, Stopped> {
+) -> Result<Outcome, ContestantError> {
     let file = study.file.training.as_ref();
-    let file = file.ok_or_else(|| Stopped::Refused(format!("the study {} has no [training]", study.name)))?;
-    let models = models(study, file).map_err(Stopped::Refused)?;
-    check_figures(study, file).map_err(Stopped::Refused)?;
+    let file = file.ok_or_else(|| ContestantError::Refused(format!("the study {} has no [training]", study.name)))?;
+    let models = models(study, file).map_err(ContestantError::Refused)?;
+    check_figures(study, file).map_err(ContestantError::Refused)?;
     let systems = study.systems();
     let lengths = lengths(&models, file.simulated_elements);
     let mut runs = Vec::new();
@@ -195,7 +195,7 @@ pub fn training(
         }
         for (name, model) in &models {
             let cell = cell(file, study.contestants(), (system, name), model, &measured);
-            cells.push(cell.map_err(Stopped::Refused)?);
+            cells.push(cell.map_err(ContestantError::Refused)?);
         }
     }
     let mut outcome = Outcome {
@@ -284,11 +284,11 @@ fn measure(
     (system, contestant): (&SystemFile, usize),
     elements: u64,
     stop: &(dyn Fn() -> bool + Sync),
-) -> Result<f64, Stopped> {
+) -> Result<f64, ContestantError> {
     let name = &study.contestants()[contestant].0;
-    let refuse = |why: String| Stopped::Refused(format!("{name}, {}, {elements} elements: {why}", system.name));
+    let refuse = |why: String| ContestantError::Refused(format!("{name}, {}, {elements} elements: {why}", system.name));
     let trace = all_reduce(file.ranks, elements * file.element_bytes);
-    let loaded = study.traced((system, contestant), &trace).map_err(Stopped::Refused)?;
+    let loaded = study.traced((system, contestant), &trace).map_err(ContestantError::Refused)?;
     let document = go(&loaded, stop)?.document;
     if let Some(check) = document.checks.iter().find(|check| !check.passed) {
         return Err(refuse(format!("{}: {}", check.name, check.detail)));
@@ -355,8 +355,8 @@ fn plain(file: &TrainingFile, reduce: ReduceFile) -> Training {
         peak_tflops: file.peak_tflops * file.efficiency,
         bandwidth_gbps: file.bandwidth_gbps,
         reduce: match reduce {
-            ReduceFile::Layers => Reduce::Layers,
-            ReduceFile::End => Reduce::End,
+            ReduceFile::Layers => GradientReduction::Layers,
+            ReduceFile::End => GradientReduction::End,
         },
     }
 }
@@ -371,7 +371,7 @@ fn iteration(
     let said = |error: watershed_workload::Error| error.to_string();
     let (trace, matched) = Trace::checked(training.trace(model)).map_err(said)?;
     let ps = |of: &Collective| (time(of.bytes / training.element_bytes) * 1e3).round() as u64;
-    let times = Times { compute: &|compute: &Compute| compute.ps, collective: &ps };
+    let times = Durations { compute: &|compute: &Compute| compute.ps, collective: &ps };
     let paced = pace(&trace, &matched, times).map_err(said)?;
     let whole = paced.ends.iter().copied().max().unwrap_or(0);
     let compute = training.compute_ps(model);
