@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use clap::Args;
 
-use super::{Exit, complain, print};
+use super::{Exit, print, print_error};
 use watershed_arith::unit::{SEGMENTS, StageRegister, cut};
 use watershed_arith::{DType, Flags, Function, Mode, NanPolicy, Op, Quad, QuadUnit, Round, SignalPolicy, Unit, repsum};
 use watershed_oracle::exact::{Meaning, read};
@@ -126,7 +126,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
     match execute(arguments) {
         Ok(exit) => exit,
         Err(message) => {
-            complain(&format!("error: {message}"));
+            print_error(&format!("error: {message}"));
             Exit::Bad
         }
     }
@@ -139,7 +139,7 @@ enum AluOperation {
     Predicate(Function, Predicate),
 }
 
-fn asked(name: &str) -> Result<AluOperation, String> {
+fn parse_operation(name: &str) -> Result<AluOperation, String> {
     Ok(match name {
         "sub" => AluOperation::Sub,
         "eq" => AluOperation::Predicate(Function::Equal, Predicate::Equal),
@@ -155,7 +155,7 @@ fn asked(name: &str) -> Result<AluOperation, String> {
 fn execute(arguments: &Arguments) -> Result<Exit, String> {
     let Arguments { dtype, round, flush_to_zero, nan, signal, stages, .. } = *arguments;
     let mode = Mode { round, flush_to_zero, nan, signal };
-    let asked = asked(&arguments.op)?;
+    let asked = parse_operation(&arguments.op)?;
     let operands = arguments.operands.iter().map(|text| lane(dtype, text)).collect::<Result<Vec<u64>, _>>()?;
     if let AluOperation::Op(op) = asked
         && op.is_wide()

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::progress::{self, BatchProgress};
-use super::{Exit, complain, output, print, study};
+use super::{Exit, output, print, print_error, study};
 use watershed_study::compare::engines::EngineComparison;
 use watershed_study::compare::study::Study;
 use watershed_study::compare::{self, Contestant, ContestantError, Disturbance, Setting, page, table};
@@ -101,7 +101,7 @@ pub(super) struct Arguments {
     #[arg(short, long, value_name = "FILE.html")]
     out: Option<PathBuf>,
     #[command(flatten)]
-    _every: super::talk::StatusOptions,
+    _every: super::messages::StatusOptions,
 }
 
 /// Vector lengths.
@@ -154,7 +154,7 @@ fn engines(arguments: &Arguments, disturb: Disturbance) -> Exit {
     let text = match question.study() {
         Ok(text) => text,
         Err(error) => {
-            complain(&format_args!("error: {error}"));
+            print_error(&format_args!("error: {error}"));
             return Exit::Bad;
         }
     };
@@ -165,10 +165,13 @@ fn engines(arguments: &Arguments, disturb: Disturbance) -> Exit {
     match Study::parse("compare", &text, Path::new("")) {
         Ok(found) => {
             let Arguments { json, csv, out, jobs, .. } = arguments;
-            study::told(&found, &study::StudyOutput { json: *json, csv: *csv, out: out.as_deref(), jobs: *jobs })
+            study::run_study_file(
+                &found,
+                &study::StudyOutput { json: *json, csv: *csv, out: out.as_deref(), jobs: *jobs },
+            )
         }
         Err(problems) => {
-            complain(&problems);
+            print_error(&problems);
             Exit::Bad
         }
     }
@@ -204,7 +207,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
     let (_claims, contestants) = match claimed.and_then(|claims| Ok((claims, contestants(arguments)?))) {
         Ok(ready) => ready,
         Err(error) => {
-            complain(&error);
+            print_error(&error);
             return Exit::Bad;
         }
     };
@@ -214,12 +217,12 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
     counter.finish();
     let comparison = match outcome {
         Ok(comparison) => comparison,
-        Err(stopped) => return refuse(&stopped),
+        Err(stopped) => return report_error(&stopped),
     };
     if let Some(path) = &arguments.out
         && let Err(error) = output::write(path, page::of_comparison(&comparison))
     {
-        complain(&error);
+        print_error(&error);
         return Exit::Bad;
     }
     if arguments.json {
@@ -233,14 +236,14 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
 }
 
 /// Says why nothing came out.
-pub(super) fn refuse(stopped: &ContestantError) -> Exit {
+pub(super) fn report_error(stopped: &ContestantError) -> Exit {
     match stopped {
         ContestantError::Interrupted => {
-            complain(&"stopped before the end");
+            print_error(&"stopped before the end");
             Exit::Failed
         }
         ContestantError::Refused(why) => {
-            complain(why);
+            print_error(why);
             Exit::Bad
         }
     }

@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::run::ScenarioArguments;
-use super::{Exit, complain, print};
+use super::{Exit, print, print_error};
 use watershed_scenario::Loaded;
 use watershed_scenario::cost::energy::{Energy, Events, energy};
 use watershed_scenario::cost::{self, Cost, Sum};
@@ -55,7 +55,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
         return Exit::Fine;
     }
     let Some(scenario) = &arguments.scenario else {
-        complain(&"error: `watershed cost` needs a scenario: a file, or a name that `watershed list` prints");
+        print_error(&"error: `watershed cost` needs a scenario: a file, or a name that `watershed list` prints");
         return Exit::Bad;
     };
     let given = arguments.technology.iter().map(|path| format!("technology={:?}", path.display().to_string()));
@@ -63,14 +63,14 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
     let (cost, loaded) = match counted {
         Ok(counted) => counted,
         Err(problems) => {
-            complain(&problems);
+            print_error(&problems);
             return Exit::Bad;
         }
     };
-    let ran = match arguments.energy.then(|| ran(&loaded, &cost)).transpose() {
+    let ran = match arguments.energy.then(|| run_for_energy(&loaded, &cost)).transpose() {
         Ok(ran) => ran,
         Err(error) => {
-            complain(&error);
+            print_error(&error);
             return Exit::Bad;
         }
     };
@@ -88,7 +88,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
     }
     match ran {
         Some((_, document)) if !document.passed() => {
-            complain(&"error: the run did not end, or a check of it failed: `watershed run` says which");
+            print_error(&"error: the run did not end, or a check of it failed: `watershed run` says which");
             Exit::Failed
         }
         _ => Exit::Fine,
@@ -96,7 +96,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
 }
 
 /// The energy of a run, and its document.
-fn ran(loaded: &Loaded, cost: &Cost) -> Result<(Energy, Document), Box<dyn std::fmt::Display>> {
+fn run_for_energy(loaded: &Loaded, cost: &Cost) -> Result<(Energy, Document), Box<dyn std::fmt::Display>> {
     let technology = cost::technology(loaded).map_err(|problems| Box::new(problems) as Box<dyn std::fmt::Display>)?;
     let result =
         run::run(loaded, &RunOptions::default()).map_err(|error| Box::new(error) as Box<dyn std::fmt::Display>)?;

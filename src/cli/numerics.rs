@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::alu::lane;
 use super::reduce::{operands_of, read_text};
-use super::{Exit, complain, output, print};
+use super::{Exit, output, print, print_error};
 use watershed_arith::{DType, Op};
 use watershed_kernel::Rng;
 use watershed_study::numerics::{NumericsOptions, numerics};
@@ -73,7 +73,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
             Exit::Fine
         }
         Err(error) => {
-            complain(&if error.starts_with("error: ") { error } else { format!("error: {error}") });
+            print_error(&if error.starts_with("error: ") { error } else { format!("error: {error}") });
             Exit::Bad
         }
     }

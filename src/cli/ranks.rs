@@ -89,7 +89,7 @@ impl MpiRanks {
     }
 
     /// Whether another rank prints and writes.
-    pub fn follows(&self) -> bool {
+    pub fn is_follower(&self) -> bool {
         self.exchange.rank() > 0
     }
 

@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::Value as Json;
 
 use super::progress::{self, RunProgress};
-use super::{Exit, complain, print};
+use super::{Exit, print, print_error};
 use watershed_scenario::Loaded;
 use watershed_scenario::kind::{self, Kind};
 use watershed_scenario::result::{Document, Outcome, commit, upgraded};
@@ -36,7 +36,7 @@ pub(super) struct Arguments {
     #[arg(long)]
     scenario: bool,
     #[command(flatten)]
-    _every: super::talk::StatusOptions,
+    _every: super::messages::StatusOptions,
 }
 
 pub(super) fn main(arguments: &Arguments) -> Exit {
@@ -52,7 +52,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
                 }
             }
             Err(error) => {
-                complain(&error);
+                print_error(&error);
                 exit = Exit::Bad;
             }
         }
@@ -85,14 +85,14 @@ impl RecordedRun {
                 Kind::Explanation => "\n  `watershed why` takes the result that this was made from",
                 _ => "",
             };
-            return Err(format!("{}{made}", kind::instead(file, RESULT)));
+            return Err(format!("{}{made}", kind::wrong_kind_message(file, RESULT)));
         }
         let kind = Kind::of(file);
         if matches!(kind, Kind::Shipped | Kind::Missing) {
             let given = file.to_string_lossy();
             let pattern = kind == Kind::Missing && given.contains(['*', '?', '[']);
             let pattern = if pattern { "\n  no file matched this pattern, so the shell left it as it is" } else { "" };
-            return Err(format!("{}{pattern}", kind::instead(file, RESULT)));
+            return Err(format!("{}{pattern}", kind::wrong_kind_message(file, RESULT)));
         }
         let text = std::fs::read_to_string(file).map_err(|error| format!("error: cannot read {name}: {error}"))?;
         let no_document = |why: &dyn std::fmt::Display| format!("error: {name} is no result document: {why}");
@@ -114,7 +114,7 @@ impl RecordedRun {
 
     /// How it was run.
     pub fn options(&self) -> RunOptions<'_> {
-        let options = self.document.scenario.as_ref().map(watershed_scenario::written::RunInputs::run_options);
+        let options = self.document.scenario.as_ref().map(watershed_scenario::run_inputs::RunInputs::run_options);
         RunOptions { stop_cycle: self.stopped().then_some(self.document.cycles), ..options.unwrap_or_default() }
     }
 
@@ -137,7 +137,7 @@ impl RecordedRun {
 
     /// The first place at which a run of today differs from what was recorded, if any: a file that the scenario reads has
     /// changed, or the program. How much of the links is told and checked is the run's option.
-    pub fn changed(&self, now: &Document) -> Result<Option<String>, String> {
+    pub fn first_difference(&self, now: &Document) -> Result<Option<String>, String> {
         let without = |mut document: Json| {
             if let Some(document) = document.as_object_mut() {
                 document.retain(|key, _| !OPTIONAL.contains(&key.as_str()));
@@ -153,8 +153,8 @@ impl RecordedRun {
         let text = serde_json::to_string(now).unwrap_or_default();
         let now: Json = serde_json::from_str(&text).map_err(|error| error.to_string())?;
         let made = &self.document.stamp;
-        let mut before = part(comparable(self.json.clone()));
-        let mut now = part(comparable(now));
+        let mut before = part(comparable_part(self.json.clone()));
+        let mut now = part(comparable_part(now));
         if made.commit != commit() || made.version != env!("CARGO_PKG_VERSION") {
             // Fields may have been added since: they are no difference, nor is the hash over all of them, nor how a scenario is
             // written down. What they say is compared.
@@ -216,7 +216,7 @@ fn replay(file: &Path, scenario_only: bool) -> Result<bool, String> {
 }
 
 /// What of a document is compared: not who made it, and not which way its values were set.
-fn comparable(mut document: Json) -> Json {
+fn comparable_part(mut document: Json) -> Json {
     if let Some(stamp) = document["stamp"].as_object_mut() {
         for key in ["program", "version", "commit", "overrides"] {
             stamp.shift_remove(key);

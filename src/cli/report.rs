@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::progress::{self, RunProgress};
 use super::replay::RecordedRun;
-use super::{Exit, complain, output, print};
+use super::{Exit, output, print, print_error};
 use watershed_scenario::build;
 use watershed_scenario::hosts::file::HostMode;
 use watershed_scenario::kind::Kind;
@@ -53,7 +53,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
             Exit::Fine
         }
         Err(error) => {
-            complain(&error);
+            print_error(&error);
             if progress::stopped() { Exit::Failed } else { Exit::Bad }
         }
     }
@@ -100,7 +100,7 @@ fn subject(source: &Path) -> Result<Subject, String> {
         return Err(format!("{}: no page was written", recorded.cut_short(&result.document)));
     }
     let mut notes = result.notes;
-    if recorded.changed(&result.document)?.is_some() {
+    if recorded.first_difference(&result.document)?.is_some() {
         notes.push("Run again, something else came out; `watershed replay` shows the first difference. This page shows what came out now.".into());
     }
     if collective && result.why.is_empty() && notes.is_empty() {

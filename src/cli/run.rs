@@ -7,17 +7,17 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use super::messages::{self, ResourceUsage, note, step};
 use super::output::OutputLocks;
 use super::progress::{self, RunProgress};
 use super::ranks::MpiRanks;
-use super::talk::{self, ResourceUsage, note, step};
-use super::{Exit, complain, output, print, print_painted, shown};
+use super::{Exit, output, print, print_error, print_painted, wave_command};
 use watershed_files::{self as files, AtomicFile};
 use watershed_probe::ladder::{COLUMNS, Ladder};
 use watershed_scenario::checkpoint::{Checkpoint, Checkpoints};
 use watershed_scenario::expr::Expr;
-use watershed_scenario::kept::ResultDetail;
 use watershed_scenario::result::Document;
+use watershed_scenario::result_detail::ResultDetail;
 use watershed_scenario::run::{Control, RunError, RunOptions, TriggerOptions, WaveOptions};
 use watershed_scenario::summary::{self, WrittenFile};
 use watershed_scenario::workload::perfetto;
@@ -116,7 +116,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "SWITCH:ID:WORD:MASK", value_parser = fault)]
     flip: Option<Fault>,
     #[command(flatten)]
-    _every: talk::StatusOptions,
+    _every: messages::StatusOptions,
 }
 
 /// What becomes of the result document, and how much is in it.
@@ -234,7 +234,7 @@ fn glob_in(condition: &str) -> Option<&str> {
 
 /// Reads a trigger.
 pub(super) fn condition(text: &str) -> Result<Expr, String> {
-    let expr = Expr::told(text).map_err(|wrong| {
+    let expr = Expr::parse_argument(text).map_err(|wrong| {
         glob_in(text).map_or(wrong, |glob| {
             format!(
                 "`{glob}` is a glob; a condition takes one signal by its whole name: `watershed wave list FILE|SCENARIO '{glob}'` prints those that match"
@@ -262,7 +262,7 @@ pub(super) struct ScenarioArguments {
 }
 
 /// Says what the caller of a run should know.
-fn tell(loaded: &Loaded, notes: &[String]) {
+fn print_notes(loaded: &Loaded, notes: &[String]) {
     note_older(loaded);
     for text in notes {
         note(text);
@@ -346,19 +346,19 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
     let crew = match MpiRanks::join() {
         Ok(crew) => crew,
         Err(error) => {
-            complain(&error);
+            print_error(&error);
             return Exit::Bad;
         }
     };
-    if crew.as_ref().is_some_and(MpiRanks::follows) {
-        progress::hush();
+    if crew.as_ref().is_some_and(MpiRanks::is_follower) {
+        progress::stop_status();
     }
     match (execute(arguments, crew.as_ref()), &crew) {
         (Ok(exit), _) => exit,
         // The first rank says it, if it has the same error or was told of this one.
-        (Err(_), Some(crew)) if crew.follows() => Exit::Bad,
+        (Err(_), Some(crew)) if crew.is_follower() => Exit::Bad,
         (Err(error), _) => {
-            complain(&error);
+            print_error(&error);
             Exit::Bad
         }
     }
@@ -391,7 +391,7 @@ impl PreparedRun {
 }
 
 /// A rank that is not the first evaluates its share of the system, and keeps nothing.
-fn follow(options: &RunOptions<'_>, loaded: &Loaded) -> Result<Exit, RunError> {
+fn run_follower(options: &RunOptions<'_>, loaded: &Loaded) -> Result<Exit, RunError> {
     let hook = |_| if progress::stopped() { Control::Stop } else { Control::Continue };
     match run::run(loaded, &RunOptions { hook: Some(&hook), ..*options }) {
         Ok(_) | Err(RunError::Elsewhere) => Ok(Exit::Fine),
@@ -408,13 +408,13 @@ struct OutputFiles {
 
 impl OutputFiles {
     /// The document, and what the run took: that is of the machine and of the hour, so it stands beside the document.
-    fn keep(&mut self, at: &Path, document: &str, took: ResourceUsage) {
+    fn write_document(&mut self, at: &Path, document: &str, took: ResourceUsage) {
         let named = |end: &str| PathBuf::from(format!("{}.{end}", at.display()));
         let path = named("json");
         let before = fs::read(&path).ok();
         let before = before.map(|before| if before == document.as_bytes() { "as it was" } else { "replaced" });
         let outcome = files::write(&path, document);
-        self.take("result", path, before, outcome);
+        self.record_output("result", path, before, outcome);
         let (path, text) = (named("run.json"), serde_json::to_string_pretty(&took).unwrap_or_default() + "\n");
         if let Err(error) = files::write(&path, text) {
             self.lost.push(write_error(&path, error).to_string());
@@ -423,14 +423,20 @@ impl OutputFiles {
 
     /// Writes a file of text.
     fn text(&mut self, what: &'static str, path: PathBuf, text: String) {
-        let (before, outcome) = (replaced(&path), files::write(&path, text));
-        self.take(what, path, before, outcome);
+        let (before, outcome) = (overwrite_word(&path), files::write(&path, text));
+        self.record_output(what, path, before, outcome);
     }
 
     /// A file and how writing it ended.
-    fn take(&mut self, what: &'static str, path: PathBuf, before: Option<&'static str>, outcome: std::io::Result<()>) {
+    fn record_output(
+        &mut self,
+        what: &'static str,
+        path: PathBuf,
+        before: Option<&'static str>,
+        outcome: std::io::Result<()>,
+    ) {
         match outcome {
-            Ok(()) => self.written.push(WrittenFile::new(what, path).over(before)),
+            Ok(()) => self.written.push(WrittenFile::new(what, path).replacing(before)),
             Err(error) => self.lost.push(write_error(&path, error).to_string()),
         }
     }
@@ -454,7 +460,7 @@ fn asked_in_vain(arguments: &Arguments, loaded: &Loaded) -> Result<(), Problems>
 
 /// An error says that nothing was run.
 fn execute(arguments: &Arguments, crew: Option<&MpiRanks>) -> Result<Exit, RunError> {
-    let follows = crew.is_some_and(MpiRanks::follows);
+    let follows = crew.is_some_and(MpiRanks::is_follower);
     let ready = PreparedRun::new(arguments, !follows);
     let ready = match crew {
         Some(crew) => crew.begin(ready),
@@ -488,39 +494,39 @@ fn execute(arguments: &Arguments, crew: Option<&MpiRanks>) -> Result<Exit, RunEr
         ..RunOptions::default()
     };
     if follows {
-        return follow(&options, &loaded);
+        return run_follower(&options, &loaded);
     }
     let outcome = run::run(&loaded, &options);
     meter.finish();
     let result = outcome?;
     let took = ResourceUsage { exchanged: crew.map(MpiRanks::exchanged), ..ResourceUsage::now(result.document.cycles) };
     step(&format_args!("ran {} cycles", result.document.cycles));
-    tell(&loaded, &result.notes);
+    print_notes(&loaded, &result.notes);
 
     let document = &result.document;
     let json = || serde_json::to_string_pretty(document).unwrap_or_default() + "\n";
     let OutputFiles { mut written, mut lost } = write_files(arguments, &loaded, &result, (&json, took));
     if let (Some(wave), Some(_)) = (&wave, &result.wave) {
-        written.push(WrittenFile::new("wave", wave.path.clone()).over(had_wave.then_some("replaced")));
+        written.push(WrittenFile::new("wave", wave.path.clone()).replacing(had_wave.then_some("replaced")));
     }
     lost.extend(result.wave_error.into_iter().chain(result.checkpoint_error));
     if arguments.document.json {
         print(&json());
     } else {
         print_painted(&summary::text(&loaded.scenario, document, &written));
-        if talk::is_watched() || talk::is_verbose() {
+        if messages::is_watched() || messages::is_verbose() {
             print(&took.to_string());
         }
         // Who watches is told how to keep it; what goes into a file or another program stays as it is.
-        if arguments.out.is_none() && talk::is_watched() {
+        if arguments.out.is_none() && messages::is_watched() {
             print(NOT_KEPT);
         }
     }
     for error in &lost {
-        complain(error);
+        print_error(error);
     }
     let wave = wave.as_ref().filter(|_| result.wave.is_some()).map(|wave| wave.path.as_path());
-    shown::tell(&loaded, document, wave);
+    wave_command::print_wave_commands(&loaded, document, wave);
     Ok(match document.passed() {
         false => Exit::Failed,
         true if lost.is_empty() => Exit::Fine,
@@ -538,14 +544,14 @@ fn write_files(
     let document = &result.document;
     let mut done = OutputFiles::default();
     if let Some(folder) = &arguments.out {
-        done.keep(&folder.join(arguments.scenario.stem()), &json(), took);
+        done.write_document(&folder.join(arguments.scenario.stem()), &json(), took);
     }
     if let Some(file) = &arguments.save_npy.as_ref().map(|file| arguments.place(file)) {
         for data in &result.data {
             let path = npy_path(file, &data.name, result.data.len());
-            let before = replaced(&path);
+            let before = overwrite_word(&path);
             let outcome = data::save_npy(&path, data.dtype, &data.rows.iter().collect::<Vec<_>>());
-            done.take("array", path, before, outcome);
+            done.record_output("array", path, before, outcome);
         }
     }
     if let Some(file) = &arguments.histogram {
@@ -560,9 +566,9 @@ fn write_files(
     }
     if let Some(recording) = &result.recording {
         let mut write = |path: PathBuf, body: &dyn Fn(&mut BufWriter<AtomicFile>) -> std::io::Result<()>| {
-            let before = replaced(&path);
+            let before = overwrite_word(&path);
             let outcome = files::write_with(&path, body);
-            done.take("record", path, before, outcome);
+            done.record_output("record", path, before, outcome);
         };
         let [inputs, outputs, table] = record_paths(arguments, &recording.block);
         write(inputs, &|out| recording.write_hex(0, out));
@@ -629,7 +635,7 @@ fn histogram(document: &Document) -> String {
 const NOT_KEPT: &str = "not kept       --out DIR keeps the result, for why, report and replay";
 
 /// What is said of a file that is there already.
-fn replaced(path: &Path) -> Option<&'static str> {
+fn overwrite_word(path: &Path) -> Option<&'static str> {
     path.exists().then_some("replaced")
 }
 

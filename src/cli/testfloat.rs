@@ -5,7 +5,7 @@ use std::io::BufRead;
 
 use clap::Args;
 
-use super::{Exit, complain, print};
+use super::{Exit, print, print_error};
 use watershed_arith::{DType, Flags, Function, Mode, Pipe, PipeIn, PipeOut, Round};
 
 /// Check the pipelined units against the output of testfloat_gen.
@@ -101,7 +101,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
         Ok(0) => Exit::Fine,
         Ok(_) => Exit::Failed,
         Err(message) => {
-            complain(&format!("error: {message}"));
+            print_error(&format!("error: {message}"));
             Exit::Bad
         }
     }

@@ -8,7 +8,7 @@ use clap::Args;
 use super::progress::RunProgress;
 use super::replay::RecordedRun;
 use super::run::{Window, window};
-use super::{Exit, called, complain, output, print, shown};
+use super::{Exit, invocation, output, print, print_error, wave_command};
 use watershed_scenario::Scenario;
 use watershed_scenario::config::Family;
 use watershed_scenario::programs::result::call_name;
@@ -67,7 +67,7 @@ pub(super) struct Arguments {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    _every: super::talk::StatusOptions,
+    _every: super::messages::StatusOptions,
 }
 
 /// What `--packet` names.
@@ -103,7 +103,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
         Ok(true) => Exit::Fine,
         Ok(false) => Exit::Failed,
         Err(error) => {
-            complain(&error);
+            print_error(&error);
             Exit::Bad
         }
     }
@@ -172,7 +172,7 @@ fn execute(arguments: &Arguments) -> Result<bool, String> {
     meter.finish();
     let result = outcome.map_err(|error| error.to_string())?;
     if recorded.is_cut_short(&result.document) {
-        complain(&format_args!("{}", recorded.cut_short(&result.document)));
+        print_error(&format_args!("{}", recorded.cut_short(&result.document)));
         return Ok(false);
     }
     if let Some((base, number)) = call {
@@ -184,25 +184,25 @@ fn execute(arguments: &Arguments) -> Result<bool, String> {
             return Err(format!("error: there is no call {name}: {base} was called {times}, counted from 0"));
         }
     }
-    if let Some(path) = recorded.changed(&result.document)? {
+    if let Some(path) = recorded.first_difference(&result.document)? {
         let name = arguments.file.display();
-        complain(&format_args!(
+        print_error(&format_args!(
             "note: run again, something else came out than {name} has, first at {path}: this is about what came out now"
         ));
     }
     for note in &result.notes {
-        super::talk::note(note);
+        super::messages::note(note);
     }
     if let Some(error) = &result.wave_error {
         return Err(error.clone());
     }
     // A run that hangs is explained by who waits for whom.
     if let Some(detail) = result.document.unfinished() {
-        complain(&format_args!("the run did not finish: {detail}"));
+        print_error(&format_args!("the run did not finish: {detail}"));
     }
     if result.why.is_empty() {
         if result.notes.is_empty() {
-            complain(&"no collective, round or packet has ended whose latency could be explained");
+            print_error(&"no collective, round or packet has ended whose latency could be explained");
         }
         return Ok(false);
     }
@@ -239,8 +239,8 @@ fn to_see(whys: &[Why], arguments: &Arguments) -> String {
     let command = format!("watershed why {}{ask} --wave {}", word(&arguments.file), word(&wave));
     format!(
         "\nthe longest step in a waveform (`--wave` prints such a line for each step):\n  {}\n  {}\n",
-        called::line(&command),
-        shown::line(&wave, &[&longest.place], longest.from, longest.to)
+        invocation::line(&command),
+        wave_command::line(&wave, &[&longest.place], longest.from, longest.to)
     )
 }
 
@@ -271,7 +271,7 @@ fn text(why: &Why, window: Option<Window>, wave: Option<&Path>) -> String {
                 part.place
             );
             if let Some(wave) = wave {
-                let _ = writeln!(out, "          {}", shown::line(wave, &[&part.place], part.from, part.to));
+                let _ = writeln!(out, "          {}", wave_command::line(wave, &[&part.place], part.from, part.to));
             }
         }
     }
@@ -294,7 +294,8 @@ fn text(why: &Why, window: Option<Window>, wave: Option<&Path>) -> String {
             engine.cycle
         );
         if let Some(wave) = wave {
-            let _ = writeln!(out, "          {}", shown::line(wave, &[&engine.switch], engine.cycle, engine.cycle));
+            let _ =
+                writeln!(out, "          {}", wave_command::line(wave, &[&engine.switch], engine.cycle, engine.cycle));
         }
     }
     let sums = |list: Vec<(&str, u64)>| {

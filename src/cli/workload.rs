@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 
-use super::{Exit, complain, output, print};
+use super::{Exit, output, print, print_error};
 use watershed_workload::model::{self, Model};
 use watershed_workload::train::{GradientReduction, Training};
-use watershed_workload::{Durations, Error, Group, Kind, MatchedTrace, Schedule, Trace, chakra, pace};
+use watershed_workload::{Durations, Error, Group, Kind, MatchedTrace, Schedule, Trace, chakra, schedule};
 
 /// Look at traces of applications, MLCommons Chakra and GOAL, and write traces of training.
 #[derive(Debug, Args)]
@@ -134,7 +134,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
                 Exit::Fine
             }
             Err(error) => {
-                complain(&error);
+                print_error(&error);
                 Exit::Bad
             }
         },
@@ -144,7 +144,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
 fn inspect(arguments: &Inspect) -> Exit {
     let read = Trace::read(&arguments.trace, &arguments.group);
     let paced = read.and_then(|(trace, matched)| {
-        let pace = pace(&trace, &matched, Durations::MEASURED)?;
+        let pace = schedule(&trace, &matched, Durations::MEASURED)?;
         Ok((trace, matched, pace))
     });
     match paced {
@@ -153,7 +153,7 @@ fn inspect(arguments: &Inspect) -> Exit {
             Exit::Fine
         }
         Err(error) => {
-            complain(&error);
+            print_error(&error);
             Exit::Bad
         }
     }

@@ -133,7 +133,7 @@ impl<'a> Background<'a> {
             return self.measurement.phase == Phase::Done;
         }
         let endless = self.is_endless();
-        endless && work || !endless && self.drained(system)
+        endless && work || !endless && self.is_drained(system)
     }
 
     /// Whether nothing else ends it and all that was to be measured is.
@@ -149,7 +149,7 @@ impl<'a> Background<'a> {
     }
 
     /// Before each step.
-    pub fn before(&mut self, system: &mut dyn Simulation) -> NextStep {
+    pub fn before_step(&mut self, system: &mut dyn Simulation) -> NextStep {
         let now = system.now();
         if now + MARGIN >= self.feed.until && !self.feed(now, system) {
             return NextStep::Wrong;
@@ -179,7 +179,7 @@ impl<'a> Background<'a> {
     }
 
     /// After a step.
-    pub fn stepped(&mut self, system: &mut dyn Simulation) {
+    pub fn after_step(&mut self, system: &mut dyn Simulation) {
         self.steps += 1;
         if self.steps.is_multiple_of(COLLECT) && !system.runs_in_windows() {
             self.collect(system);
@@ -192,7 +192,7 @@ impl<'a> Background<'a> {
     }
 
     /// Whether a run that has ended leaves none of it in the network.
-    pub fn drains(&self) -> bool {
+    pub fn ends_drained(&self) -> bool {
         !self.measurement.has_window() && !self.is_endless()
     }
 
@@ -212,7 +212,7 @@ impl<'a> Background<'a> {
             let detail = format!("{sent} flits entered, {received} arrived, {live} are on their way");
             checks.push(Check { name: "nothing lost".into(), passed: sent == received + live, detail });
         }
-        if self.drains() && document.outcome == Outcome::Finished {
+        if self.ends_drained() && document.outcome == Outcome::Finished {
             let (created, received) = totals(system);
             let detail = format!("{received} of {created} packets arrived whole");
             checks.push(Check { name: "nothing lost".into(), passed: created == received || lossy, detail });
@@ -250,7 +250,7 @@ impl<'a> Background<'a> {
         link_report(system, loads, (all_waits.as_ref(), &waits), there, cycles, all)
     }
 
-    fn drained(&self, system: &dyn Simulation) -> bool {
+    fn is_drained(&self, system: &dyn Simulation) -> bool {
         // Asked in every cycle, of systems of any size: mostly something is on a link, and that is known at once.
         if system.flits_on_links() > 0 {
             return false;
@@ -444,7 +444,7 @@ impl<'a> Background<'a> {
     }
 
     /// Which traffic began or stopped within the window.
-    fn unfilled(&self) -> Vec<String> {
+    fn partial_traffic(&self) -> Vec<String> {
         let (from, to) = (self.measurement.from, self.measurement.to);
         let ended = |index: usize| self.feed.traces.iter().find(|trace| trace.traffic == index && trace.next.is_none());
         let list = self.loaded.scenario.traffic.iter().enumerate();
@@ -477,7 +477,7 @@ impl<'a> Background<'a> {
             .sum();
         let entered = to.entered - from.entered;
         let (saturated, mut verdict) = self.measurement.verdict(self.created_in_window(), offered, accepted_mean);
-        for part in self.unfilled() {
+        for part in self.partial_traffic() {
             verdict = format!("{verdict}; {part}, so that the window is not filled");
         }
         MeasureResult {

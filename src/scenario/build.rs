@@ -1,11 +1,11 @@
 //! From the checked configuration to a system that can be clocked: layout, registers, end points, and the checks that
 //! need them (register legality, overlaps). A wrong configuration ends here with a [`Problem`] at its place.
 
-pub use super::built::{BuiltCollective, Segment, operation, oracle_tree, select};
+pub use super::built_collective::{BuiltCollective, Segment, operation, oracle_tree, select};
 use super::config::{Collective, CollectiveKind, Family, SwitchRegisters, Tree};
 use super::hosts;
 use super::mixed::channels::has_engines;
-use super::piuma::{ground, overlaps};
+use super::piuma::{embedding_graph, overlaps};
 use super::problem::Problem;
 use super::programs::build as programs;
 use super::scan;
@@ -101,7 +101,12 @@ pub(super) fn lay_out(scenario: &Scenario, common: &Common) -> Layout {
 
 /// The topology of a scenario, laid out, and routed as it says. A routing function sees the channels of one lane: what
 /// `switch.point_to_point_vcs` says, divided into `lanes`.
-pub(super) fn routed(loaded: &Loaded, common: &Common, lanes: u8, problems: &mut Vec<Problem>) -> Option<Layout> {
+pub(super) fn routed_layout(
+    loaded: &Loaded,
+    common: &Common,
+    lanes: u8,
+    problems: &mut Vec<Problem>,
+) -> Option<Layout> {
     let scenario = &loaded.scenario;
     let unicast = scenario.switch.point_to_point_vcs as u8 / lanes;
     let mut layout = lay_out(scenario, &Common { vcs: Vcs { unicast, ..common.vcs }, ..*common });
@@ -204,7 +209,7 @@ impl<'a> Builder<'a> {
     fn layout(&mut self, common: &Common) -> Option<Layout> {
         let shares = self.shares();
         let all = shares.lanes + u8::from(shares.messages > 0);
-        routed(self.loaded, common, all, &mut self.problems)
+        routed_layout(self.loaded, common, all, &mut self.problems)
     }
 
     /// Messages of hosts and ranks have channels of their own beside traffic.
@@ -243,7 +248,7 @@ impl<'a> Builder<'a> {
             Some(_) => Names::Shape(layout.shape.clone()),
             None => Names::List(layout.switch_names().map(String::from).collect()),
         };
-        let mut laid = self.lay(&layout, &common, &neighbours, names)?;
+        let mut laid = self.place_trees(&layout, &common, &neighbours, names)?;
         laid.registers.shares = self.shares();
         // Who looks at ports by their numbers (embeddings, waves) does not run in windows.
         let windows = options.windows && sparse.is_some() && laid.claims.wiring.is_empty() && self.acts_alone();
@@ -302,7 +307,7 @@ impl<'a> Builder<'a> {
     }
 
     /// The registers of a layout, and all trees.
-    pub(crate) fn lay(
+    pub(crate) fn place_trees(
         &mut self,
         layout: &Layout,
         common: &Common,
@@ -411,7 +416,7 @@ impl<'a> Builder<'a> {
         let ends = scenario.collectives.iter().flat_map(|of| of.participants.iter().chain(&of.receiver).copied());
         let programs = scenario.programs.iter().flat_map(|all| programs::participating(scenario, all));
         let places = ends.chain(programs).map(|end| layout.ends[end as usize]);
-        ground::used_ports(scenario.topology.switches(), footprints, places)
+        embedding_graph::used_ports(scenario.topology.switches(), footprints, places)
     }
 
     /// Whether nobody but the cores of the collectives acts on the system while it runs.
@@ -429,13 +434,14 @@ impl<'a> Builder<'a> {
         neighbours: &Neighbours,
         registers: &mut Registers,
     ) -> Option<Vec<BuiltCollective>> {
-        let ways = ground::ways(layout);
-        let ground = ground::of(layout, neighbours, registers, ways.as_ref());
+        let ways = embedding_graph::switch_graph(layout);
+        let ground = embedding_graph::ground(layout, neighbours, registers, ways.as_ref());
         let scenario = self.scenario;
         // Every tree there is: its collective, its id, its registers.
         let mut all: Vec<(usize, u32, Vectors)> = Vec::new();
         for (index, collective) in scenario.collectives.iter().enumerate() {
-            let apart = ground::apart(&collective.participants, collective.segments, layout, ways.as_ref());
+            let apart =
+                embedding_graph::disjoint_trees(&collective.participants, collective.segments, layout, ways.as_ref());
             for (segment, id) in collective.ids().enumerate() {
                 let tree = (collective.segments > 1).then_some(segment as u32);
                 let ground = Ground { tree, apart: &apart, ..ground };
@@ -522,8 +528,8 @@ impl<'a> Builder<'a> {
         neighbours: &Neighbours,
         registers: &mut Registers,
     ) -> Option<Vec<Footprint>> {
-        let ways = ground::ways(layout);
-        let ground = ground::of(layout, neighbours, registers, ways.as_ref());
+        let ways = embedding_graph::switch_graph(layout);
+        let ground = embedding_graph::ground(layout, neighbours, registers, ways.as_ref());
         let list = self.scenario.programs.iter().flat_map(|programs| &programs.multicasts);
         for (index, multicast) in list.enumerate() {
             let place = format!("multicast[{index}]");

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::link::{cycles, instead};
+use super::link::{cycles, width_suggestion};
 use super::problem::{Problem, Problems};
 use super::source::Source;
 use super::{limits, read, schema, shipped};
@@ -158,7 +158,7 @@ pub fn read(name: &str, text: &str, bits: u32) -> Result<TopologyContents, Probl
     let mut reader = Reader { bits, names: HashMap::new(), taken: Vec::new(), problems: Vec::new() };
     let graph = reader.graph(&file);
     let notes = file.link.iter().enumerate().filter_map(|(at, link)| {
-        let instead = instead(bits, link.cycles_per_flit?, &[&format!("link[{at}].width_bits")]);
+        let instead = width_suggestion(bits, link.cycles_per_flit?, &[&format!("link[{at}].width_bits")]);
         Some(format!("`link[{at}].cycles_per_flit` of {name} {instead}"))
     });
     if reader.problems.is_empty() {
@@ -218,7 +218,7 @@ impl<'a> Reader<'a> {
         }
         for (index, switch) in file.switch.iter().enumerate() {
             for (place, &port) in switch.end_point_ports.iter().flatten().enumerate() {
-                self.take(index as u32, port as u16, format!("switch[{index}].end_point_ports[{place}]"));
+                self.take_port(index as u32, port as u16, format!("switch[{index}].end_point_ports[{place}]"));
             }
             if let Some(list) = &switch.end_point_ports
                 && list.len() as u64 != switch.end_points
@@ -276,7 +276,7 @@ impl<'a> Reader<'a> {
                 });
             }
         }
-        self.sound(&graph);
+        self.check_connected(&graph);
         graph
     }
 
@@ -297,11 +297,11 @@ impl<'a> Reader<'a> {
             self.problems.push(problem.expected(format!("{name}.P0 to {name}.P{}", PORTS - 1)));
             return None;
         };
-        self.take(switch, number, path.to_owned());
+        self.take_port(switch, number, path.to_owned());
         Some((switch, Some(number)))
     }
 
-    fn take(&mut self, switch: u32, port: u16, path: String) {
+    fn take_port(&mut self, switch: u32, port: u16, path: String) {
         if let Some(other) = self.taken[switch as usize].get(&port) {
             let problem = Problem::at(path, format!("port {port} of this switch is taken"));
             self.problems.push(problem.related(other.clone(), "by this one"));
@@ -322,7 +322,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Whether there is an end point, and a way between any two.
-    fn sound(&mut self, graph: &Graph) {
+    fn check_connected(&mut self, graph: &Graph) {
         if !self.problems.is_empty() {
             return;
         }

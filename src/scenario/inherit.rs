@@ -18,7 +18,7 @@
 use std::path::{Path, PathBuf};
 
 use super::problem::Problem;
-use super::shipped::tidy;
+use super::shipped::normalise;
 use super::source::{Node, Source, Value, give_way};
 use super::{limits, shipped};
 
@@ -31,7 +31,7 @@ const CHAIN: usize = 16;
 /// A base cannot be read, is not TOML, extends itself, or has no element that is to be changed.
 pub(super) fn inherit(source: &mut Source, base: &Path) -> Result<(), Problem> {
     let mut top = std::mem::replace(source.root_mut(), empty());
-    let result = lay_over(source, &mut top, base, &mut vec![tidy(Path::new(source.name()))]);
+    let result = lay_over(source, &mut top, base, &mut vec![normalise(Path::new(source.name()))]);
     *source.root_mut() = top;
     result
 }
@@ -87,7 +87,7 @@ struct BaseFile {
 /// wherever the file that extends it is.
 fn find(base: &Path, name: &str) -> BaseFile {
     let folder_of = |path: &Path| path.parent().unwrap_or(Path::new("")).to_owned();
-    let path = tidy(&base.join(name));
+    let path = normalise(&base.join(name));
     let text = match shipped::len(&path) {
         Ok(size) if size > limits::SCENARIO_BYTES => Err(format!("it has {size} bytes")),
         Ok(_) => shipped::text(&path).map_err(|error| match error.kind() {
@@ -116,7 +116,7 @@ fn relocate(node: &mut Node, folder: &Path) {
             for (key, value) in table.iter_mut() {
                 match &mut value.value {
                     Value::String(file) if key == "file" || key == "embedding" => {
-                        *file = shown(&tidy(&folder.join(&*file)));
+                        *file = shown(&normalise(&folder.join(&*file)));
                     }
                     _ => relocate(value, folder),
                 }
@@ -181,7 +181,7 @@ pub fn word(path: &str, table: &toml::Table, key: &str) -> Option<String> {
     if key == "name" {
         return None;
     }
-    let base = tidy(&Path::new(path).parent()?.join(table.get("extends")?.as_str()?));
+    let base = normalise(&Path::new(path).parent()?.join(table.get("extends")?.as_str()?));
     let (path, text) = shipped::find(&shown(&base))?;
     word(path, &toml::from_str(text).ok()?, key)
 }

@@ -59,7 +59,7 @@ pub struct JobResult {
 /// What a document says of a job's results instead of their words.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HashedResults {
-    /// Rows of the array: see the [table](super::kept).
+    /// Rows of the array: see the [table](super::result_detail).
     pub rows: u64,
     /// Elements of the longest row.
     pub elements: u64,

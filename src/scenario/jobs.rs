@@ -44,7 +44,7 @@ use super::inherit::overlay;
 use super::names::{self, DType, NamedValues, Op, Round};
 use super::problem::Problem;
 use super::source::{Node, Source, Value};
-use super::{schema, waiting};
+use super::{inactive_settings, schema};
 use watershed_arith as arith;
 use watershed_pbv::packet::MAX_PAYLOAD_BYTES;
 
@@ -74,8 +74,8 @@ pub fn apply(source: &mut Source, arguments: &[String]) -> Vec<Problem> {
     let first = all.start;
     let (of_engines, own): (Vec<usize>, Vec<usize>) =
         all.partition(|&origin| jobs && table_of_engine(&arguments[origin - first]).is_some());
-    let mut problems: Vec<Problem> = own.into_iter().filter_map(|origin| source.put(origin).err()).collect();
-    source.spread("clock", "frequency_mhz");
+    let mut problems: Vec<Problem> = own.into_iter().filter_map(|origin| source.apply_override(origin).err()).collect();
+    source.expand_word("clock", "frequency_mhz");
     if source.has("job") {
         // What is wrong with jobs as they are written; what is wrong elsewhere beside it, or else when they are translated.
         let of_job = |problem: &Problem| {
@@ -95,11 +95,11 @@ pub fn apply(source: &mut Source, arguments: &[String]) -> Vec<Problem> {
         problems.extend(translate(source).err().into_iter().flatten());
         if has_jobs && problems.is_empty() {
             let found = schema::check(source.root());
-            problems.extend(waiting::set_aside(source, found));
+            problems.extend(inactive_settings::set_aside(source, found));
         }
     }
     for origin in of_engines {
-        problems.extend(source.put(origin).err());
+        problems.extend(source.apply_override(origin).err());
         let table = table_of_engine(&arguments[origin - first]).expect("it was sorted by that");
         source.put_beside_jobs(origin, table);
     }
@@ -210,7 +210,7 @@ struct Entries<'a> {
 
 impl Entries<'_> {
     /// A value that follows from another one, at the place of that.
-    fn put(&mut self, key: &str, value: Value, from: Option<&Node>) {
+    fn set_derived(&mut self, key: &str, value: Value, from: Option<&Node>) {
         let at = from.unwrap_or(self.job);
         self.out.insert(key.into(), Node { value, span: at.span.clone(), key: at.key.clone() });
     }
@@ -228,7 +228,7 @@ impl Translator {
             let Value::Table(entries) = &job.value else { return false };
             entries.get("engine").and_then(text).and_then(Engine::read).is_some_and(|engine| engine != family)
         };
-        if jobs.is_empty() || waiting::stands_in_files(node) || !jobs.iter().all(names_another) {
+        if jobs.is_empty() || inactive_settings::stands_in_files(node) || !jobs.iter().all(names_another) {
             return;
         }
         let name = family.family();
@@ -288,7 +288,7 @@ impl Translator {
                     );
                 } else if other == engine {
                     left.insert(key, node);
-                } else if !waiting::stands_in_files(&node) {
+                } else if !inactive_settings::stands_in_files(&node) {
                     let (own, does) = (other.name(), engine.name());
                     let problem = Problem::in_text(
                         node.span.clone(),
@@ -302,7 +302,7 @@ impl Translator {
         }
         let mut entries = Entries { job, left, out: BTreeMap::new() };
         if !entries.left.contains_key("name") {
-            entries.put("name", Value::String(format!("job{index}")), None);
+            entries.set_derived("name", Value::String(format!("job{index}")), None);
         }
         match engine {
             Engine::Piuma => self.piuma(&mut entries),
@@ -365,22 +365,22 @@ impl Translator {
         let no_rounds = "PIUMA's engines do a vector at once: there are no rounds that could have the same data";
         self.only_data(entries, "same_every_round", no_rounds, "no `same_every_round`");
         if !entries.left.contains_key("kind") {
-            entries.put("kind", Value::String("allreduce".into()), None);
+            entries.set_derived("kind", Value::String("allreduce".into()), None);
         }
-        respell(entries, "multicast", "broadcast");
+        use_engine_word(entries, "multicast", "broadcast");
     }
 
     fn software(&mut self, entries: &mut Entries<'_>) {
         self.nothing_composed(entries, "ranks exchange and merge, and compute nothing with the result");
         self.once(entries, "software");
-        respell(entries, "multicast", "broadcast");
+        use_engine_word(entries, "multicast", "broadcast");
         let kind = entries.left.remove("kind");
         let name = kind.as_ref().and_then(text).unwrap_or("allreduce").to_owned();
         let algorithm = entries.left.get("algorithm").cloned();
         match (name.as_str(), algorithm.as_ref().map(|node| (node, text(node)))) {
             ("allreduce" | "broadcast", None) => {
                 let usual = if name == "allreduce" { "rabenseifner" } else { "send-loop" };
-                entries.put("algorithm", Value::String(usual.into()), kind.as_ref());
+                entries.set_derived("algorithm", Value::String(usual.into()), kind.as_ref());
             }
             ("broadcast", Some((node, given))) if given != Some("send-loop") => {
                 self.wrong(node, "this algorithm reduces, it does not broadcast", "\"send-loop\"");
@@ -404,7 +404,7 @@ impl Translator {
             // As a `[[host]]` without the key.
             entries.left.remove("draws");
         } else if !["draws", "like", "values"].into_iter().any(has) {
-            entries.put("draws", Value::String("job".into()), None);
+            entries.set_derived("draws", Value::String("job".into()), None);
         }
     }
 
@@ -433,9 +433,9 @@ impl Translator {
             for node in [&op, &dtype, &round, &flush, &elements].into_iter().flatten() {
                 self.wrong(node, "a barrier reduces nothing", "no operation, type or elements");
             }
-            entries.put("op", Value::String("barrier".into()), kind.as_ref());
+            entries.set_derived("op", Value::String("barrier".into()), kind.as_ref());
             if times > 1 || repeat.is_some() {
-                entries.put("rounds", Value::Integer(times.into()), repeat.as_ref());
+                entries.set_derived("rounds", Value::Integer(times.into()), repeat.as_ref());
             }
             return;
         }
@@ -446,7 +446,7 @@ impl Translator {
         let flushes = flush.as_ref().is_some_and(|node| matches!(node.value, Value::Bool(true)));
         let plain = dtype == "f64" && round == "nearest-even" && !flushes;
         if let Some(name) = composed(&op).filter(|_| plain) {
-            entries.put("op", Value::String(name.into()), at.as_ref());
+            entries.set_derived("op", Value::String(name.into()), at.as_ref());
             self.fill_up(entries, elements.as_ref(), 4);
             self.rounds(entries, elements.as_ref(), 4, (times, repeat.as_ref()));
             return;
@@ -459,7 +459,7 @@ impl Translator {
             return;
         };
         if given {
-            entries.put("op", Value::String(op_name(opcode.name)), at.as_ref());
+            entries.set_derived("op", Value::String(op_name(opcode.name)), at.as_ref());
         }
         self.fill_up(entries, elements.as_ref(), lanes(opcode));
         self.rounds(entries, elements.as_ref(), lanes(opcode), (times, repeat.as_ref()));
@@ -501,12 +501,12 @@ impl Translator {
         }
         if count.is_some() || times > 1 {
             let rounds = count.map_or(lanes, |(_, count)| count).div_ceil(lanes) * times;
-            entries.put("rounds", Value::Integer(rounds.into()), elements.or(repeat));
+            entries.set_derived("rounds", Value::Integer(rounds.into()), elements.or(repeat));
         }
     }
 
     fn pbv(&mut self, entries: &mut Entries<'_>) {
-        respell(entries, "broadcast", "multicast");
+        use_engine_word(entries, "broadcast", "multicast");
         self.only_data(entries, "file", "packet engines read no file of data", "`random` or `values`");
         let (times, repeat) = Self::repeat(entries);
         let bytes = entries.left.get("dtype").and_then(text).unwrap_or("f64");
@@ -524,11 +524,11 @@ impl Translator {
             let node = node.clone();
             self.fill_up(entries, Some(&node), each);
             entries.left.remove("elements");
-            entries.put("elements", Value::Integer(each.into()), Some(&node));
+            entries.set_derived("elements", Value::Integer(each.into()), Some(&node));
         }
         if times * frames > 1 || repeat.is_some() {
             let at = repeat.or_else(|| entries.out.get("elements").cloned());
-            entries.put("rounds", Value::Integer((times * frames).into()), at.as_ref());
+            entries.set_derived("rounds", Value::Integer((times * frames).into()), at.as_ref());
         }
     }
 
@@ -601,7 +601,7 @@ impl Translator {
 }
 
 /// Gives a kind the engine's own word for it.
-fn respell(entries: &mut Entries<'_>, word: &str, own: &str) {
+fn use_engine_word(entries: &mut Entries<'_>, word: &str, own: &str) {
     if let Some(node) = entries.left.get_mut("kind")
         && text(node) == Some(word)
     {

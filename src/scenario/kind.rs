@@ -151,7 +151,7 @@ impl Kind {
 }
 
 /// What a file is that was given where something else is expected: two lines, what it is and what takes it.
-pub fn instead(path: &Path, wanted: &str) -> String {
+pub fn wrong_kind_message(path: &Path, wanted: &str) -> String {
     let kind = Kind::of(path);
     let name = path.display();
     let line = match kind {

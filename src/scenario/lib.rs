@@ -28,7 +28,7 @@
 //! | [`inherit`] | scenarios that extend others |
 //! | [`jobs`] | one table for all jobs, translated into those of their engines |
 //! | [`migrate`](mod@migrate) | older scenarios in the language of jobs |
-//! | [`written`] | a checked scenario as text again, for replay |
+//! | [`run_inputs`] | a checked scenario as text again, for replay |
 //! | [`shipped`] | the scenarios that come with the program |
 //! | [`problem`] | errors with carets |
 //! | [`config`] | the configuration after all defaults and derivations, from which simulations are built |
@@ -67,23 +67,25 @@ use watershed_workload::Trace;
 pub mod armed;
 pub(crate) mod background;
 pub mod build;
-mod built;
+mod build_families;
+mod built_collective;
 pub mod checkpoint;
-mod clocked;
 pub mod collective;
 pub mod config;
 pub mod cost;
-mod counts;
+mod counters;
 pub mod data;
+mod document_upgrade;
 pub mod drawing;
 pub mod embedding;
 pub mod estimate;
 pub mod expr;
-mod families;
+mod fastest_clock;
 mod fault;
 pub mod golden;
 pub mod graph;
 pub mod hosts;
+mod inactive_settings;
 pub mod inherit;
 pub mod job_result;
 pub mod jobs;
@@ -93,7 +95,6 @@ pub mod link;
 pub mod measure;
 pub mod migrate;
 mod mixed;
-mod older;
 mod participants;
 pub mod pbv;
 mod piuma;
@@ -104,6 +105,7 @@ pub mod record;
 mod resolve;
 pub mod result;
 pub mod run;
+pub mod run_inputs;
 pub mod scan;
 pub mod schema;
 pub mod segments;
@@ -120,16 +122,14 @@ pub mod topology;
 pub mod trace;
 pub mod units;
 mod values;
-mod waiting;
 pub mod why;
 pub mod workload;
-pub mod written;
 
 pub use config::Scenario;
 pub use file::ScenarioFile;
 pub use problem::{Problem, Problems};
 pub use source::Source;
-pub use watershed_language::{file, kept, limits, names};
+pub use watershed_language::{file, limits, names, result_detail};
 pub use watershed_operands::{number, random};
 
 /// A scenario that has been read and checked, with its text for later problems.
@@ -168,7 +168,7 @@ impl Loaded {
             return;
         }
         // Everything but files is known to load since the scenario was resolved.
-        let _ = data::each(&self.scenario.collectives[collective], collective, self.scenario.seed, take);
+        let _ = data::for_each_row(&self.scenario.collectives[collective], collective, self.scenario.seed, take);
     }
 
     /// The files that it was read from.
@@ -363,7 +363,7 @@ fn load(
         }
     }
     let topology = graph.as_ref().map(|(graph, _)| Arc::clone(graph));
-    let resolved = clocked::resolved(&file, base, &|hertz| {
+    let resolved = fastest_clock::resolved(&file, base, &|hertz| {
         resolve::resolve(&file, &source, base, stem, (topology.clone(), traced.as_deref()), hertz)
     });
     let mut scenario = match resolved {

@@ -208,7 +208,7 @@ impl LineMigrator<'_> {
                 if !COMMON.contains(&first.as_str()) {
                     name = format!("{name}.{}", engine.name());
                 }
-                let quoted = |part: &String| super::written::key(part);
+                let quoted = |part: &String| super::run_inputs::key(part);
                 name = within.iter().map(quoted).fold(name, |all, part| format!("{all}.{part}"));
             }
             let _ = write!(self.out, "{}{name}{}", &line[..start], &line[end..]);
@@ -273,7 +273,7 @@ impl LineMigrator<'_> {
         };
         let written = |node: &Node| {
             let mut text = String::new();
-            super::written::inline(node, &mut text);
+            super::run_inputs::inline(node, &mut text);
             text
         };
         match (engine, path[0].as_str()) {

@@ -186,7 +186,7 @@ impl Problem {
 
     fn render(&self, source: &Source, out: &mut String) {
         use fmt::Write;
-        let _ = writeln!(out, "error: {}", source.said(&self.0.message));
+        let _ = writeln!(out, "error: {}", source.rename_places(&self.0.message));
         let spans: Vec<(Span, &str)> = self
             .span(source)
             .map(|span| (span, ""))
@@ -204,10 +204,10 @@ impl Problem {
             let _ = writeln!(out, "{pad}--> {}", source.name());
         }
         if let Some(expected) = &self.0.expected {
-            let _ = writeln!(out, "{pad} = expected: {}", source.said(expected));
+            let _ = writeln!(out, "{pad} = expected: {}", source.rename_places(expected));
         }
         for help in &self.0.help {
-            let _ = writeln!(out, "{pad} = help: {}", source.said(help));
+            let _ = writeln!(out, "{pad} = help: {}", source.rename_places(help));
         }
     }
 }

@@ -18,9 +18,9 @@ use serde_json::Value as Json;
 use super::Loaded;
 use super::config::{Collective, Rounding};
 use super::data::Table;
+pub use super::document_upgrade::upgraded;
 use super::measure::{LatencyResult, MeasureResult};
 use super::names::{DType, NamedValues};
-pub use super::older::upgraded;
 use super::segments::SegmentResult;
 
 /// Version of the document's shape.
@@ -72,7 +72,7 @@ pub struct Document {
     pub config: Json,
     /// What it was made from: `watershed replay` runs it again. Missing in documents of older programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub scenario: Option<super::written::RunInputs>,
+    pub scenario: Option<super::run_inputs::RunInputs>,
 }
 
 /// What made a document.
@@ -322,7 +322,7 @@ impl Document {
             checks: Vec::new(),
             roundings: scenario.roundings.clone(),
             config,
-            scenario: Some(super::written::RunInputs::new(loaded)),
+            scenario: Some(super::run_inputs::RunInputs::new(loaded)),
         }
     }
 

@@ -46,7 +46,7 @@ pub fn shown(path: &Path) -> String {
 
 /// What follows the last [`INSIDE`] in a path.
 fn within(path: &Path) -> Option<PathBuf> {
-    let path = tidy(path);
+    let path = normalise(path);
     let parts: Vec<Component<'_>> = path.components().collect();
     let last = parts.iter().rposition(|part| matches!(part, Component::Normal(name) if *name == INSIDE))?;
     Some(parts[last + 1..].iter().collect())
@@ -102,7 +102,7 @@ pub fn open(path: &Path) -> io::Result<Box<dyn BufRead + Send>> {
 }
 
 /// A path without `.` and without `x/..`.
-pub fn tidy(path: &Path) -> PathBuf {
+pub fn normalise(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for part in path.components() {
         match part {

@@ -154,7 +154,7 @@ impl Source {
     }
 
     /// Words about places of the tree, as places of the text.
-    pub(super) fn said(&self, words: &str) -> String {
+    pub(super) fn rename_places(&self, words: &str) -> String {
         self.places.iter().fold(words.to_owned(), |words, (table, written)| words.replace(table.as_str(), written))
     }
 
@@ -176,7 +176,7 @@ impl Source {
         let place = table.split('.').count();
         let of_one = steps.len() > place + 1 && steps[place].text.bytes().all(|byte| byte.is_ascii_digit());
         let translated = std::mem::replace(&mut self.root, jobs);
-        let done = of_one && self.put(origin).is_ok();
+        let done = of_one && self.apply_override(origin).is_ok();
         let jobs = std::mem::replace(&mut self.root, translated);
         self.with_jobs = done.then_some(jobs);
     }
@@ -203,7 +203,7 @@ impl Source {
     }
 
     /// Makes a table of a word that stands where one is expected: the word is the value of this key of it.
-    pub(super) fn spread(&mut self, table: &str, key: &str) {
+    pub(super) fn expand_word(&mut self, table: &str, key: &str) {
         for root in std::iter::once(&mut self.root).chain(&mut self.with_jobs) {
             let Some(node) = entry(root, table).filter(|node| matches!(node.value, Value::String(_))) else { continue };
             let word = node.clone();
@@ -256,7 +256,7 @@ impl Source {
     /// Whether the key exists is not checked here but with all other keys.
     pub fn set(&mut self, argument: &str) -> Result<(), Problem> {
         self.overrides.push(argument.to_owned());
-        self.put(self.overrides.len())
+        self.apply_override(self.overrides.len())
     }
 
     /// Takes overrides to be put into the tree later; their numbers.
@@ -267,7 +267,7 @@ impl Source {
     }
 
     /// Puts an override into the tree.
-    pub(super) fn put(&mut self, origin: usize) -> Result<(), Problem> {
+    pub(super) fn apply_override(&mut self, origin: usize) -> Result<(), Problem> {
         let argument = &self.overrides[origin - 1].clone();
         let whole = Span::new(origin, 0..argument.len());
         let Some(equals) = find_equals(argument) else {
@@ -322,7 +322,7 @@ impl Source {
     }
 
     /// The place of bytes `range` of a text that stands word for word in the value at `path`.
-    pub fn inside(&self, path: &str, text: &str, range: Range<usize>) -> Option<Span> {
+    pub fn span_within(&self, path: &str, text: &str, range: Range<usize>) -> Option<Span> {
         let span = self.locate(path)?;
         let start = span.start + self.text(span.origin).get(span.start..span.end)?.find(text)?;
         Some(Span::new(span.origin, start + range.start..start + range.end))

@@ -79,7 +79,12 @@ impl Sources {
     }
 
     /// Blocks of a family with the traffic beside them, which leaves them the first point-to-point channels.
-    pub fn beside<B>(sources: Option<&mut Sources>, blocks: Vec<B>, how: (u64, bool), left: u8) -> Vec<Beside<B>> {
+    pub fn with_traffic<B>(
+        sources: Option<&mut Sources>,
+        blocks: Vec<B>,
+        how: (u64, bool),
+        left: u8,
+    ) -> Vec<Beside<B>> {
         let mut ends: Vec<Beside<B>> = blocks.into_iter().map(Beside::from).collect();
         for (end, mut traffic) in sources.into_iter().flat_map(|sources| sources.take_traffic(how.0, how.1)) {
             traffic.leave(left);

@@ -19,7 +19,7 @@ impl Timeline {
     const COUNTED: usize = 4096;
 
     /// Takes a sample if it is time for one: flits in the network, and those that have left a queue since cycle 0.
-    pub fn look(&mut self, system: &dyn Simulation) {
+    pub fn sample_if_due(&mut self, system: &dyn Simulation) {
         let now = system.now();
         if now < self.next {
             return;

@@ -318,7 +318,7 @@ pub fn numerics(ask: &NumericsOptions) -> Result<Numerics, String> {
 }
 
 /// An error for people.
-fn told(ulps: f64) -> String {
+fn ulps_text(ulps: f64) -> String {
     if ulps.abs() < 1e6 { format!("{ulps:.3}") } else { format!("{ulps:.2e}") }
 }
 
@@ -342,7 +342,7 @@ impl Numerics {
                 continue;
             }
             let matters = if row.distinct > 1 { "yes" } else { "no" };
-            let worst = row.worst_ulps.map_or_else(|| "-".to_owned(), told);
+            let worst = row.worst_ulps.map_or_else(|| "-".to_owned(), ulps_text);
             let given = row.cells.first().and_then(|cell| cell.bits.clone()).unwrap_or_default();
             let _ = writeln!(out, "{:>7}  {matters:>13}  {worst:>11}  {given}", row.distinct);
         }
@@ -401,7 +401,7 @@ impl Numerics {
                 let [red, green, blue] =
                     [(232.0, 194.0), (240.0, 65.0), (248.0, 12.0)].map(|(low, high)| low + (high - low) * share);
                 let x = LEFT + CELL * column;
-                let error = cell.error_ulps.map_or_else(String::new, |ulps| format!(", {} ulp", told(ulps)));
+                let error = cell.error_ulps.map_or_else(String::new, |ulps| format!(", {} ulp", ulps_text(ulps)));
                 let _ = writeln!(
                     out,
                     "<rect x=\"{x}\" y=\"{y}\" width=\"{}\" height=\"{}\" fill=\"rgb({red:.0} {green:.0} {blue:.0})\"><title>{}: {bits}{error}</title></rect>\
@@ -418,7 +418,7 @@ impl Numerics {
             out,
             "<text x=\"10\" y=\"{}\">Light: exact. Dark: {} ulp, the worst. Equal letters in a row are equal bits.</text>\n</svg>",
             height - 14,
-            told(most)
+            ulps_text(most)
         );
         out
     }

@@ -13,8 +13,8 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use super::named::{Relation, Report, Row, Study};
 use super::plot::{Plot, Series};
+use super::reproduction::{Relation, Report, Row, Study};
 use watershed_pbv::packet::{HEADER_BYTES, WORD_BYTES};
 use watershed_probe::ladder::{Ladder, Message};
 use watershed_scenario::load_text;
@@ -127,7 +127,7 @@ fn is_engine(name: &str) -> bool {
 }
 
 /// The switch of an actor.
-fn home(name: &str) -> &str {
+fn switch_of(name: &str) -> &str {
     name.split(['.', '-']).next().unwrap_or(name)
 }
 
@@ -202,11 +202,11 @@ fn flits(words: usize) -> f64 {
 pub fn column(shape: Shape, engines: Engines, rounds: u32) -> Result<Column, String> {
     let ran = simulate("table 1", &shape.scenario(engines, rounds))?;
     let rounds = u64::from(rounds);
-    let master = |name: &str| is_engine(name) && home(name) == "s0";
-    let engine = |name: &str| is_engine(name) && home(name) != "s0";
+    let master = |name: &str| is_engine(name) && switch_of(name) == "s0";
+    let engine = |name: &str| is_engine(name) && switch_of(name) != "s0";
     let end = |name: &str| !is_engine(name);
     let any = |_: &str| true;
-    let at = |k: u32| move |name: &str| home(name) == format!("s{k}");
+    let at = |k: u32| move |name: &str| switch_of(name) == format!("s{k}");
     let sub = |k: u32| move |name: &str| name == format!("s{k}");
     let source = |name: &str| name == ran.ladder.actors[0];
     let others = 1..shape.switches;

@@ -25,8 +25,8 @@ use std::path::Path;
 
 use super::compare::ContestantError;
 use super::compare::study::Study as Training;
-use super::named::{Basis, Relation, Report, Row, Study};
 use super::plot::{Plot, Series};
+use super::reproduction::{Basis, Relation, Report, Row, Study};
 use super::training::file::{BasisFile, ReduceFile};
 use super::training::training;
 use watershed_scenario::load_text;
@@ -361,7 +361,7 @@ fn trained(report: &mut Report, longest: Option<u64>, tell: &dyn Fn(&str)) -> Re
     const HOSTS: &str = "Rabenseifner";
     const MODEL: &str = "vgg16";
     let mut study = Training::load("training").map_err(|problems| problems.to_string())?;
-    study.keep(&[NETWORK, HOSTS]);
+    study.retain_contestants(&[NETWORK, HOSTS]);
     let Some(file) = &mut study.file.training else { return Err("the study has no [training]".to_owned()) };
     file.models.retain(|model| model == MODEL);
     file.simulated_elements = longest.unwrap_or(file.simulated_elements);
@@ -435,7 +435,7 @@ fn trained(report: &mut Report, longest: Option<u64>, tell: &dyn Fn(&str)) -> Re
         100.0 * flops as f64 / (one.compute_ms * 1e-3) / (peak * 1e12),
     ));
     // 7 % of the time in all-reduce leave 93/7 of it for the computation.
-    study.keep(&[NETWORK]);
+    study.retain_contestants(&[NETWORK]);
     study.set("memory.bandwidth_gbps=51.2");
     let plain = run(&study)?;
     let plain = plain.cells[0].iterations.first().map_or(0.0, |one| one.reduce_ms);

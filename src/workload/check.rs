@@ -256,8 +256,8 @@ fn collectives(trace: &Trace, matched: &mut MatchedTrace) -> Result<(), Error> {
                 let other = trace.groups[group].ranks[first];
                 let what = format!(
                     "number {number} of its group's collectives is {} here and {} in rank {other}",
-                    said(collective),
-                    said(instance.collective)
+                    describe(collective),
+                    describe(instance.collective)
                 );
                 return Err(trace.error(rank as usize, node as usize, what));
             }
@@ -280,7 +280,7 @@ fn collectives(trace: &Trace, matched: &mut MatchedTrace) -> Result<(), Error> {
     Ok(())
 }
 
-fn said(collective: Collective) -> String {
+fn describe(collective: Collective) -> String {
     let Collective { what, bytes, root, .. } = collective;
     let root = if matches!(
         what,

@@ -165,7 +165,7 @@ impl Parser<'_> {
                 Ok(())
             }
             (["}"], Some((rank, _))) => {
-                self.close(rank)?;
+                self.finish_block(rank)?;
                 self.rank = None;
                 Ok(())
             }
@@ -251,7 +251,7 @@ impl Parser<'_> {
     }
 
     /// Puts the lines of a block together.
-    fn close(&mut self, rank: u32) -> Result<(), Error> {
+    fn finish_block(&mut self, rank: u32) -> Result<(), Error> {
         let mut nodes: Vec<Node> = Vec::new();
         let mut waits = Vec::new();
         for line in std::mem::take(&mut self.lines) {

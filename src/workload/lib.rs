@@ -4,7 +4,7 @@
 //! ```text
 //!  PREFIX.0.et, PREFIX.1.et, …  ── chakra ──┐
 //!                                           ├──▶ Trace ── check ──▶ matched messages and collectives
-//!  FILE.goal                    ── goal ────┘      └──── pace ────▶ times without a network, critical path
+//!  FILE.goal                    ── goal ────┘      └── schedule ──▶ times without a network, critical path
 //! ```
 //!
 //! | file | holds |
@@ -12,7 +12,7 @@
 //! | [`chakra`] | MLCommons Chakra execution traces: protobuf, a file a rank |
 //! | [`goal`] | GOAL schedules, as LogGOPSim and ATLAHS read them: text, one file for all ranks |
 //! | [`check`](mod@check) | checks: existing ranks, messages with two ends, collectives that all members agree on, no cycles |
-//! | [`pace`](mod@pace) | the time of a trace whose messages and collectives take no time, and its parts |
+//! | [`schedule`](mod@schedule) | the time of a trace whose messages and collectives take no time, and its parts |
 //! | [`error`] | errors of a trace: file, rank, node |
 //! | [`model`] | neural networks as tables of layers |
 //! | [`train`] | a network that ranks train together, as a trace |
@@ -45,12 +45,12 @@ pub mod check;
 pub mod error;
 pub mod goal;
 pub mod model;
-pub mod pace;
+pub mod schedule;
 pub mod train;
 
 pub use check::{MatchedTrace, check};
 pub use error::Error;
-pub use pace::{Durations, Schedule, pace};
+pub use schedule::{Durations, Schedule, schedule};
 
 /// How a trace is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -323,7 +323,7 @@ impl Trace {
     /// What is wrong, with file, rank and node.
     pub fn checked(trace: Trace) -> Result<(Trace, MatchedTrace), Error> {
         let matched = check(&trace)?;
-        pace::ends(&trace, &matched)?;
+        schedule::ends(&trace, &matched)?;
         Ok((trace, matched))
     }
 

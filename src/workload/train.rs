@@ -174,7 +174,7 @@ impl NodeList {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Durations, chakra, pace};
+    use crate::{Durations, chakra, schedule};
 
     const TRAINING: Training = Training {
         ranks: 4,
@@ -231,7 +231,7 @@ mod tests {
     fn time_is_that_of_a_roofline() {
         let time = |training: &Training| {
             let (trace, matched) = Trace::checked(training.trace(&vgg())).unwrap();
-            pace(&trace, &matched, Durations::MEASURED).unwrap().ends[0]
+            schedule(&trace, &matched, Durations::MEASURED).unwrap().ends[0]
         };
         let one = Training { iterations: 1, ..TRAINING };
         let operations = (6 * 15_470_264_320 - 2 * 64 * 27 * 224 * 224) * 32;

@@ -3,7 +3,7 @@
 
 use watershed::scenario::result::Document;
 use watershed::scenario::run::{RunOptions, run};
-use watershed::scenario::written::RunInputs;
+use watershed::scenario::run_inputs::RunInputs;
 use watershed::scenario::{Loaded, load_text, migrate, shipped};
 
 use crate::support::{load, root, watershed};

@@ -163,7 +163,7 @@ fn filters_of_pages_are_the_expressions_of_sweeps() {
             "try {{ return document.querySelector('{TOOL}').rowsOf({text:?}) }} catch (e) {{ return e.message }}"
         );
         let found = browser.script(&script);
-        match Expr::told(text) {
+        match Expr::parse_argument(text) {
             Err(wrong) => assert_eq!(found, wrong, "{text}"),
             Ok(expr) => {
                 let ask = BestQuery { constraints: vec![expr], ..BestQuery::default() }.with_words(&sweep, &rows);

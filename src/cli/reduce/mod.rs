@@ -18,7 +18,7 @@ pub(super) use input::{parse as operands_of, read as read_text};
 use input::{parse, read_input};
 
 use super::alu::{lane, meaning, pattern, quad_text};
-use super::{Exit, complain, print};
+use super::{Exit, print, print_error};
 use watershed_arith::{Flags, Op, ResultCode, Round, repsum};
 use watershed_kernel::Rng;
 use watershed_oracle::exact::{Exact, round_to};
@@ -37,11 +37,11 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
             Exit::Fine
         }
         Err(Failure::Bad(message)) => {
-            complain(&format!("error: {message}"));
+            print_error(&format!("error: {message}"));
             Exit::Bad
         }
         Err(Failure::Engine(message)) => {
-            complain(&format!("error: {message}"));
+            print_error(&format!("error: {message}"));
             Exit::Failed
         }
     }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::{Map, Value as Json, json};
 
-use super::super::{called, complain, print};
+use super::super::{invocation, print, print_error};
 use super::columns;
 use watershed_scenario::expr::{Expr, Value};
 use watershed_study::sweep::best::{BestPoints, BestQuery, Group};
@@ -35,13 +35,13 @@ pub(super) struct Arguments {
     #[arg(value_name = "DIR")]
     folder: PathBuf,
     /// Less of this is better; several objectives give a front
-    #[arg(long, value_name = "EXPR", value_parser = Expr::told)]
+    #[arg(long, value_name = "EXPR", value_parser = Expr::parse_argument)]
     min: Vec<Expr>,
     /// More of this is better
-    #[arg(long, value_name = "EXPR", value_parser = Expr::told)]
+    #[arg(long, value_name = "EXPR", value_parser = Expr::parse_argument)]
     max: Vec<Expr>,
     /// Only points for which this holds, for example "latency_ns < 900 and scenario == 'die'"; can be given several times
-    #[arg(long = "where", value_name = "EXPR", value_parser = Expr::told)]
+    #[arg(long = "where", value_name = "EXPR", value_parser = Expr::parse_argument)]
     constraints: Vec<Expr>,
     /// Number of points to name, the best first
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
@@ -103,7 +103,7 @@ pub(super) fn main(arguments: &Arguments) -> Result<bool, SweepError> {
         print(&serde_json::to_string_pretty(&points).unwrap_or_default());
     }
     if shown.is_empty() {
-        complain(&nothing(&sweep, &ask, &rows, &found));
+        print_error(&no_point_message(&sweep, &ask, &rows, &found));
         return Ok(false);
     }
     if !arguments.json {
@@ -111,7 +111,7 @@ pub(super) fn main(arguments: &Arguments) -> Result<bool, SweepError> {
         let what = if ask.objectives.len() > 1 { "Pareto front" } else { "best" };
         table_of(&sweep, &ask, &shown, what, &found, &mut out);
         for group in &shown {
-            let _ = writeln!(out, "point {:<8} {}", group.first().number, called::line(&group.first().command()));
+            let _ = writeln!(out, "point {:<8} {}", group.first().number, invocation::line(&group.first().command()));
         }
         print(&out);
     }
@@ -119,7 +119,7 @@ pub(super) fn main(arguments: &Arguments) -> Result<bool, SweepError> {
 }
 
 /// What to say if no point is left, with how far the nearest is.
-fn nothing(sweep: &Sweep, ask: &BestQuery, rows: &[Row], found: &BestPoints<'_>) -> String {
+fn no_point_message(sweep: &Sweep, ask: &BestQuery, rows: &[Row], found: &BestPoints<'_>) -> String {
     let constraints: Vec<&Expr> = sweep.constraints.iter().chain(&ask.constraints).collect();
     if constraints.is_empty() || found.meeting > 0 {
         let names: Vec<String> = ask.objectives.iter().map(|(expr, _)| format!("`{expr}`")).collect();
@@ -146,7 +146,7 @@ fn nothing(sweep: &Sweep, ask: &BestQuery, rows: &[Row], found: &BestPoints<'_>)
 }
 
 /// What a summary of a sweep says of its objectives.
-pub(super) fn told(sweep: &Sweep, rows: &[Row], out: &mut String) {
+pub(super) fn objectives_summary(sweep: &Sweep, rows: &[Row], out: &mut String) {
     let ask = BestQuery::of(sweep);
     if ask.objectives.is_empty() {
         return;
@@ -156,7 +156,10 @@ pub(super) fn told(sweep: &Sweep, rows: &[Row], out: &mut String) {
     let shown: Vec<&Group<'_>> = found.points.iter().take(most).collect();
     if shown.is_empty() {
         if found.meeting < found.all && !sweep.constraints.is_empty() {
-            complain(&format_args!("note:{}", nothing(sweep, &ask, rows, &found).trim_start_matches("error:")));
+            print_error(&format_args!(
+                "note:{}",
+                no_point_message(sweep, &ask, rows, &found).trim_start_matches("error:")
+            ));
         }
         return;
     }

@@ -16,9 +16,9 @@ use serde::{Deserialize as DeriveDeserialize, Serialize};
 use super::armed::ArmedFile;
 use super::golden::Golden;
 use super::hosts::HostFile;
-use super::kept::ResultDetail;
 use super::pbv::PbvFile;
 use super::programs::{CoreFile, MulticastFile, ProgramFile};
+use super::result_detail::ResultDetail;
 use super::workload::WorkloadFile;
 use job::JobFile;
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::config::{Armed, Reduction, disturbs_software};
 use super::faults::FaultLinks;
 use super::file::{ComputeFile, ConfiguredBy, HazardFile, Method, NanFile, SendsFile, SignallingNan, WrongFile};
-use crate::build::routed;
+use crate::build::routed_layout;
 use crate::config::{Auto, Data};
 use crate::names::layout;
 use crate::problem::Problem;
@@ -147,7 +147,9 @@ impl<'a> Builder<'a> {
         let quiet = scenario.traffic.is_empty();
         let shares = sources::shares(scenario, !quiet);
         let lanes = if quiet { 1 } else { 1 + shares.lanes };
-        let Some(mut lay) = routed(self.loaded, &common, lanes, &mut self.problems) else { return Err(self.problems) };
+        let Some(mut lay) = routed_layout(self.loaded, &common, lanes, &mut self.problems) else {
+            return Err(self.problems);
+        };
         let mut sources = Sources::place(scenario, &mut lay, common.local, &mut self.problems);
         if !self.frames_fit(&lay) {
             return Err(self.problems);
@@ -168,7 +170,7 @@ impl<'a> Builder<'a> {
         let Placement { plan, tables, bumps, ends } = parts;
         let switches = plan.count(NodeKind::Switch);
         let join = if armed.agent.is_some() { Discard::managed(scenario.link.cut()) } else { Discard::default() };
-        let ends = Sources::beside(Some(&mut sources), ends, (scenario.seed, switch.monitors), shares.messages);
+        let ends = Sources::with_traffic(Some(&mut sources), ends, (scenario.seed, switch.monitors), shares.messages);
         let blocks = Blocks { joins: vec![join; switches], no_join: Discard::default(), bumps, ends };
         let mut vc_names = vec!["up".to_owned(), "down".to_owned()];
         vc_names.extend(armed.agent.map(|_| "agent".to_owned()));

@@ -105,7 +105,7 @@ impl<'a> Reader<'a> {
     /// The value of the result with this token, as end points have it in the end; `None` if it was not recorded or is no value.
     pub fn value(&self, token: u64) -> Option<OracleValue> {
         let mut value = self.merged(token)?;
-        value.quad = self.finished(value.quad, value.entries.first().and_then(|entry| entry.round));
+        value.quad = self.finalised(value.quad, value.entries.first().and_then(|entry| entry.round));
         Some(value)
     }
 
@@ -199,7 +199,7 @@ impl<'a> Reader<'a> {
     }
 
     /// What end points make of the result of a round.
-    fn finished(&self, quad: Quad, round: Option<u32>) -> Quad {
+    fn finalised(&self, quad: Quad, round: Option<u32>) -> Quad {
         let failed = matches!(quad.code, ResultCode::OpMismatch | ResultCode::ContrOverflow);
         let Some(round) = round.filter(|_| !failed) else { return quad };
         let n = self.contributions();
@@ -242,7 +242,7 @@ impl<'a> Reader<'a> {
     }
 
     /// All participants in these frames, without evaluating them.
-    pub fn who(&self, tokens: &[u64]) -> Vec<u32> {
+    pub fn participants_of(&self, tokens: &[u64]) -> Vec<u32> {
         let mut list: Vec<u64> = tokens.to_vec();
         let mut ranks = Vec::new();
         while let Some(token) = list.pop() {

@@ -102,7 +102,7 @@ fn frames(logs: &[(u32, &[Logged])], parents: &Parents, column: &BTreeMap<u32, u
     let mut taken: BTreeMap<(u64, u32), Vec<u64>> = BTreeMap::new();
     for (station, entries) in logs {
         for entry in *entries {
-            if emits(entry.what) {
+            if is_emission(entry.what) {
                 emitted.entry(entry.token).or_default().push((*station, entry.cycle));
             }
             if !matches!(entry.what, Happening::Sent) {
@@ -112,7 +112,7 @@ fn frames(logs: &[(u32, &[Logged])], parents: &Parents, column: &BTreeMap<u32, u
     }
     let mut messages = Vec::new();
     for (station, entries) in logs {
-        for entry in entries.iter().filter(|entry| emits(entry.what)) {
+        for entry in entries.iter().filter(|entry| is_emission(entry.what)) {
             let id = entry.frame.address.multicast_id;
             let down = is_down(entry, *station, parents, &emitted);
             let targets: Vec<u32> = if down {
@@ -180,7 +180,7 @@ fn managed_label(message: &manage::Message) -> String {
     }
 }
 
-fn emits(what: Happening) -> bool {
+fn is_emission(what: Happening) -> bool {
     matches!(what, Happening::Sent | Happening::Passed | Happening::Armed | Happening::NotArmed)
 }
 
@@ -211,16 +211,16 @@ fn label(entry: &Logged, down: bool) -> String {
 
 /// Where an end point's link begins at a switch, beyond what sits in the wire.
 fn end_place(plan: &watershed_fabric::Plan, end: u32) -> (u32, u16) {
-    follow(plan, (end, 0))
+    follow_link(plan, (end, 0))
 }
 
 /// The switch below a port of a switch.
 fn below(plan: &watershed_fabric::Plan, switch: u32, port: u16) -> Option<u32> {
-    let (far, _) = follow(plan, (switch, port));
+    let (far, _) = follow_link(plan, (switch, port));
     (plan.nodes[far as usize].kind == NodeKind::Switch).then_some(far)
 }
 
-fn follow(plan: &watershed_fabric::Plan, from: (u32, u16)) -> (u32, u16) {
+fn follow_link(plan: &watershed_fabric::Plan, from: (u32, u16)) -> (u32, u16) {
     let mut at = from;
     loop {
         let far = plan.links.iter().find_map(|link| match (link.a == at, link.b == at) {

@@ -13,13 +13,13 @@
 //! | [`result`] | results, as a document and as text |
 //! | [`ladder`] | message ladders |
 
-mod asked;
 pub mod build;
 pub mod config;
 mod faults;
 pub mod golden;
 pub mod ladder;
 mod report;
+mod requested_rounds;
 pub mod result;
 pub mod run;
 

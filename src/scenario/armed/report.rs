@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::asked::{RequestedRounds, RoundOutcome};
 use super::config::Reduction;
 use super::golden::{MergedAt, Reader};
+use super::requested_rounds::{RequestedRounds, RoundOutcome};
 use super::result::{DistinctResult, MergedShare, Outcomes, ReductionResult, RoundResult, TreeSetup};
 use super::run::RunView;
 use crate::job_result::{Spread, latency};
@@ -148,7 +148,7 @@ impl RunView<'_, '_> {
         for &(flow, rounds) in &flows {
             for round in rounds {
                 result.retries += u64::from(round.attempts - 1);
-                let judged = self.judge(&one, flow, round, &mut sums);
+                let judged = self.judge_round(&one, flow, round, &mut sums);
                 let plain = judged.ended == RoundOutcome::Complete && round.frames.len() <= 1;
                 if result.rounds.len() >= MOST_LISTED || (plain && result.rounds.len() >= LISTED) {
                     result.more_rounds += 1;
@@ -171,7 +171,13 @@ impl RunView<'_, '_> {
     }
 
     /// What a round came to; counts it.
-    fn judge(&self, one: &ReportedReduction<'_>, flow: u8, round: &RootRound, sums: &mut RoundTotals) -> RoundVerdict {
+    fn judge_round(
+        &self,
+        one: &ReportedReduction<'_>,
+        flow: u8,
+        round: &RootRound,
+        sums: &mut RoundTotals,
+    ) -> RoundVerdict {
         let (reduction, told) = (one.reduction, &one.told);
         let key = (flow, round.round.data);
         let complete = matches!(round.state, RoundEnd::Complete | RoundEnd::AfterRetry);
@@ -183,8 +189,8 @@ impl RunView<'_, '_> {
             }
         } else if let Some(reader) = &one.reader {
             let there = match round.state {
-                RoundEnd::Open => reader.who(&self.under_way(one.index, flow)),
-                _ => reader.who(&round.partials),
+                RoundEnd::Open => reader.participants_of(&self.under_way(one.index, flow)),
+                _ => reader.participants_of(&round.partials),
             };
             let absent = (1..reduction.participants).filter(|rank| there.binary_search(rank).is_err());
             missing = absent.map(|rank| self.end_name(reduction.end_point(rank))).collect();

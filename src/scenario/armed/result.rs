@@ -285,7 +285,7 @@ impl TreeSetup {
 }
 
 /// An operation in the words that jobs of all engines have.
-fn said(op: &str) -> String {
+fn common_op_name(op: &str) -> String {
     match (op, opcode(op)) {
         (MEAN, _) => "allreduce (mean) of f64".into(),
         (DETERMINISTIC, _) => "allreduce (sum-deterministic) of f64".into(),
@@ -331,7 +331,7 @@ impl ReductionResult {
         let pairs = if opcode == DETERMINISTIC { ", two for each sum" } else { "" };
         lines.push((
             name.clone(),
-            format!("{} over {participants} end points, {rounds}{pairs}{at_once}{how}", said(opcode)),
+            format!("{} over {participants} end points, {rounds}{pairs}{at_once}{how}", common_op_name(opcode)),
         ));
         lines.extend(job.map(|line| (String::new(), line)));
         lines.push((String::new(), format!("{}{exact}", outcomes.words())));

@@ -10,12 +10,12 @@ use super::golden::engines;
 use super::ladder::ladder;
 use super::result::ArmedResult;
 use crate::Loaded;
-use crate::counts::counts;
+use crate::counters::counts;
 use crate::result::{Check, Document, Outcome, ResultData};
 use crate::run::family::{Family, Report, StepOutcome};
 use crate::run::options::{Flip, Progress, RunError, RunOptions};
 use crate::run::system::{ArmedSystem, System, Views};
-use crate::run::watchdog::{Watchdog, not_done, stands};
+use crate::run::watchdog::{Watchdog, not_done, stall_message};
 use crate::sources::Sources;
 use crate::why;
 use watershed_armed::frame::FRAME_BYTES;
@@ -93,7 +93,7 @@ impl RunView<'_, '_> {
     }
 
     /// End points whose processes are not done.
-    fn open(&self) -> Vec<String> {
+    fn unfinished_end_points(&self) -> Vec<String> {
         let ends = self.system.ends().enumerate();
         let open = ends.filter(|(_, end)| {
             let (over, all) = end.processes();
@@ -248,7 +248,7 @@ impl Family for Run<'_> {
         Watchdog::of_frames(scenario.limits.watchdog_cycles, jobs, plan, frame)
     }
 
-    fn after(&mut self, system: &mut System, step: Step) -> StepOutcome {
+    fn after_step(&mut self, system: &mut System, step: Step) -> StepOutcome {
         if step == Step::Quiet {
             return StepOutcome::Quiet;
         }
@@ -261,7 +261,7 @@ impl Family for Run<'_> {
 
     /// A reduction stands if work is left and no time-out, compute time or delay is pending (requirement K-WD-1). Frames of
     /// strangers go on meanwhile, and must not hide it.
-    fn standing(&self, system: &System, watchdog: &mut Watchdog) -> Option<String> {
+    fn find_stall(&self, system: &System, watchdog: &mut Watchdog) -> Option<String> {
         let (system, now) = (system.armed(), system.now());
         let job = |thing: usize| self.ready.reductions[thing].job.number;
         let advanced = |thing| system.ends().filter_map(|end| end.advanced(job(thing), now)).reduce(|a, b| a + b);
@@ -270,7 +270,7 @@ impl Family for Run<'_> {
             ends.any(|end| end.expects(job(thing), now)) || system.bumps().flatten().any(|at| at.expects(now))
         };
         let (since, thing) = watchdog.first(now, advanced, expects)?;
-        Some(stands(now, &self.armed.reductions[thing].name, since))
+        Some(stall_message(now, &self.armed.reductions[thing].name, since))
     }
 
     fn is_over(&self, system: &System) -> bool {
@@ -289,8 +289,8 @@ impl Family for Run<'_> {
         links.flatten().filter_map(Wired::fault).map(FaultyLink::counts).any(|of| of.dead + of.given_up > 0)
     }
 
-    fn left(&self, system: &System) -> String {
-        not_done(&self.at(system.armed()).open())
+    fn unfinished(&self, system: &System) -> String {
+        not_done(&self.at(system.armed()).unfinished_end_points())
     }
 
     fn cycles(&self, system: &System, outcome: Outcome) -> Cycle {
@@ -325,7 +325,7 @@ impl Family for Run<'_> {
         report
     }
 
-    fn settle(&self, system: &System, document: &Document) -> Vec<Check> {
+    fn family_checks(&self, system: &System, document: &Document) -> Vec<Check> {
         let finished = document.armed.as_ref().filter(|_| document.outcome == Outcome::Finished);
         let leaked = finished.map(|armed| {
             let passed = armed.leaked.is_empty();

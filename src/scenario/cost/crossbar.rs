@@ -63,7 +63,7 @@ fn of_a_switch(
         let made = set_routed(bill, (width, set, ids), flit);
         let is_twin = is_round_robin && collective == set;
         before = Some(BlockResources { basis: if is_twin { made.basis } else { Basis::Extrapolated }, ..made });
-        let made = decided(bill, made, stages, is_twin);
+        let made = pipelined_allocation(bill, made, stages, is_twin);
         let counters = ports.set_counters;
         let detail =
             format!("{width} x {width} ports, {set} channels, {pipelined}, {counters} bits of credit counters");
@@ -72,11 +72,11 @@ fn of_a_switch(
     }
     let channels = kinds.len() as u64 - set;
     if channels > 0 {
-        let alone = carried(bill.own(&Block::Unicast { ports: ports.links, channels, depth: 0 }), flit);
-        let of = behind(bill, alone, before, (ports.links, channels));
+        let alone = scaled_to_flit(bill.own_cost(&Block::Unicast { ports: ports.links, channels, depth: 0 }), flit);
+        let of = behind_set_allocation(bill, alone, before, (ports.links, channels));
         // The formulas are of a switch without set-routed channels, and of one with the two of a plane.
         let is_twin = is_round_robin && [0, 2].contains(&set) && router(scenario) == RouterCfg::default();
-        let made = decided(bill, of, stages, is_twin);
+        let made = pipelined_allocation(bill, of, stages, is_twin);
         let (registers, pipelined) = if set == 0 { (registers, format!(", {pipelined}")) } else { (0, String::new()) };
         let made = with_registers(made, registers * flit);
         let (links, counters) = (ports.links, ports.unicast_counters);
@@ -91,21 +91,21 @@ fn with_registers(made: BlockResources, bits: u64) -> BlockResources {
 }
 
 /// Point-to-point channels whose last decisions wait for those of set-routed ones, if there are any.
-fn behind(
+fn behind_set_allocation(
     bill: &CostSheet,
     alone: BlockResources,
     before: Option<BlockResources>,
     (ports, channels): (u64, u64),
 ) -> BlockResources {
     let Some(before) = before else { return alone };
-    let own = bill.own(&Block::Whole { of: SetSwitch { ports, ..SetSwitch::default() }, channels });
+    let own = bill.own_cost(&Block::Whole { of: SetSwitch { ports, ..SetSwitch::default() }, channels });
     let slower = [alone.period, before.period].into_iter().flatten().fold(0.0, f64::max);
     let period = own.period.map(|own| slower + own);
     BlockResources { period, basis: alone.basis.max(own.basis).max(before.basis), ..alone }
 }
 
 /// The same decisions in several stages, each with its share of the time.
-fn decided(bill: &CostSheet, made: BlockResources, stages: u64, is_twin: bool) -> BlockResources {
+fn pipelined_allocation(bill: &CostSheet, made: BlockResources, stages: u64, is_twin: bool) -> BlockResources {
     let register = bill.technology.delay.register.value;
     let period = made.period.map(|period| register + (period - register).max(0.0) / stages as f64);
     let basis = if is_twin && stages == 1 { made.basis } else { made.basis.max(Basis::Extrapolated) };
@@ -113,7 +113,7 @@ fn decided(bill: &CostSheet, made: BlockResources, stages: u64, is_twin: bool) -
 }
 
 /// The fit is of flits of the twin's width: what is not decided but carried grows with the flit.
-fn carried(made: BlockResources, flit: u64) -> BlockResources {
+fn scaled_to_flit(made: BlockResources, flit: u64) -> BlockResources {
     let by = flit as f64 / TWIN_FLIT as f64;
     BlockResources { nand2: made.nand2 * by, flip_flops: made.flip_flops * by, ..made }
 }
@@ -122,6 +122,6 @@ fn carried(made: BlockResources, flit: u64) -> BlockResources {
 fn set_routed(bill: &CostSheet, (width, channels, ids): (u64, u64, u64), flit: u64) -> BlockResources {
     let ports = width.saturating_sub(1);
     let block = |ids| Block::Switch(SetSwitch { ports, ids, channels, ..SetSwitch::default() });
-    let with_ids = bill.own(&block(ids));
-    BlockResources { period: with_ids.period, basis: with_ids.basis, ..carried(bill.own(&block(0)), flit) }
+    let with_ids = bill.own_cost(&block(ids));
+    BlockResources { period: with_ids.period, basis: with_ids.basis, ..scaled_to_flit(bill.own_cost(&block(0)), flit) }
 }

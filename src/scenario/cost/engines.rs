@@ -40,11 +40,11 @@ pub(super) fn datapaths(of: impl IntoIterator<Item = (Op, DType)>) -> (Vec<(Path
 }
 
 /// In words: `sum of f64, minimum and maximum of i64`.
-fn told(lanes: &[(Path, Format)]) -> String {
+fn lane_labels(lanes: &[(Path, Format)]) -> String {
     if lanes.is_empty() {
         return "nothing but barriers".into();
     }
-    let each = |(path, format): &(Path, Format)| format!("{} of {}", path.told(), format.told());
+    let each = |(path, format): &(Path, Format)| format!("{} of {}", path.label(), format.label());
     lanes.iter().map(each).collect::<Vec<_>>().join(", ")
 }
 
@@ -60,7 +60,7 @@ pub(super) fn piuma(scenario: &Scenario, widths: &BTreeMap<u64, u64>, front: u16
         let ports = width.saturating_sub(1);
         let block = |ids| Block::Switch(SetSwitch { ports, ids, channels: 2, ..SetSwitch::default() });
         // What ids take of a switch beside its channels.
-        let (with, without) = (bill.own(&block(ids)), bill.own(&block(0)));
+        let (with, without) = (bill.own_cost(&block(ids)), bill.own_cost(&block(0)));
         let made = BlockResources { nand2: with.nand2 - without.nand2, flip_flops: bits as f64, period: None, ..with };
         let detail = format!("{ids} ids x {width} inputs x 2 x {width} bits");
         bill.add("configuration registers", detail, count, made.storing(bits));
@@ -73,7 +73,7 @@ pub(super) fn piuma(scenario: &Scenario, widths: &BTreeMap<u64, u64>, front: u16
     let (lanes, basis) =
         datapaths(collectives.filter_map(|of| Some((of.op?, of.accumulate.map_or(of.dtype, Accumulate::accumulator)))));
     let lanes = &lanes[..];
-    let waiting = bill.own(&Block::Ceng { radix, stages, lanes, slots });
+    let waiting = bill.own_cost(&Block::Ceng { radix, stages, lanes, slots });
     let waiting = waiting.times(planes).storing(radix * slots * planes * flit);
     let detail = format!("{} a port, {radix} ports{each}", ceng.operand_slots);
     bill.add("CENG operand slots", detail, count, waiting);
@@ -81,7 +81,7 @@ pub(super) fn piuma(scenario: &Scenario, widths: &BTreeMap<u64, u64>, front: u16
     let units = radix.saturating_sub(1);
     let made = bill.fitted(&block);
     let made = BlockResources { adders: units, comparators: units, basis: made.basis.max(basis), ..made };
-    let detail = format!("{units} two-input units of {stages} stages: {}", told(lanes));
+    let detail = format!("{units} two-input units of {stages} stages: {}", lane_labels(lanes));
     bill.add("CENG tree", detail, count, made.storing(units * stages * flit));
     let made = bill.queue(flit, results).times(planes);
     let detail = format!("{results} words{each}");
@@ -131,7 +131,7 @@ pub(super) fn armed(scenario: &Scenario, engines: u64, ports: u64, switches: u64
     let (made, what) = if is_whole {
         (bill.fitted(&Block::QuadUnit { stages }), "all operations of its family".to_owned())
     } else {
-        (bill.unit(&lanes, stages).times(4), told(&lanes))
+        (bill.unit(&lanes, stages).times(4), lane_labels(&lanes))
     };
     let made = BlockResources { adders: 4, comparators: 4, ..made };
     let detail = format!("four 64-bit lanes of {stages} stages: {what}");
@@ -226,6 +226,6 @@ pub(super) fn pbv(scenario: &Scenario, flit: u64, switches: u64, bill: &mut Cost
     let made = BlockResources { adders: 1, comparators: 1, basis: made.basis.max(basis), ..made };
     let units = u64::from(engine.units(scenario.link.cut()));
     let beside = if units == 1 { String::new() } else { format!(", {units} side by side") };
-    let detail = format!("a two-input unit of {stages} stages{beside}: {}", told(&lanes));
+    let detail = format!("a two-input unit of {stages} stages{beside}: {}", lane_labels(&lanes));
     bill.add("reduction unit", detail, units * count, made.storing(stages * (64 + 5)));
 }

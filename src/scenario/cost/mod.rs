@@ -281,11 +281,11 @@ impl CostSheet<'_> {
     }
 
     /// What it takes beside its parts.
-    fn own(&self, block: &Block) -> BlockResources {
+    fn own_cost(&self, block: &Block) -> BlockResources {
         use model::Quantity::{FlipFlops, Nand2, Period};
         let fit = &self.technology.fit;
         let basis = if fit.covers(block) { Basis::Fitted } else { Basis::Extrapolated };
-        let [nand2, flip_flops, period] = [Nand2, FlipFlops, Period].map(|quantity| fit.own(block, quantity));
+        let [nand2, flip_flops, period] = [Nand2, FlipFlops, Period].map(|quantity| fit.own_cost(block, quantity));
         BlockResources { flip_flops, nand2, period: Some(period), basis, ..BlockResources::default() }
     }
 
@@ -484,17 +484,17 @@ pub fn cost(loaded: &Loaded) -> Result<Cost, Problems> {
 /// The scenario cannot be laid out.
 pub fn cost_by(loaded: &Loaded, technology: &Technology) -> Result<Cost, Problems> {
     let (wiring, engines) = built(loaded)?;
-    Ok(counted(&loaded.scenario, technology, &wiring, engines as u64))
+    Ok(cost_with_wiring(&loaded.scenario, technology, &wiring, engines as u64))
 }
 
 /// The shortest period of a scenario in ps, and its slowest block. It needs no system: the wires of claims and the number of
 /// engines change no period.
-pub(crate) fn shortest(scenario: &Scenario, technology: &Technology) -> (f64, String) {
-    let cost = counted(scenario, technology, &Wiring::default(), 1);
+pub(crate) fn shortest_period(scenario: &Scenario, technology: &Technology) -> (f64, String) {
+    let cost = cost_with_wiring(scenario, technology, &Wiring::default(), 1);
     (cost.period_ps, cost.slowest)
 }
 
-fn counted(scenario: &Scenario, technology: &Technology, wiring: &Wiring, engines: u64) -> Cost {
+fn cost_with_wiring(scenario: &Scenario, technology: &Technology, wiring: &Wiring, engines: u64) -> Cost {
     let kinds = channel_kinds(scenario);
     let common = common(scenario, &kinds);
     let layout = scenario.topology.shape.layout(&common);

@@ -43,7 +43,7 @@ pub enum Path {
 
 impl Path {
     /// In words.
-    pub const fn told(self) -> &'static str {
+    pub const fn label(self) -> &'static str {
         match self {
             Self::Add => "sum",
             Self::Multiply => "product",
@@ -98,7 +98,7 @@ impl Format {
     }
 
     /// In words, signed and unsigned integers as one.
-    pub const fn told(self) -> &'static str {
+    pub const fn label(self) -> &'static str {
         match (self.bits, self.significand, self.exponent) {
             (64, _, 0) => "i64",
             (32, _, 0) => "i32",
@@ -641,7 +641,7 @@ impl Fit {
     }
 
     /// What a block takes beside its parts.
-    pub fn own(&self, block: &Block, quantity: Quantity) -> f64 {
+    pub fn own_cost(&self, block: &Block, quantity: Quantity) -> f64 {
         self.sum(block.name(), quantity, &block.terms(quantity))
     }
 
@@ -703,7 +703,7 @@ impl Fit {
     /// What a block takes.
     pub fn estimate(&self, block: &Block) -> Estimate {
         let parts = self.parts(block);
-        let own = |quantity| self.own(block, quantity);
+        let own = |quantity| self.own_cost(block, quantity);
         let period = match *block {
             Block::Unit(path, format, stages) => self.stages(path, format, stages).into_iter().fold(0.0, f64::max),
             _ if block.is_behind_its_parts() => parts.period + own(Quantity::Period),

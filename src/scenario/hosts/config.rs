@@ -165,7 +165,7 @@ fn host(
         }
     };
     let elements = file.elements.or(model.map(|model| model.elements)).unwrap_or(1);
-    let random = file.random.unwrap_or_else(|| values::usual(dtype));
+    let random = file.random.unwrap_or_else(|| values::default_distribution(dtype));
     given(file, path, (ranks.len(), elements, dtype), problems);
     let mut host = Host {
         name: file.name.clone().unwrap_or_else(|| format!("h{index}")),

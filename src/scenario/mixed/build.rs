@@ -5,7 +5,7 @@
 //! armed family's engines, nearest to the switch. Blocks behind internal ports and at end points change no plan.
 
 use super::channels::{groups, has_engines, map};
-use crate::build::{self as common, routed};
+use crate::build::{self as common, routed_layout};
 use crate::config::Scenario;
 use crate::problem::Problem;
 use crate::run::family::{Family, StartedRun};
@@ -85,7 +85,7 @@ fn lay_out(loaded: &Loaded, problems: &mut Vec<Problem>) -> Option<(Layout, Comm
         local: scenario.link.local_params(),
     };
     let lanes = (armed + talk + traffic).max(1);
-    let mut lay = routed(loaded, &common, lanes, problems)?;
+    let mut lay = routed_layout(loaded, &common, lanes, problems)?;
     let sources = Sources::place(scenario, &mut lay, common.local, problems);
     let own_ports = lay.external_ports;
     pbv::build::add_ports(scenario, &mut lay);
@@ -137,7 +137,7 @@ fn assemble(loaded: &Loaded, options: &RunOptions<'_>, problems: &mut Vec<Proble
         }
         let mut builder = common::Builder::new(loaded);
         let names = lay.switch_names().map(String::from).collect::<Vec<_>>();
-        let laid = builder.lay(&lay, &common, &Neighbours::new(&lay.plan), names.into());
+        let laid = builder.place_trees(&lay, &common, &Neighbours::new(&lay.plan), names.into());
         let ready = laid.and_then(|laid| builder.place(laid, &lay, &common));
         problems.append(&mut builder.problems);
         let (mut placed, ready) = ready?.split();

@@ -6,11 +6,11 @@ mod nodes;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::config::{Collective, Pbv};
+use super::context_share::ContextShare;
 use super::file::{
     AttachFile, ConfigurationFile, HazardFile, InitialisationFile, KindFile, MergeFile, OrderFile, TreeFile,
 };
-use super::share::ContextShare;
-use crate::build::routed;
+use crate::build::routed_layout;
 use crate::config::{Auto, Data};
 use crate::problem::Problem;
 use crate::sources::{self, Sources};
@@ -93,7 +93,9 @@ pub fn build(loaded: &Loaded, options: BuildOptions) -> Result<PbvBuild, Problem
     let common = common(scenario);
     let mut problems = Vec::new();
     let lanes = sources::lanes(scenario);
-    let Some(mut lay) = routed(loaded, &common, lanes, &mut problems) else { return Err(loaded.problems(problems)) };
+    let Some(mut lay) = routed_layout(loaded, &common, lanes, &mut problems) else {
+        return Err(loaded.problems(problems));
+    };
     let sources = Sources::at_ends(scenario, &lay, common.local, &mut problems);
     let own_ports = lay.external_ports;
     add_ports(scenario, &mut lay);
@@ -285,7 +287,7 @@ impl<'a> Builder<'a> {
         let traffic = (scenario.seed, switch.monitors);
         let (placed, ready) = ready.split();
         let system = placed.build(&Wires { switch, depths: &depths, threads: self.options.threads }, |ends| {
-            Sources::beside(sources.as_mut(), ends, traffic, FRAMES + 1)
+            Sources::with_traffic(sources.as_mut(), ends, traffic, FRAMES + 1)
         });
         PbvBuild { sources, ..ready.with(system) }
     }

@@ -10,12 +10,12 @@ mod stranger;
 use groups::{groups, setup};
 use stranger::stranger;
 
+use super::context_share::ContextShare;
 use super::file::{
     CollectiveFile, CongestionFile, EngineFile, FailsFile, FaultFile, KindFile, MEAN, MergeFile, OrderFile, PbvFile,
     ReportsFile, SetupFile, StartFile, StrangerFile, TreeFile,
 };
-use super::rules::{arithmetic, check_fault, engines_can, initial, merging, same_every_round, spreading, timing};
-use super::share::ContextShare;
+use super::rules::{arithmetic, check_fault, check_spread, engines_can, initial, merging, same_every_round, timing};
 use crate::armed::config::link_layer;
 use crate::armed::file::{ComputeFile, LateFile, LinkLayerFile};
 use crate::collective::{Data, Participants};
@@ -304,7 +304,12 @@ pub(crate) fn resolve(file: &PbvFile, topology: &Topology, replays: bool, proble
         let resolved = if collective.kind == KindFile::InterGroupBarrier {
             groups(collective, (index, next), &path, file, topology, problems)
         } else {
-            spread(one(collective, (index, next), &path, file, topology, problems), collective, &path, problems)
+            split_over_contexts(
+                one(collective, (index, next), &path, file, topology, problems),
+                collective,
+                &path,
+                problems,
+            )
         };
         next += resolved.len() as u32;
         all.extend(resolved.into_iter().map(|resolved| (path.clone(), resolved)));
@@ -606,8 +611,13 @@ fn one(
 }
 
 /// A collective whose rounds are spread over several contexts, as one in each.
-fn spread(whole: Collective, file: &CollectiveFile, path: &str, problems: &mut Vec<Problem>) -> Vec<Collective> {
-    spreading(file, path, problems);
+fn split_over_contexts(
+    whole: Collective,
+    file: &CollectiveFile,
+    path: &str,
+    problems: &mut Vec<Problem>,
+) -> Vec<Collective> {
+    check_spread(file, path, problems);
     let count = file.contexts.min(whole.rounds);
     let (first, last) = (u32::from(whole.cc_id), u32::from(whole.cc_id) + count - 1);
     if last >= 1 << 12 {
@@ -665,7 +675,7 @@ fn data(file: &CollectiveFile, path: &str, collective: &Collective, problems: &m
         }
         return Data::None;
     }
-    let usual = values::usual(collective.dtype);
+    let usual = values::default_distribution(collective.dtype);
     let Some(data) = &file.data else { return Data::Random(usual) };
     let Some(given) = &data.values else { return Data::Random(data.random.unwrap_or(usual)) };
     values::not_both(data.random, &path, problems);

@@ -359,11 +359,11 @@ impl RunView<'_, '_> {
         // that is marked as an error may be of another, when less was there.
         let (marked, taken): (Vec<&Answer>, Vec<&Answer>) = answers.iter().partition(|answer| answer.error.is_some());
         let agree = |value: &OracleValue, answers: &[&Answer]| {
-            answers.iter().all(|&answer| different(of, value, answer).is_none())
+            answers.iter().all(|&answer| mismatch(of, value, answer).is_none())
         };
         let lone = marked.iter().copied().find(|&answer| !values.iter().any(|value| agree(value, &[answer])));
         let leading = if taken.is_empty() { &marked[..marked.len().min(1)] } else { &taken[..] };
-        let held = given(&values, leading, agree);
+        let held = matching_value(&values, leading, agree);
         if values.is_empty() {
             return (None, None);
         }
@@ -372,7 +372,7 @@ impl RunView<'_, '_> {
             return (Some(value), None);
         }
         *checked += 1;
-        let mut fault = taken.into_iter().chain(lone).find_map(|answer| different(of, &value, answer));
+        let mut fault = taken.into_iter().chain(lone).find_map(|answer| mismatch(of, &value, answer));
         if fault.is_none() && !one.is_multicast() {
             // A group goes on when the others are complete, whether it is or not.
             fault = reader.not_once(&value, ended.complete && of.group.is_none());
@@ -393,7 +393,11 @@ impl RunView<'_, '_> {
 
 /// Which value the answers that came are of: the last one that was given before the first of them came, for without words, as of a
 /// barrier, all values agree with them; else any that agrees.
-fn given(values: &[OracleValue], came: &[&Answer], agree: impl Fn(&OracleValue, &[&Answer]) -> bool) -> Option<usize> {
+fn matching_value(
+    values: &[OracleValue],
+    came: &[&Answer],
+    agree: impl Fn(&OracleValue, &[&Answer]) -> bool,
+) -> Option<usize> {
     let first = came.iter().map(|answer| answer.cycle).min();
     let before = |value: &OracleValue| value.answered.zip(first).is_none_or(|(answered, first)| answered <= first);
     let held = values.iter().position(|value| before(value) && agree(value, came));
@@ -413,7 +417,7 @@ fn cast_value(row: &[u64], words: usize, run: u32) -> OracleValue {
 }
 
 /// In what an answer is not the oracle's.
-fn different(of: &Collective, value: &OracleValue, answer: &Answer) -> Option<String> {
+fn mismatch(of: &Collective, value: &OracleValue, answer: &Answer) -> Option<String> {
     let expected = value.words.as_deref().unwrap_or_default();
     // An answer that is marked as an error may have no data.
     if answer.error.is_some() && answer.words.is_empty() {

@@ -171,7 +171,7 @@ pub(super) fn check_fault(fault: &FaultFile, path: &str, problems: &mut Vec<Prob
 }
 
 /// What takes several contexts: groups, and rounds that are spread over them.
-pub(super) fn spreading(file: &CollectiveFile, path: &str, problems: &mut Vec<Problem>) {
+pub(super) fn check_spread(file: &CollectiveFile, path: &str, problems: &mut Vec<Problem>) {
     if file.kind != KindFile::InterGroupBarrier && !file.groups.is_empty() {
         problems.push(
             Problem::at_key(format!("{path}.groups"), "only an inter-group barrier has `groups`")

@@ -9,17 +9,17 @@ use super::build::{BuildOptions, PbvBuild, build};
 use super::config::{Collective, Pbv};
 use super::file::{KindFile, TreeFile};
 use super::ladder::ladder;
-use super::mail;
+use super::mailbox_reports;
 use super::report::{Answer, LISTED};
 use super::result::{EnginesResult, PbvResult};
 use crate::Loaded;
 use crate::armed::file::EffectFile;
-use crate::counts::counts;
+use crate::counters::counts;
 use crate::result::{Check, Document, Outcome, ResultData};
 use crate::run::family::{Family, Report};
 use crate::run::options::{Flip, Progress, RunError, RunOptions};
 use crate::run::system::{PbvSystem, System, Views};
-use crate::run::watchdog::{Watchdog, not_done, stands};
+use crate::run::watchdog::{Watchdog, not_done, stall_message};
 use crate::sources::Sources;
 use crate::why;
 use watershed_fabric::fault::FaultyLink;
@@ -106,13 +106,13 @@ impl RunView<'_, '_> {
     }
 
     /// Their names.
-    fn open(&self) -> Vec<String> {
+    fn unfinished_end_points(&self) -> Vec<String> {
         self.not_done().map(|node| self.name(node.device())).collect()
     }
 
     /// Collectives that wait for each other for ever, if there are any: each lacks a node that works at the next one, and begins no
     /// other before that has ended (`blocks`).
-    fn circle(&self) -> Option<String> {
+    fn circular_wait(&self) -> Option<String> {
         let name = |cc_id| self.pbv.collectives.iter().find(|of| of.cc_id == cc_id).map(|of| of.name.clone());
         let waits = self.not_done().flat_map(|node| {
             node.blocked().filter_map(move |(waiting, works)| {
@@ -168,7 +168,7 @@ impl RunView<'_, '_> {
     }
 
     /// The runs of a collective that every participant has the answer of, without an error.
-    fn ended(&self, of: &Collective) -> why::pbv::CollectiveRuns {
+    fn completed_runs(&self, of: &Collective) -> why::pbv::CollectiveRuns {
         let multicast = of.kind == KindFile::Multicast;
         let receivers = of.participants.iter().filter(|&&end| !(multicast && end == of.source)).count();
         let whole = self
@@ -225,7 +225,7 @@ impl Family for Run<'_> {
 
     /// A collective stands if work is left and no watchdog, task, patience or delay of its is pending (requirement K-WD-1).
     /// Others go on meanwhile, and must not hide it.
-    fn standing(&self, system: &System, watchdog: &mut Watchdog) -> Option<String> {
+    fn find_stall(&self, system: &System, watchdog: &mut Watchdog) -> Option<String> {
         let (system, now) = (system.pbv(), system.now());
         let of = |thing: usize| &self.pbv.collectives[thing];
         let nodes = || {
@@ -246,7 +246,7 @@ impl Family for Run<'_> {
             })
         };
         let (since, thing) = watchdog.first(now, advanced, expects)?;
-        Some(stands(now, &of(thing).name, since))
+        Some(stall_message(now, &of(thing).name, since))
     }
 
     fn is_over(&self, system: &System) -> bool {
@@ -254,7 +254,7 @@ impl Family for Run<'_> {
     }
 
     fn at_limit(&self, system: &System) -> Option<String> {
-        let (open, flits) = (self.at(system.pbv()).open(), system.live_flits());
+        let (open, flits) = (self.at(system.pbv()).unfinished_end_points(), system.live_flits());
         let who = if open.is_empty() { String::new() } else { format!("; {}", not_done(&open)) };
         (!open.is_empty() || flits > 0).then(|| format!("{flits} flits are queued or under way{who}"))
     }
@@ -264,10 +264,10 @@ impl Family for Run<'_> {
         links.flatten().filter_map(Wired::fault).map(FaultyLink::counts).any(|of| of.dead + of.given_up > 0)
     }
 
-    fn left(&self, system: &System) -> String {
+    fn unfinished(&self, system: &System) -> String {
         let at = self.at(system.pbv());
-        let circle = at.circle().map_or_else(String::new, |circle| format!("{circle}\n"));
-        format!("{circle}{}", not_done(&at.open()))
+        let circle = at.circular_wait().map_or_else(String::new, |circle| format!("{circle}\n"));
+        format!("{circle}{}", not_done(&at.unfinished_end_points()))
     }
 
     fn cycles(&self, system: &System, outcome: Outcome) -> Cycle {
@@ -298,14 +298,14 @@ impl Family for Run<'_> {
             report.findings.extend(finding);
         }
         run.totals(&mut pbv);
-        pbv.congestion = mail::reports(self.pbv, system.pbv(), &self.ready);
-        pbv.reports = mail::sent(self.pbv, system.pbv(), &self.ready);
+        pbv.congestion = mailbox_reports::reports(self.pbv, system.pbv(), &self.ready);
+        pbv.reports = mailbox_reports::sent(self.pbv, system.pbv(), &self.ready);
         report.open = open_rounds(&pbv);
         document.pbv = Some(pbv);
         report
     }
 
-    fn settle(&self, system: &System, _document: &Document) -> Vec<Check> {
+    fn family_checks(&self, system: &System, _document: &Document) -> Vec<Check> {
         let disagreement =
             engines(system.pbv()).find_map(|engine| Some((engine.cfg().device, engine.ce().tracker().disagreement()?)));
         vec![match disagreement {
@@ -331,7 +331,7 @@ impl Family for Run<'_> {
         notes: &mut Vec<String>,
     ) -> Vec<why::Why> {
         let run = self.at(system.pbv());
-        let runs = self.pbv.collectives.iter().map(|of| run.ended(of)).collect::<Vec<_>>();
+        let runs = self.pbv.collectives.iter().map(|of| run.completed_runs(of)).collect::<Vec<_>>();
         why::pbv::explain(system.pbv(), &self.ready, &runs, ask, notes)
     }
 

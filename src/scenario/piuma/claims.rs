@@ -188,14 +188,14 @@ impl Claims {
         });
         let (rewrite, places) = (Rewrite { wiring, trees }, rules.layout.ends.clone());
         claims.pending = Some(Box::new(Pending { rewrite, owners, places, ids, held, closed: None }));
-        claims.settle(scenario, system)
+        claims.advance_pending(scenario, system)
     }
 
     /// Goes on with a change that waits, if nothing is in its way any more.
     ///
     /// # Errors
     /// Messages stand where there is no slot for them under the new trees.
-    pub(super) fn settle(&mut self, scenario: &Scenario, system: &mut System) -> Result<(), String> {
+    pub(super) fn advance_pending(&mut self, scenario: &Scenario, system: &mut System) -> Result<(), String> {
         let Some(mut pending) = self.pending.take() else { return Ok(()) };
         system.refresh();
         let now = system.now();
@@ -203,7 +203,7 @@ impl Claims {
         match pending.closed {
             None if opens => {}
             None => {
-                let until = self.close(system, &pending);
+                let until = self.close_arbiters(system, &pending);
                 pending.closed = Some(until);
             }
             Some(until) if now >= until && self.is_due(system, &pending.rewrite) => {
@@ -218,7 +218,7 @@ impl Claims {
     }
 
     /// Tells all arbiters of the sets that change to close; when all of them are.
-    fn close(&mut self, system: &mut System, pending: &Pending) -> Cycle {
+    fn close_arbiters(&mut self, system: &mut System, pending: &Pending) -> Cycle {
         let now = system.now();
         let Pending { rewrite, places, ids, .. } = pending;
         let mut last = now + 1;
@@ -291,7 +291,7 @@ impl Claims {
         for (tree, shares) in self.shares(scenario)? {
             let id = self.plan.wiring.trees[usize::from(tree)].id;
             if rewrite.trees.contains(&tree) {
-                self.recount(system, tree, &shares)?;
+                self.recount_credits(system, tree, &shares)?;
             } else if ids.contains_key(&id) && shares_before.get(&tree).is_some_and(|was| shares.credits < was.credits)
             {
                 return Err(format!(
@@ -329,7 +329,7 @@ impl Claims {
     }
 
     /// Counts the credits of a multicast that was written, and lets its source ask again.
-    fn recount(&mut self, system: &mut System, tree: u16, shares: &CreditShares) -> Result<(), String> {
+    fn recount_credits(&mut self, system: &mut System, tree: u16, shares: &CreditShares) -> Result<(), String> {
         let id = self.plan.wiring.trees[usize::from(tree)].id;
         let state = &self.trees[usize::from(tree)];
         let Some((source, number)) = state.source else { return Ok(()) };
@@ -354,7 +354,7 @@ impl Claims {
         let asks = claim.is_some_and(|(claim, _)| claim.recount(shares.credits - most, shares.own));
         for (leaf, stands) in (0..).zip(standing) {
             for _ in stands..most {
-                self.up(system, tree, leaf, Wire::First, now);
+                self.send_pulse(system, tree, leaf, Wire::First, now);
             }
         }
         if asks {
@@ -399,7 +399,7 @@ impl Claims {
     }
 
     /// A pulse leaves a participant or receiver on one of its wires, in this cycle or as soon as the wire is free.
-    fn up(&mut self, system: &mut System, tree: u16, leaf: u32, wire: Wire, cycle: Cycle) {
+    fn send_pulse(&mut self, system: &mut System, tree: u16, leaf: u32, wire: Wire, cycle: Cycle) {
         let free = &mut self.trees[usize::from(tree)].leaves[leaf as usize].free[wire as usize];
         let leaves = cycle.max(*free);
         *free = leaves + 1;
@@ -413,11 +413,11 @@ impl Claims {
         let Some(leaf) = state.leaves.iter().position(|leaf| leaf.end == end) else { return };
         (state.leaves[leaf].job, state.leaves[leaf].ready) = (job, cycle);
         state.waiting.push((leaf as u32, cycle));
-        self.up(system, tree, leaf as u32, Wire::First, cycle);
+        self.send_pulse(system, tree, leaf as u32, Wire::First, cycle);
     }
 
     /// Looks at what end points have told since the last step.
-    pub(super) fn listen(&mut self, system: &mut System) {
+    pub(super) fn collect_events(&mut self, system: &mut System) {
         if system.completions() == self.seen {
             return;
         }
@@ -428,7 +428,7 @@ impl Claims {
                 let LeafState { end, job, .. } = self.trees[usize::from(tree)].leaves[leaf as usize];
                 let jobs = system.end(end).core.as_ref().map_or(&[][..], |core| core.jobs());
                 match jobs[job].end() {
-                    Some(cycle) => self.up(system, tree, leaf, Wire::Done, cycle),
+                    Some(cycle) => self.send_pulse(system, tree, leaf, Wire::Done, cycle),
                     None => self.trees[usize::from(tree)].open.push(leaf),
                 }
             }
@@ -445,13 +445,13 @@ impl Claims {
                 }
             }
             for event in told {
-                self.tell(system, end, event);
+                self.handle_event(system, end, event);
             }
         }
     }
 
     /// What a data queue tells.
-    fn tell(&mut self, system: &mut System, end: usize, Event { cycle, id, what }: Event) {
+    fn handle_event(&mut self, system: &mut System, end: usize, Event { cycle, id, what }: Event) {
         let sender = |of: &TreeState, number: u8| of.source.is_some_and(|(_, of)| of == number);
         let is_it = |of: &TreeState| match what {
             What::Ask => of.source.is_some_and(|(source, _)| source == end),
@@ -476,7 +476,7 @@ impl Claims {
             What::Taken(_) => Wire::First,
         };
         if let Some(leaf) = state.leaves.iter().position(|leaf| leaf.end == end) {
-            self.up(system, tree, leaf as u32, wire, cycle);
+            self.send_pulse(system, tree, leaf as u32, wire, cycle);
         }
     }
 

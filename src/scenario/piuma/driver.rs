@@ -26,7 +26,7 @@ impl<'a> Driver<'a> {
     /// If a rule of the scenario is broken.
     pub fn step(&mut self, system: &mut System, before: Cycle) -> bool {
         loop {
-            let until = self.0.before(system);
+            let until = self.0.before_step(system);
             let step = system.step_before(before.min(until));
             if step == Step::End {
                 if system.now() >= before {
@@ -34,8 +34,8 @@ impl<'a> Driver<'a> {
                 }
                 continue;
             }
-            let after = self.0.after(system, step);
-            assert_eq!(self.0.refused(), None, "a rule is broken");
+            let after = self.0.after_step(system, step);
+            assert_eq!(self.0.broken_rule(), None, "a rule is broken");
             return !matches!(after, StepOutcome::Quiet);
         }
     }

@@ -26,7 +26,7 @@ impl RunView<'_, '_> {
             document.collectives.push(result);
         }
         report.findings = if oracle { self.findings(document) } else { Vec::new() };
-        report.last.extend(self.unflipped());
+        report.last.extend(self.missed_fault());
         if !scenario.hosts.is_empty() {
             let (results, checks) =
                 hosts::result::report(self.loaded, self.system, &self.ready, &self.host_starts, oracle);
@@ -341,7 +341,7 @@ impl RunView<'_, '_> {
     }
 
     /// A deliberate fault that hit nothing: a test of the checks must not count it as a fault that they missed.
-    fn unflipped(&self) -> Option<Check> {
+    fn missed_fault(&self) -> Option<Check> {
         let (switch, id, word) = self.flip.as_ref()?;
         let at = self.loaded.scenario.topology.switch_by_name(switch)?;
         let hit = self.system.join(at).and_then(|engine| engine.tap()?.seen).is_some();
@@ -363,13 +363,13 @@ impl RunView<'_, '_> {
             got: one(got),
             expected: one(expected),
             ulps: oracle::ulp_distance(dtype, got, expected),
-            node: self.parting(index, segment, word).unwrap_or_else(|| "after the last engine".into()),
+            node: self.first_divergence(index, segment, word).unwrap_or_else(|| "after the last engine".into()),
         }
     }
 
     /// The first engine, children before parents, whose result for a word is not the oracle's. Runs are deterministic,
     /// so a second one with the engines' results kept sees the same.
-    pub(super) fn parting(&self, index: usize, segment: usize, word: usize) -> Option<String> {
+    pub(super) fn first_divergence(&self, index: usize, segment: usize, word: usize) -> Option<String> {
         let collective = &self.loaded.scenario.collectives[index];
         let built = &self.ready.collectives[index];
         let segment = &built.segments[segment];

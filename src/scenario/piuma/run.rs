@@ -6,7 +6,7 @@ use super::claims::Claims;
 use crate::build::{BuildOptions, PiumaBuild, build};
 use crate::config::{self, Collective};
 use crate::names::nearest;
-use crate::programs::{circle, rules::StoreRules};
+use crate::programs::{circular_wait, rules::StoreRules};
 use crate::result::{Check, Document, Outcome};
 use crate::run::family::{Family, Report, StepOutcome};
 use crate::run::options::{Flip, Progress, RunError, RunOptions};
@@ -232,11 +232,11 @@ impl Run<'_> {
 
     /// The cycle since which nothing was served, if that is too long ago and there are flits that want to be, or calls that wait
     /// for each other.
-    fn stands(&self, system: &PiumaSystem, watchdog: &mut Watchdog) -> Option<u64> {
+    fn stalled_since(&self, system: &PiumaSystem, watchdog: &mut Watchdog) -> Option<u64> {
         let (now, [set, unicast]) = (system.now(), system.served());
-        let (set, unicast) = (watchdog.look(0, now, set), watchdog.look(1, now, unicast));
+        let (set, unicast) = (watchdog.check_progress(0, now, set), watchdog.check_progress(1, now, unicast));
         // Traffic that flows must not hide a collective that stands; whatever else there is may wait for collectives.
-        let waits = || system.has_flits(true) || circle::find(&self.loaded.scenario, system).is_some();
+        let waits = || system.has_flits(true) || circular_wait::find(&self.loaded.scenario, system).is_some();
         if let Some(since) = set.filter(|_| waits()) {
             return Some(since);
         }
@@ -363,17 +363,17 @@ impl Family for Run<'_> {
         !(self.collectives_left() || self.programs_left || self.hosts_left() || self.ranks_left)
     }
 
-    fn before(&mut self, system: &mut System) -> Cycle {
+    fn before_step(&mut self, system: &mut System) -> Cycle {
         let Some(claims) = &mut self.claims else { return Cycle::MAX };
         let system = system.piuma_mut();
         claims.clock(system);
-        if let Err(why) = claims.settle(&self.loaded.scenario, system) {
+        if let Err(why) = claims.advance_pending(&self.loaded.scenario, system) {
             self.refused.get_or_insert(why);
         }
         claims.next()
     }
 
-    fn after(&mut self, system: &mut System, step: Step) -> StepOutcome {
+    fn after_step(&mut self, system: &mut System, step: Step) -> StepOutcome {
         let system = system.piuma_mut();
         self.silent = None;
         let written = self.rules.as_ref().is_some_and(StoreRules::is_written);
@@ -381,8 +381,8 @@ impl Family for Run<'_> {
             system.refresh();
         }
         if let Some(claims) = &mut self.claims {
-            claims.listen(system);
-            if let Err(why) = claims.settle(&self.loaded.scenario, system) {
+            claims.collect_events(system);
+            if let Err(why) = claims.advance_pending(&self.loaded.scenario, system) {
                 self.refused.get_or_insert(why);
             }
         }
@@ -408,12 +408,12 @@ impl Family for Run<'_> {
         StepOutcome::On
     }
 
-    fn refused(&self) -> Option<&str> {
+    fn broken_rule(&self) -> Option<&str> {
         self.refused.as_deref()
     }
 
-    fn standing(&self, system: &System, watchdog: &mut Watchdog) -> Option<String> {
-        let since = self.stands(system.piuma(), watchdog)?;
+    fn find_stall(&self, system: &System, watchdog: &mut Watchdog) -> Option<String> {
+        let since = self.stalled_since(system.piuma(), watchdog)?;
         let now = system.now();
         Some(format!("cycle {now}: no end point has taken or sent a flit since cycle {since}"))
     }
@@ -426,7 +426,7 @@ impl Family for Run<'_> {
         Some(String::new())
     }
 
-    fn left(&self, system: &System) -> String {
+    fn unfinished(&self, system: &System) -> String {
         let system = system.piuma();
         let waiting: Vec<&str> = (0..self.state.len())
             .filter(|&index| self.state[index] != CollectiveState::Complete)
@@ -435,8 +435,8 @@ impl Family for Run<'_> {
         let left = (!waiting.is_empty()).then(|| format!("not complete: {}", waiting.join(", ")));
         let threads = system.ends().filter_map(|end| end.processor()?.open());
         let ranks = system.ends().filter_map(|end| end.rank()?.open());
-        let circle = circle::find(&self.loaded.scenario, system);
-        let all = circle.into_iter().chain(left).chain(threads.take(8)).chain(ranks.take(8));
+        let waits = circular_wait::find(&self.loaded.scenario, system);
+        let all = waits.into_iter().chain(left).chain(threads.take(8)).chain(ranks.take(8));
         all.collect::<Vec<_>>().join("\n")
     }
 
@@ -479,7 +479,7 @@ impl Family for Run<'_> {
         report
     }
 
-    fn settle(&self, _: &System, _: &Document) -> Vec<Check> {
+    fn family_checks(&self, _: &System, _: &Document) -> Vec<Check> {
         Vec::new()
     }
 
@@ -490,7 +490,7 @@ impl Family for Run<'_> {
     fn save(&self, to: &mut Saver) {
         watershed_state::State::save(self, to);
         to.value(&self.ready.collectives.iter().map(|built| &built.rewritten).collect::<Vec<_>>());
-        to.value(&self.rules.as_ref().map(StoreRules::found));
+        to.value(&self.rules.as_ref().map(StoreRules::observed_trees));
     }
 
     fn load(&mut self, system: &System, from: &mut Loader<'_>) -> Result<(), Mismatch> {
@@ -501,7 +501,7 @@ impl Family for Run<'_> {
         }
         if let Some(found) = from.value()? {
             let rules = StoreRules::new(self.loaded, system.piuma(), &self.ready.collectives);
-            self.rules = rules.map(|rules| rules.with(found));
+            self.rules = rules.map(|rules| rules.with_observed_trees(found));
         }
         Ok(())
     }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use super::config::{Multicast, Programs};
 use super::file::{CoreFile, ParallelLinks, PipelineKind, RegisterAccess};
-use super::writes;
+use super::tree_writes;
 use crate::Problem;
 use crate::build::BuiltCollective;
 use crate::config::{Collective, CollectiveKind, Scenario};
 use crate::names::{Layout as Bits, layout};
-use crate::piuma::ground;
+use crate::piuma::embedding_graph;
 use crate::piuma::overlaps::{Owner, Plan};
 use crate::random::Stream;
 use crate::sources::Sources;
@@ -232,7 +232,7 @@ pub fn make_writable(
     let cycles = |of: LinkParams| u64::from(of.latency) + u64::from(of.cycles_per_flit) - 1;
     let switch = u64::from(pipeline.front()) + u64::from(pipeline.post()) + 1;
     let size = (scenario.topology.switches(), layout.external_ports);
-    let links = ground::links(layout, common);
+    let links = embedding_graph::links(layout, common);
     let of = |switch: u32, port: u16| cycles(links(switch, port));
     let reach = Reach::new((cycles(common.local), switch), size, neighbours, of);
     let reach = if goes_in_band(scenario) { reach.in_band(access_ends(layout, size.0)) } else { reach };
@@ -392,7 +392,7 @@ pub(crate) fn overlaps(
             }
         })
         .collect();
-    let params = ground::links(layout, common);
+    let params = embedding_graph::links(layout, common);
     let cycles = |switch: u32, port: u16| Cycle::from(params(switch, port).latency);
     let wiring = Wiring::derive(&claimants, registers, &Links { neighbours, cycles: &cycles });
     Plan { wiring, owners: footprints.keys().copied().collect() }
@@ -417,7 +417,7 @@ fn open_planes<'a>(
         };
         ids.entry(plane as u8).or_default().insert(id as u16);
         let mut programs = scenario.programs.iter().flat_map(|programs| &programs.programs);
-        if !own && programs.any(|text| writes::may_write_tree(&text.program, registers, id as u16)) {
+        if !own && programs.any(|text| tree_writes::may_write_tree(&text.program, registers, id as u16)) {
             written.insert(plane as u8);
         }
     }

@@ -161,7 +161,7 @@ pub(crate) fn text(
 /// An error in a program's text, at its place in the scenario if the text is there.
 fn problem(fault: &Fault, text: &str, path: &str, file: Option<&str>, source: &Source) -> Problem {
     let word: &str = text.get(fault.at.clone()).unwrap_or("");
-    let inside = || source.inside(&format!("{path}.text"), text, fault.at.clone());
+    let inside = || source.span_within(&format!("{path}.text"), text, fault.at.clone());
     let problem = match (file, inside()) {
         (None, Some(span)) => Problem::in_text(span, &fault.message),
         (None, None) => Problem::at(format!("{path}.text"), format!("line {}: {}", fault.line, fault.message)),

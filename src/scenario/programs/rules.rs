@@ -97,12 +97,15 @@ impl StoreRules {
     }
 
     /// What was found of trees since the first store.
-    pub(crate) fn found(&self) -> (&[Tree], &BTreeMap<u16, WrittenRegister>) {
+    pub(crate) fn observed_trees(&self) -> (&[Tree], &BTreeMap<u16, WrittenRegister>) {
         (&self.trees, &self.written)
     }
 
     /// The rules, with what was found of trees since the first store.
-    pub(crate) fn with(self, (trees, written): (Vec<Tree>, BTreeMap<u16, WrittenRegister>)) -> StoreRules {
+    pub(crate) fn with_observed_trees(
+        self,
+        (trees, written): (Vec<Tree>, BTreeMap<u16, WrittenRegister>),
+    ) -> StoreRules {
         StoreRules { trees, written, ..self }
     }
 

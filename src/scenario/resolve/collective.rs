@@ -1,6 +1,6 @@
 //! `[[collective]]`: operation, data, participants and trees.
 
-use super::{Resolver, counted, port_number};
+use super::{Resolver, port_number, saturated_count};
 use std::collections::BTreeMap;
 
 use crate::config::{Collective, Data, Participants, Start, SwitchRegisters, Topology, Tree};
@@ -36,7 +36,7 @@ impl Resolver<'_> {
                 self.report(
                     Problem::at(
                         format!("{path}.elements"),
-                        format!("{} elements from all participants are too many", counted(total)),
+                        format!("{} elements from all participants are too many", saturated_count(total)),
                     )
                     .expected(format!(
                         "up to {} in the whole scenario: elements x participants",
@@ -305,7 +305,7 @@ impl Resolver<'_> {
             return Data::None;
         }
         let Some(data) = &file.data else {
-            return Data::Random(crate::values::usual(dtype));
+            return Data::Random(crate::values::default_distribution(dtype));
         };
         if let Some(distribution) = data.random {
             return Data::Random(distribution);

@@ -567,6 +567,6 @@ fn counted_channels(channels: u32) -> String {
 }
 
 /// A count that may have been saturated.
-fn counted(count: u128) -> String {
+fn saturated_count(count: u128) -> String {
     if count > 1 << 100 { "more than 10^30".to_owned() } else { count.to_string() }
 }

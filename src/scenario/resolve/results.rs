@@ -2,8 +2,8 @@
 
 use crate::config::Scenario;
 use crate::hosts::file::HostMode;
-use crate::kept::ResultDetail;
 use crate::problem::Problem;
+use crate::result_detail::ResultDetail;
 use watershed_arith::Op;
 
 /// What is wrong with keeping this of the results of a scenario.

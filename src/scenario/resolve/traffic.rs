@@ -277,7 +277,7 @@ impl Resolver<'_> {
                 let file = self.traffic_file(file, path).unwrap_or_default();
                 let full = self.base.join(&file);
                 let facts =
-                    if file.is_empty() { Ok(trace::TraceSummary::default()) } else { trace::survey(&full, ends) };
+                    if file.is_empty() { Ok(trace::TraceSummary::default()) } else { trace::summarise(&full, ends) };
                 let facts = facts.unwrap_or_else(|error| {
                     self.report(Problem::at(format!("{path}.file"), error.message).expected(error.expected));
                     trace::TraceSummary::default()

@@ -53,7 +53,7 @@ pub(crate) fn read(
     let Some(file) = scenario.workload.clone() else { return Ok(None) };
     let family = scenario.family;
     engines(&file, family)?;
-    beside(scenario)?;
+    check_nothing_beside(scenario)?;
     let groups: Vec<Group> =
         file.groups.iter().map(|(name, ranks)| Group { name: name.clone(), ranks: ranks.clone() }).collect();
     let path = base.join(&file.trace);
@@ -92,7 +92,7 @@ pub(crate) fn read(
 }
 
 /// What is beside a workload that has no place there.
-fn beside(scenario: &ScenarioFile) -> Result<(), Vec<Problem>> {
+fn check_nothing_beside(scenario: &ScenarioFile) -> Result<(), Vec<Problem>> {
     let lists = [
         ("program", !scenario.program.is_empty(), "programs"),
         ("core", scenario.core.is_some(), "programs"),

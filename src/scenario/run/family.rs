@@ -82,22 +82,22 @@ pub(crate) trait Family {
     }
 
     /// Before each step; no cycle is simulated from the one on that it answers.
-    fn before(&mut self, _system: &mut System) -> Cycle {
+    fn before_step(&mut self, _system: &mut System) -> Cycle {
         Cycle::MAX
     }
 
     /// After each step.
-    fn after(&mut self, _system: &mut System, step: Step) -> StepOutcome {
+    fn after_step(&mut self, _system: &mut System, step: Step) -> StepOutcome {
         if step == Step::Quiet { StepOutcome::Quiet } else { StepOutcome::On }
     }
 
     /// A rule of the family that was broken; those of the fabric are the [system's](watershed_fabric::Simulation::fault).
-    fn refused(&self) -> Option<&str> {
+    fn broken_rule(&self) -> Option<&str> {
         None
     }
 
     /// The watchdog looks: what stands although work is left and nothing is pending that would go on with it, in words.
-    fn standing(&self, system: &System, watchdog: &mut Watchdog) -> Option<String>;
+    fn find_stall(&self, system: &System, watchdog: &mut Watchdog) -> Option<String>;
 
     /// Nothing of the family's moves any more: whether that is the end, and not a deadlock. Under endless traffic it is asked
     /// after each step.
@@ -107,7 +107,7 @@ pub(crate) trait Family {
     fn at_limit(&self, system: &System) -> Option<String>;
 
     /// Who is not done, for the message that the run stands.
-    fn left(&self, system: &System) -> String;
+    fn unfinished(&self, system: &System) -> String;
 
     /// Whether a run of parts in windows needs no second look, cycle by cycle.
     fn went_well(&self, _outcome: Outcome) -> bool {
@@ -124,7 +124,7 @@ pub(crate) trait Family {
     fn report(&self, system: &System, document: &mut Document, oracle: bool) -> Report;
 
     /// Checks that stand between those of the jobs and those of the network.
-    fn settle(&self, system: &System, document: &Document) -> Vec<Check>;
+    fn family_checks(&self, system: &System, document: &Document) -> Vec<Check>;
 
     /// Links of each level in the whole system, if only those that something uses were built.
     fn all_links(&self) -> Option<&[u64]> {

@@ -1,6 +1,6 @@
 //! The outcome of every job under the same names, from what the families say of theirs.
 
-use super::hashed::hashed;
+use super::result_hash::result_hash;
 use crate::Loaded;
 use crate::armed::config::Reduction;
 use crate::armed::file::{DETERMINISTIC, MEAN};
@@ -21,7 +21,7 @@ pub fn all(loaded: &Loaded, document: &Document, data: &[ResultData]) -> Vec<Job
     let scenario = &loaded.scenario;
     let results = |first: &str, count: usize| {
         let at = data.iter().position(|of| of.place == first)?;
-        hashed(scenario.results, &data[at..data.len().min(at + count)])
+        result_hash(scenario.results, &data[at..data.len().min(at + count)])
     };
     // Each with the table that it is in, and how many results it has.
     let mut list: Vec<(String, JobResult, usize)> = Vec::new();
@@ -54,7 +54,7 @@ pub fn all(loaded: &Loaded, document: &Document, data: &[ResultData]) -> Vec<Job
     // Jobs of several engines stand as they are written; tables of engines, one engine after the other.
     list.sort_by_key(|(table, ..)| loaded.source.job(table));
     let settled = |(_, mut job, count): (String, JobResult, usize)| {
-        settle(&mut job, loaded);
+        fill_derived(&mut job, loaded);
         job.results = results(&job.details, count);
         job
     };
@@ -62,7 +62,7 @@ pub fn all(loaded: &Loaded, document: &Document, data: &[ResultData]) -> Vec<Job
 }
 
 /// Fills in what follows from the rest.
-fn settle(job: &mut JobResult, loaded: &Loaded) {
+fn fill_derived(job: &mut JobResult, loaded: &Loaded) {
     job.latency_cycles = latency(job.start_cycle, job.end_cycle, &job.outcomes);
     job.latency_ns = job.latency_cycles.map(|cycles| loaded.scenario.clock.nanoseconds(cycles));
     let cycles = job.latency_cycles.filter(|&cycles| cycles > 0 && job.elements > 0);
@@ -70,7 +70,7 @@ fn settle(job: &mut JobResult, loaded: &Loaded) {
 }
 
 /// How the one round of a job ended that is done as a whole.
-fn whole(start: Option<u64>, end: Option<u64>, exact: Option<bool>) -> Outcomes {
+fn single_round_outcome(start: Option<u64>, end: Option<u64>, exact: Option<bool>) -> Outcomes {
     let mut outcomes = Outcomes::default();
     let slot = match (start, end) {
         (_, Some(_)) if exact == Some(false) => &mut outcomes.silent,
@@ -99,7 +99,7 @@ fn collective(of: &Collective, result: &CollectiveResult, at: usize) -> JobResul
         participants: result.participants,
         elements: result.elements,
         rounds: 1,
-        outcomes: whole(start, end, result.bit_exact),
+        outcomes: single_round_outcome(start, end, result.bit_exact),
         start_cycle: start,
         end_cycle: end,
         latency_cycles: None,
@@ -123,7 +123,7 @@ fn host(of: &Host, result: &HostResult, at: usize) -> JobResult {
         participants: result.participants,
         elements: result.elements,
         rounds: 1,
-        outcomes: whole(start, end, result.bit_exact),
+        outcomes: single_round_outcome(start, end, result.bit_exact),
         start_cycle: start,
         end_cycle: end,
         latency_cycles: None,

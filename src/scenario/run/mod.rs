@@ -14,26 +14,26 @@
 //! | `watchdog` | who stands although work is left, in every family |
 //! | `wave` | waveforms |
 
-use super::{Loaded, families};
+use super::{Loaded, build_families};
 use crate::checkpoint::Checkpoint;
 use runner::Runner;
 
+mod families;
 pub(super) mod family;
-mod hashed;
 pub mod jobs;
 pub(super) mod links;
 pub(super) mod options;
 pub(super) mod outcome;
 mod ranks;
+mod result_hash;
 pub(super) mod runner;
-mod several;
 pub(crate) mod system;
 pub(super) mod watchdog;
 mod wave;
 
 pub use crate::piuma::driver::Driver;
 pub use options::{
-    Control, Flip, NetworkContents, Progress, RunError, RunOptions, TriggerOptions, WaveOptions, watch, watched,
+    Control, Flip, NetworkContents, Progress, RunError, RunOptions, TriggerOptions, WaveOptions, notify_watcher, watch,
 };
 pub use outcome::{RunResult, Sample};
 pub use system::{ArmedSystem, PbvSystem, PiumaSystem};
@@ -44,7 +44,7 @@ pub use wave::sides_of;
 /// # Errors
 /// See [`RunError`].
 pub fn check(loaded: &Loaded) -> Result<(), RunError> {
-    families::build(loaded, &RunOptions::default(), false)?;
+    build_families::build(loaded, &RunOptions::default(), false)?;
     Ok(())
 }
 
@@ -80,8 +80,9 @@ pub fn run(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunEr
         }
     }
     if let (Some(held), Some(wave)) = (&held, &mut result.wave) {
-        let error =
-            held.keep(&mut wave.files).map_err(|error| RunError::Write { path: held.path.clone(), error }.to_string());
+        let error = held
+            .publish(&mut wave.files)
+            .map_err(|error| RunError::Write { path: held.path.clone(), error }.to_string());
         result.wave_error = result.wave_error.take().or(error.err());
     }
     if let Some(written) = &mut result.document.scenario {
@@ -91,7 +92,7 @@ pub fn run(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunEr
 }
 
 fn run_family(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunError> {
-    let watcher: Option<&dyn Fn(Progress) -> Control> = options::is_watched().then_some(&watched as _);
+    let watcher: Option<&dyn Fn(Progress) -> Control> = options::is_watched().then_some(&notify_watcher as _);
     let options = &RunOptions { hook: options.hook.or(watcher), ..*options };
     let begin = |windows| -> Result<_, RunError> {
         let begun = Runner::build(loaded, options, windows).and_then(|mut runner| {

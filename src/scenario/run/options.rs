@@ -89,7 +89,7 @@ pub(super) fn is_watched() -> bool {
 }
 
 /// What the one who watches all runs says (see [`watch`]).
-pub fn watched(progress: Progress) -> Control {
+pub fn notify_watcher(progress: Progress) -> Control {
     WATCHER.get().map_or(Control::Continue, |watcher| watcher(progress))
 }
 
@@ -158,7 +158,7 @@ impl RunOptions<'_> {
     }
 
     /// What decides what a run keeps, as it is given on the command line: with other options another system is built.
-    pub(crate) fn kept(&self) -> Vec<String> {
+    pub(crate) fn retention_options(&self) -> Vec<String> {
         let flags = [
             (self.no_checks, "--no-checks"),
             (self.all_links, "--all-links"),

@@ -5,7 +5,7 @@
 //! so that progress of one cannot hide a deadlock of another.
 //!
 //! The families differ in legitimate pauses: where processes have time-outs, compute times and retries, a thing that
-//! waits for a time in the future is excused until then; see [`Watchdog::excuse`].
+//! waits for a time in the future is excused until then; see [`Watchdog::restart_patience`].
 
 use watershed_fabric::{NodeKind, Plan, PlanLink, Simulation};
 use watershed_kernel::Cycle;
@@ -74,7 +74,7 @@ impl Watchdog {
     }
 
     /// Notes how much has been done for a thing by now. Returns the cycle since which nothing was, if that is too long ago.
-    pub fn look(&mut self, thing: usize, now: Cycle, done: u64) -> Option<Cycle> {
+    pub fn check_progress(&mut self, thing: usize, now: Cycle, done: u64) -> Option<Cycle> {
         if self.patience == 0 {
             return None;
         }
@@ -96,9 +96,9 @@ impl Watchdog {
         let mut found = None;
         for thing in 0..self.things.len() {
             let done = advanced(thing);
-            let late = self.look(thing, now, done.unwrap_or(0));
+            let late = self.check_progress(thing, now, done.unwrap_or(0));
             if done.is_none() || expects(thing) {
-                self.excuse(thing, now);
+                self.restart_patience(thing, now);
             } else if found.is_none() {
                 found = late.map(|since| (since, thing));
             }
@@ -107,13 +107,13 @@ impl Watchdog {
     }
 
     /// A thing pauses for a reason that will pass: its patience starts again.
-    pub fn excuse(&mut self, thing: usize, now: Cycle) {
+    pub fn restart_patience(&mut self, thing: usize, now: Cycle) {
         (self.things[thing].since, self.things[thing].clock) = (now, self.clock);
     }
 }
 
 /// What stands since when, in words.
-pub(crate) fn stands(now: Cycle, name: &str, since: Cycle) -> String {
+pub(crate) fn stall_message(now: Cycle, name: &str, since: Cycle) -> String {
     format!("cycle {now}: {name} has come no further since cycle {since}, and no time-out is pending")
 }
 
@@ -144,7 +144,7 @@ mod tests {
         let mut dog = Watchdog::new(100, 2);
         let mut look = |now: Cycle, first: u64, second: u64| {
             dog.clock = now;
-            (dog.look(0, now, first), dog.look(1, now, second))
+            (dog.check_progress(0, now, first), dog.check_progress(1, now, second))
         };
         for now in [50, 90, 100] {
             assert_eq!(look(now, 7, now), (None, None));
@@ -158,12 +158,12 @@ mod tests {
     fn who_waits_for_a_time_that_comes_is_excused() {
         let mut dog = Watchdog::new(100, 1);
         dog.clock = 101;
-        assert_eq!(dog.look(0, 101, 0), Some(0));
-        dog.excuse(0, 101);
+        assert_eq!(dog.check_progress(0, 101, 0), Some(0));
+        dog.restart_patience(0, 101);
         dog.clock = 201;
-        assert_eq!(dog.look(0, 201, 0), None);
+        assert_eq!(dog.check_progress(0, 201, 0), None);
         dog.clock = 202;
-        assert_eq!(dog.look(0, 202, 0), Some(101));
+        assert_eq!(dog.check_progress(0, 202, 0), Some(101));
     }
 
     #[test]
@@ -171,11 +171,11 @@ mod tests {
         let mut dog = Watchdog::new(2000, 1);
         let looks: Vec<u64> = (1..=3000).filter(|_| dog.awake()).collect();
         assert_eq!(looks, [1024, 2048]);
-        assert_eq!(dog.look(0, 1 << 40, 0), Some(0));
-        assert_eq!(dog.look(0, 1 << 40, 1), None);
-        assert_eq!(dog.look(0, 1 << 50, 1), None, "a jump is no time");
+        assert_eq!(dog.check_progress(0, 1 << 40, 0), Some(0));
+        assert_eq!(dog.check_progress(0, 1 << 40, 1), None);
+        assert_eq!(dog.check_progress(0, 1 << 50, 1), None, "a jump is no time");
         let mut off = Watchdog::new(0, 1);
         assert!((0..5000).all(|_| !off.awake()));
-        assert_eq!(off.look(0, 1 << 40, 0), None);
+        assert_eq!(off.check_progress(0, 1 << 40, 0), None);
     }
 }

@@ -31,7 +31,7 @@ impl PendingWave {
     }
 
     /// It is wanted: its files, which are whole, go to where they are to be.
-    pub(super) fn keep(&self, files: &mut [PathBuf]) -> io::Result<()> {
+    pub(super) fn publish(&self, files: &mut [PathBuf]) -> io::Result<()> {
         for file in files {
             let Ok(name) = file.strip_prefix(&self.folder) else { continue };
             let to = self.path.parent().unwrap_or(Path::new("")).join(name);
@@ -92,7 +92,7 @@ fn trigger(options: &TriggerOptions) -> Trigger {
     };
     let condition = move |lookup: &Lookup<'_>| {
         let read = |name: &str| lookup(name).map(value);
-        condition.as_ref().and_then(|condition| condition.eval(&read)).is_some_and(|value| value.holds())
+        condition.as_ref().and_then(|condition| condition.eval(&read)).is_some_and(|value| value.is_true())
     };
     Trigger { condition: Box::new(condition), names, compared, before: options.before, after: options.after }
 }

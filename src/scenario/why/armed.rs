@@ -118,13 +118,14 @@ fn reduction(system: &System, name: &str, root: u32, job: &Job, ask: WhyQuery<'_
             if round.token.is_none() || ask.packet.is_some_and(|asked| asked != u64::from(number)) {
                 continue;
             }
-            let Some(mut told) = told(system, job, *flow, data).filter(|told| told.leaves == job.leaves()) else {
+            let Some(mut told) = slowest_round(system, job, *flow, data).filter(|told| told.leaves == job.leaves())
+            else {
                 continue;
             };
             let Some(first) = first_of(job, rounds, index) else { continue };
             if first < index {
                 // It waits for operands in its first round on the wire only.
-                let entered = rounds[first].round.data.and_then(|data| self::told(system, job, *flow, data));
+                let entered = rounds[first].round.data.and_then(|data| slowest_round(system, job, *flow, data));
                 told.entered = entered.map_or(0, |first| first.entered);
             }
             told.entered = told.entered.max(rounds[first].own_ready);
@@ -199,7 +200,7 @@ fn round_of(data: Option<u32>) -> Round {
 }
 
 /// Who had the result of a round last.
-fn told(system: &System, job: &Job, flow: u8, data: u32) -> Option<SlowestRound> {
+fn slowest_round(system: &System, job: &Job, flow: u8, data: u32) -> Option<SlowestRound> {
     let mut told: Option<SlowestRound> = None;
     let mut take = |end: u32, got: u64, entered: u64, token: u64, leaf: bool| {
         let told = told.get_or_insert(SlowestRound { got, entered, end, token, leaves: 0 });
@@ -245,10 +246,11 @@ impl<'a> Reader<'a> {
         let delivered = of_it(Happening::Delivered).take_while(|entry| entry.cycle <= path.at).count();
         let arrived = delivered.checked_sub(1).and_then(|before| of_it(Happening::Received).nth(before));
         let arrived = arrived.ok_or("a frame that was delivered never came")?;
-        path.back(arrived.cycle, Kind::Software, self.hops.name(node));
+        path.prepend(arrived.cycle, Kind::Software, self.hops.name(node));
         let whole = |tag: watershed_fabric::Tag| tag.tail() && tag.seq() == token;
         let port = self.hops.base(node);
-        let (queued, _) = self.hops.taken(port, path.at, whole).ok_or("a frame that came stood in no queue")?;
+        let (queued, _) =
+            self.hops.last_departure(port, path.at, whole).ok_or("a frame that came stood in no queue")?;
         path.phase = match queued.vc - self.first {
             UP => Phase::Climb,
             DOWN if path.phase == Phase::Eject => Phase::Broadcast,
@@ -257,7 +259,7 @@ impl<'a> Reader<'a> {
             _ if arrived.frame.header.arm => path.phase,
             _ => Phase::Climb,
         };
-        let origin = self.hops.follow(queued, Kind::Software, &self.wires, path)?;
+        let origin = self.hops.trace_back(queued, Kind::Software, &self.wires, path)?;
         self.sender(&origin, path)
     }
 
@@ -286,8 +288,8 @@ impl<'a> Reader<'a> {
         path.phase = Phase::Reduce;
         let made = |entry: &Logged| entry.token == token && matches!(entry.what, Happening::Sent | Happening::Passed);
         let entry = self.last(node, path.at, made).ok_or("an engine sent a frame that it did not have")?;
-        path.back(entry.cycle + 1, Kind::Queue, name);
-        path.back(entry.cycle, Kind::Engine, name);
+        path.prepend(entry.cycle + 1, Kind::Queue, name);
+        path.prepend(entry.cycle, Kind::Engine, name);
         if entry.what == Happening::Passed {
             return self.entrance(node, token, path);
         }
@@ -299,13 +301,13 @@ impl<'a> Reader<'a> {
         let last = *from.last().ok_or("an engine made a frame from nothing")?;
         let cfg = &self.system.tables().cfg.engine;
         let issued = merged(last).ok_or("an engine merged what it did not have")?;
-        let who = |token: u64| self.maker(token);
+        let who = |token: u64| self.frame_origin(token);
         if issued.cycle + u64::from(cfg.stages) == entry.cycle {
             let times = |token: u64| merged(token).map_or(0, |entry| entry.cycle);
             let others =
                 from[..from.len() - 1].iter().map(|&token| (who(token), issued.cycle - times(token))).collect();
             path.engines.push(LastOperand { switch: name.into(), from: who(last), cycle: issued.cycle, others });
-            path.back(issued.cycle, Kind::Reduce, name);
+            path.prepend(issued.cycle, Kind::Reduce, name);
             return self.entrance(node, last, path);
         }
         // Its time was up.
@@ -320,8 +322,8 @@ impl<'a> Reader<'a> {
         let wait_count =
             self.system.tables().entry(switch, entry.frame.address.multicast_id).map_or(0, |entry| entry.wait_count);
         let deadline = armed.cycle + cfg.timeout_cycles(wait_count);
-        path.back(deadline.min(entry.cycle), Kind::EngineWait, name);
-        path.back(armed.cycle, Kind::TimeOut, name);
+        path.prepend(deadline.min(entry.cycle), Kind::EngineWait, name);
+        path.prepend(armed.cycle, Kind::TimeOut, name);
         if path.is_done() {
             return Ok(());
         }
@@ -329,8 +331,8 @@ impl<'a> Reader<'a> {
         let token = armed.token;
         let whole = |tag: watershed_fabric::Tag| tag.tail() && tag.seq() == token;
         let port = self.hops.base(node) + 1;
-        let (queued, _) = self.hops.taken(port, path.at, whole).ok_or("an arm frame stood in no queue")?;
-        let origin = self.hops.follow(queued, Kind::Arbitration, &self.wires, path)?;
+        let (queued, _) = self.hops.last_departure(port, path.at, whole).ok_or("an arm frame stood in no queue")?;
+        let origin = self.hops.trace_back(queued, Kind::Arbitration, &self.wires, path)?;
         self.sender(&origin, path)
     }
 
@@ -340,16 +342,16 @@ impl<'a> Reader<'a> {
         let whole = |tag: watershed_fabric::Tag| tag.tail() && tag.seq() == token;
         let before = path.at.saturating_sub(1);
         let (queued, taken) =
-            self.hops.taken(self.hops.base(node), before, whole).ok_or("a merged frame stood in no queue")?;
-        path.back(taken + 1, Kind::EngineWait, name);
-        path.back(taken, Kind::Engine, name);
+            self.hops.last_departure(self.hops.base(node), before, whole).ok_or("a merged frame stood in no queue")?;
+        path.prepend(taken + 1, Kind::EngineWait, name);
+        path.prepend(taken, Kind::Engine, name);
         path.phase = Phase::Climb;
-        let origin = self.hops.follow(queued, Kind::EngineWait, &self.wires, path)?;
+        let origin = self.hops.trace_back(queued, Kind::EngineWait, &self.wires, path)?;
         self.sender(&origin, path)
     }
 
     /// Who made a frame, by its token.
-    fn maker(&self, token: u64) -> String {
+    fn frame_origin(&self, token: u64) -> String {
         let sent = |entry: &&Logged| entry.token == token && entry.what == Happening::Sent;
         let found = self.logs.iter().find(|(_, log)| log.iter().any(|entry| sent(&entry)));
         found.map_or_else(|| "somebody".into(), |(node, _)| self.hops.name(*node).to_owned())
@@ -361,8 +363,8 @@ impl<'a> Reader<'a> {
     fn outbox(&self, node: u32, decided: u64, path: &mut Path) {
         let name = self.hops.name(node);
         let send = self.job.overheads.send;
-        path.back((decided + send).min(path.at), Kind::Queue, name);
-        path.back(decided, Kind::Software, name);
+        path.prepend((decided + send).min(path.at), Kind::Queue, name);
+        path.prepend(decided, Kind::Software, name);
     }
 
     /// A contribution left a leaf.
@@ -395,7 +397,7 @@ impl<'a> Reader<'a> {
         }
         self.outbox(node, ready, path);
         let computed = self.job.compute_cycles(*rank, round_of(*round));
-        path.back(ready.saturating_sub(computed), Kind::Compute, name);
+        path.prepend(ready.saturating_sub(computed), Kind::Compute, name);
         if path.is_done() {
             return Ok(());
         }
@@ -443,7 +445,7 @@ impl<'a> Reader<'a> {
         let name = self.hops.name(self.first_end + self.root);
         while attempt > 0 && !path.is_done() {
             attempt -= 1;
-            path.back(self.rounds[round].asked[attempt].1, Kind::TimeOut, name);
+            path.prepend(self.rounds[round].asked[attempt].1, Kind::TimeOut, name);
         }
         if path.is_done() {
             return Ok(());
@@ -460,8 +462,8 @@ impl<'a> Reader<'a> {
         let (asked, answered) = set_up(root, self.job).ok_or("a reduction began before its first round")?;
         let agent = self.job.run_time.map_or(self.root, |run_time| run_time.agent);
         path.phase = Phase::Command;
-        path.back(answered, Kind::Software, self.hops.name(self.first_end + self.root));
-        path.back(asked, Kind::SetUp, self.hops.name(self.first_end + agent));
+        path.prepend(answered, Kind::Software, self.hops.name(self.first_end + self.root));
+        path.prepend(asked, Kind::SetUp, self.hops.name(self.first_end + agent));
         Ok(())
     }
 
@@ -486,11 +488,11 @@ impl<'a> Reader<'a> {
         let last = partials.max_by_key(|entry| entry.cycle).ok_or("a round was complete without a partial result")?;
         if of.own_ready > last.cycle {
             path.phase = Phase::Inject;
-            path.back(of.own_ready, Kind::Software, self.hops.name(node));
-            path.back(of.armed, Kind::Compute, self.hops.name(node));
+            path.prepend(of.own_ready, Kind::Software, self.hops.name(node));
+            path.prepend(of.armed, Kind::Compute, self.hops.name(node));
             return self.attempt(round, 0, path);
         }
-        path.back(last.cycle, Kind::Software, self.hops.name(node));
+        path.prepend(last.cycle, Kind::Software, self.hops.name(node));
         self.receive(node, last.token, path)
     }
 
@@ -549,13 +551,13 @@ impl<'a> Reader<'a> {
         path.phase = Phase::Reduce;
         let last = self.children(node, token, path.at).into_iter().max_by_key(|child| child.cycle);
         if let Some(last) = last.filter(|last| last.cycle >= ready) {
-            path.back(last.cycle, Kind::Software, name);
+            path.prepend(last.cycle, Kind::Software, name);
             return self.receive(node, last.token, path);
         }
         path.phase = Phase::Inject;
-        path.back(ready, Kind::Software, name);
+        path.prepend(ready, Kind::Software, name);
         let (began, _) = self.began_and_ready(node, token).ok_or("a rank contributed without having begun")?;
-        path.back(began, Kind::Compute, name);
+        path.prepend(began, Kind::Compute, name);
         if path.is_done() {
             return Ok(());
         }
@@ -564,7 +566,7 @@ impl<'a> Reader<'a> {
         let Some(before) = before.into_iter().find(|result| result.got == path.at) else {
             // It had to be told that there is no tree.
             self.job.run_time.ok_or("a rank began with nothing")?;
-            path.back(path.start, Kind::LateStart, name);
+            path.prepend(path.start, Kind::LateStart, name);
             return Ok(());
         };
         if node == self.first_end + self.root {

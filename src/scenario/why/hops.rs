@@ -78,7 +78,7 @@ pub struct Hops<'a> {
 }
 
 /// Without the channel, which changes from hop to hop.
-fn bare(tag: Tag) -> u64 {
+fn without_vc(tag: Tag) -> u64 {
     tag.0 & !(0x1f << 2)
 }
 
@@ -190,7 +190,7 @@ impl<'a> Hops<'a> {
         let port = self.base(node) + 1 - (out - self.base(node));
         let lane = self.lane(port, vc)?;
         let index = lane.left.binary_search(&sent.cycle).ok()?;
-        (bare(lane.came[index].tag) == bare(sent.tag)).then_some(QueuedFlit { port, vc, index })
+        (without_vc(lane.came[index].tag) == without_vc(sent.tag)).then_some(QueuedFlit { port, vc, index })
     }
 
     fn kind(&self, node: u32) -> NodeKind {
@@ -211,7 +211,7 @@ impl<'a> Hops<'a> {
     }
 
     /// The last flit that left a queue of a port by cycle `until` and whose tag fits.
-    pub fn taken(&self, port: u32, until: u64, fits: impl Fn(Tag) -> bool) -> Option<(QueuedFlit, u64)> {
+    pub fn last_departure(&self, port: u32, until: u64, fits: impl Fn(Tag) -> bool) -> Option<(QueuedFlit, u64)> {
         let mut best: Option<(QueuedFlit, u64)> = None;
         for vc in self.own.clone() {
             let Some(lane) = self.lane(port, vc) else { continue };
@@ -270,7 +270,13 @@ impl<'a> Hops<'a> {
 
     /// What a flit that left its queue in cycle `path.at` did there: waited for those before, for the output, and went
     /// through the stages in front of allocation.
-    fn waited(&self, at: QueuedFlit, out: Option<(u32, u8)>, blocked: Kind, path: &mut Path) -> Result<(), String> {
+    fn explain_wait(
+        &self,
+        at: QueuedFlit,
+        out: Option<(u32, u8)>,
+        blocked: Kind,
+        path: &mut Path,
+    ) -> Result<(), String> {
         let lane = self.lane(at.port, at.vc).ok_or("no flit came to a queue that one left")?;
         let Arrival { cycle: came, ready, tag, .. } = lane.came[at.index];
         let left = path.at;
@@ -298,21 +304,21 @@ impl<'a> Hops<'a> {
         let through = (address.map_or(head_from, |address| address.cycle.max(head_from)) + stages).min(left);
         for cycle in (through..left).rev() {
             match out.filter(|(port, vc)| self.credits(*port, *vc, cycle) == 0) {
-                Some((port, _)) => path.back(cycle, Kind::CreditWait, self.place(port)),
-                None => path.back(cycle, blocked, out.map_or_else(|| place.clone(), |(port, _)| self.place(port))),
+                Some((port, _)) => path.prepend(cycle, Kind::CreditWait, self.place(port)),
+                None => path.prepend(cycle, blocked, out.map_or_else(|| place.clone(), |(port, _)| self.place(port))),
             }
         }
-        path.back(head_from, Kind::Switch, place.clone());
+        path.prepend(head_from, Kind::Switch, place.clone());
         // A link with faults that holds a frame up lets none of its flits out.
         if blocked == Kind::HeldUp {
             for cycle in (ready.min(left)..path.at).rev() {
                 let kept = lane.left.binary_search(&cycle).is_err();
                 let room = out.is_none_or(|(port, vc)| self.credits(port, vc, cycle) > 0);
-                path.back(cycle, if kept && room { Kind::HeldUp } else { Kind::Behind }, place.clone());
+                path.prepend(cycle, if kept && room { Kind::HeldUp } else { Kind::Behind }, place.clone());
             }
         }
-        path.back(ready.min(left), Kind::Behind, place.clone());
-        path.back(came, Kind::Switch, place);
+        path.prepend(ready.min(left), Kind::Behind, place.clone());
+        path.prepend(came, Kind::Switch, place);
         if came > left { Err("a flit left before it came".into()) } else { Ok(()) }
     }
 
@@ -320,7 +326,9 @@ impl<'a> Hops<'a> {
     fn source_index(&self, (port, vc): (u32, u8), sent: &Departure) -> Option<usize> {
         let lane = self.lane(port, vc)?;
         let same = |index: usize| {
-            lane.came.get(index).is_some_and(|came| bare(came.tag) == bare(sent.tag) && came.word == sent.word)
+            lane.came
+                .get(index)
+                .is_some_and(|came| without_vc(came.tag) == without_vc(sent.tag) && came.word == sent.word)
         };
         let left = lane.left.binary_search(&sent.cycle).ok().filter(|&index| same(index));
         // A copy of a multicast may be ahead of what has left.
@@ -331,7 +339,7 @@ impl<'a> Hops<'a> {
     }
 
     /// The flit that a bump took before it sent this one.
-    fn passed(
+    fn bump_input(
         &self,
         node: u32,
         out: u32,
@@ -349,7 +357,7 @@ impl<'a> Hops<'a> {
             return None;
         }
         let end = lane.left.partition_point(|&cycle| cycle <= sent.cycle);
-        let same = |index: &usize| bare(lane.came[*index].tag) == bare(sent.tag);
+        let same = |index: &usize| without_vc(lane.came[*index].tag) == without_vc(sent.tag);
         // An adapter between two forms of a frame keeps the number and the end of a packet only.
         let alike = |index: &usize| {
             let tag = lane.came[*index].tag;
@@ -364,7 +372,7 @@ impl<'a> Hops<'a> {
     ///
     /// # Errors
     /// The journal lacks a part of the way.
-    pub(super) fn follow(
+    pub(super) fn trace_back(
         &self,
         from: QueuedFlit,
         blocked: Kind,
@@ -372,7 +380,7 @@ impl<'a> Hops<'a> {
         path: &mut Path,
     ) -> Result<Origin, String> {
         let mut at = from;
-        self.waited(at, None, blocked, path)?;
+        self.explain_wait(at, None, blocked, path)?;
         loop {
             let (peer, ..) = self.ports.peer(at.port).ok_or("a queue without a link")?;
             let lane = self.lane(peer, at.vc).ok_or("nothing was sent on a link that carried a flit")?;
@@ -382,29 +390,29 @@ impl<'a> Hops<'a> {
             match self.kind(node) {
                 NodeKind::Switch => {
                     let post = u64::from(self.journal.post);
-                    path.back(sent.cycle + post + 1, Kind::Link, link);
-                    path.back(sent.cycle, Kind::Switch, self.place(peer));
+                    path.prepend(sent.cycle + post + 1, Kind::Link, link);
+                    path.prepend(sent.cycle, Kind::Switch, self.place(peer));
                     let queue = sent.from.ok_or("a switch sent what it did not have")?;
                     let index = self.source_index(queue, &sent).ok_or("a switch sent what it did not have")?;
                     let out = (peer, at.vc);
                     at = QueuedFlit { port: queue.0, vc: queue.1, index };
-                    self.waited(at, Some(out), Kind::Arbitration, path)?;
+                    self.explain_wait(at, Some(out), Kind::Arbitration, path)?;
                 }
                 kind => {
-                    path.back(sent.cycle + 1, Kind::Link, link);
+                    path.prepend(sent.cycle + 1, Kind::Link, link);
                     let passed =
-                        if kind == NodeKind::Bump { self.passed(node, peer, at.vc, &sent, bumps) } else { None };
+                        if kind == NodeKind::Bump { self.bump_input(node, peer, at.vc, &sent, bumps) } else { None };
                     if let Some((queued, left)) = passed {
-                        path.back(left, Kind::Switch, self.name(node));
+                        path.prepend(left, Kind::Switch, self.name(node));
                         let out = (peer, at.vc);
                         at = queued;
-                        self.waited(at, Some(out), bumps.waits(node), path)?;
+                        self.explain_wait(at, Some(out), bumps.waits(node), path)?;
                         continue;
                     }
-                    path.back(sent.cycle, Kind::Inject, self.name(node));
+                    path.prepend(sent.cycle, Kind::Inject, self.name(node));
                     let head = (0..=at.index).rev().find(|&index| lane.sent[index].tag.head()).unwrap_or(at.index);
                     let first = lane.sent[head];
-                    path.back(first.cycle, Kind::Frame, self.name(node));
+                    path.prepend(first.cycle, Kind::Frame, self.name(node));
                     return Ok(Origin { node, port: peer, vc: at.vc, head: first.cycle, tag: sent.tag });
                 }
             }

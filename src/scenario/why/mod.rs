@@ -323,7 +323,7 @@ impl Path {
     }
 
     /// Adds what came before everything that is there, from a cycle on.
-    fn back(&mut self, from: u64, kind: Kind, place: impl Into<String>) {
+    fn prepend(&mut self, from: u64, kind: Kind, place: impl Into<String>) {
         if from < self.at {
             self.push(from, self.at, kind, place.into());
         }

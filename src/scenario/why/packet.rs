@@ -40,7 +40,7 @@ pub fn explain(plan: &Plan, journal: &Journal, ends: usize, ask: WhyQuery<'_>) -
     }
     let follow = |packet: &ArrivedPacket| -> Result<(Path, Origin), String> {
         let mut path = Path::new(packet.created, packet.left, Phase::Transit);
-        let origin = hops.follow(packet.queued, Kind::Landing, &NoInlineBlocks, &mut path)?;
+        let origin = hops.trace_back(packet.queued, Kind::Landing, &NoInlineBlocks, &mut path)?;
         Ok((path, origin))
     };
     let number_of = |origin: &Origin| hops.sent_before(origin);
@@ -78,7 +78,7 @@ pub fn explain(plan: &Plan, journal: &Journal, ends: usize, ask: WhyQuery<'_>) -
     let (mut path, origin) = follow(chosen)?;
     let source = hops.name(origin.node);
     path.phase = Phase::Inject;
-    path.back(chosen.created, Kind::Queue, source);
+    path.prepend(chosen.created, Kind::Queue, source);
     let name = format!("packet {} of {source}", number_of(&origin));
     let landed = hops.name(first as u32 + chosen.end).to_owned();
     path.finish((&name, "packet", number_of(&origin)), landed, chosen.left, None)

@@ -179,19 +179,19 @@ impl<'a> Reader<'a> {
         if path.is_done() {
             return Ok(());
         }
-        let found = self.hops.taken(self.hops.base(node), path.at, |tag| tag.tail());
+        let found = self.hops.last_departure(self.hops.base(node), path.at, |tag| tag.tail());
         let found = found.filter(|(_, left)| *left == path.at);
         if found.is_none() {
             // The answer was there before: the node went on when its own task was over.
             let made = self.step(node, path.at, |step| step.did == Did::Made && step.cycle == path.at);
             path.phase = Phase::Inject;
-            return self.made(node, made.ok_or("a frame that came stood in no queue")?, path);
+            return self.explain_frame(node, made.ok_or("a frame that came stood in no queue")?, path);
         }
         let (queued, _) = found.ok_or("a frame that came stood in no queue")?;
         if let Some(event) = self.event(node, path.at, |event| event.received) {
             path.phase = phase(event.message);
         }
-        let origin = self.hops.follow(queued, Kind::Landing, &self.wires, path)?;
+        let origin = self.hops.trace_back(queued, Kind::Landing, &self.wires, path)?;
         self.sender(&origin, path)
     }
 
@@ -210,7 +210,7 @@ impl<'a> Reader<'a> {
             step.did == Did::Queued && step.message == sent.message && step.cc_id == sent.cc_id && step.run == sent.run
         });
         let queued = queued.ok_or_else(|| format!("{} sent {sent:?} that it had not queued", self.hops.name(node)))?;
-        path.back(queued.cycle, Kind::Queue, self.hops.name(node));
+        path.prepend(queued.cycle, Kind::Queue, self.hops.name(node));
         self.engine(node, queued, path)
     }
 
@@ -233,7 +233,7 @@ impl<'a> Reader<'a> {
                 && (ours(step) || step.message == Message::Control)
         });
         if let Some(took) = at_once {
-            return self.took(node, took, path);
+            return self.explain_intake(node, took, path);
         }
         path.phase = Phase::Reduce;
         // A group of an inter-group barrier goes on when the others are there.
@@ -252,7 +252,7 @@ impl<'a> Reader<'a> {
             // Its watchdog fired.
             let set = self.step(node, queued.cycle - 1, |step| ours(step) && step.did == Did::Watched);
             let set = set.ok_or("a watchdog fired that was never set")?.cycle;
-            path.back(set, Kind::TimeOut, name);
+            path.prepend(set, Kind::TimeOut, name);
             // It was set because the engine asked for something, or because a message came.
             let then = |step: &Stepped| ours(step) && step.cycle == set;
             let asked = self.step(node, set, |step| {
@@ -262,7 +262,7 @@ impl<'a> Reader<'a> {
                 return self.engine(node, asked, path);
             }
             let took = self.step(node, set, |step| then(step) && step.did == Did::Took);
-            return self.took(node, took.ok_or("a watchdog was set without a cause")?, path);
+            return self.explain_intake(node, took.ok_or("a watchdog was set without a cause")?, path);
         }
         let last = last.ok_or("an engine answered before anybody had")?;
         let others: Vec<&Stepped> =
@@ -274,14 +274,14 @@ impl<'a> Reader<'a> {
             cycle: last.cycle,
             others: others.iter().map(|step| (who(step.from), last.cycle - step.cycle)).collect(),
         });
-        path.back(last.cycle + TRACKING, Kind::Reduce, name);
-        self.took(node, last, path)
+        path.prepend(last.cycle + TRACKING, Kind::Reduce, name);
+        self.explain_intake(node, last, path)
     }
 
     /// The collective engine took a message: back through the inbox and the way of its frame.
-    fn took(&self, node: u32, took: &Stepped, path: &mut Path) -> Result<(), String> {
+    fn explain_intake(&self, node: u32, took: &Stepped, path: &mut Path) -> Result<(), String> {
         let name = self.hops.name(node);
-        path.back(took.cycle, Kind::Engine, name);
+        path.prepend(took.cycle, Kind::Engine, name);
         if path.is_done() {
             return Ok(());
         }
@@ -293,20 +293,21 @@ impl<'a> Reader<'a> {
                 && event.run == took.run
         });
         let received = received.ok_or("an engine took what had not come")?;
-        path.back(received.cycle + 1, Kind::EngineWait, name);
-        path.back(received.cycle, Kind::Engine, name);
+        path.prepend(received.cycle + 1, Kind::EngineWait, name);
+        path.prepend(received.cycle, Kind::Engine, name);
         if path.is_done() {
             return Ok(());
         }
         path.phase = phase(took.message);
         // Frames may have come in on both sides in one cycle.
-        let sides = [0, 1].map(|port| self.hops.taken(self.hops.base(node) + port, received.cycle, |tag| tag.tail()));
+        let sides =
+            [0, 1].map(|port| self.hops.last_departure(self.hops.base(node) + port, received.cycle, |tag| tag.tail()));
         let sides: Vec<QueuedFlit> =
             sides.into_iter().flatten().filter(|(_, left)| *left == received.cycle).map(|(queued, _)| queued).collect();
         let mut ways: Vec<(Path, Origin)> = Vec::new();
         for queued in sides {
             let mut way = path.clone();
-            let origin = self.hops.follow(queued, Kind::EngineWait, &self.wires, &mut way)?;
+            let origin = self.hops.trace_back(queued, Kind::EngineWait, &self.wires, &mut way)?;
             ways.push((way, origin));
         }
         let right = ways.iter().position(|(_, origin)| self.device(origin.node) == took.from).unwrap_or(0);
@@ -328,16 +329,16 @@ impl<'a> Reader<'a> {
         let made =
             self.step(node, path.at, |step| ours(step) && step.message == sent.message && step.did != Did::Began);
         if let Some(made) = made {
-            path.back(made.cycle, Kind::Queue, name);
-            return self.made(node, made, path);
+            path.prepend(made.cycle, Kind::Queue, name);
+            return self.explain_frame(node, made, path);
         }
         // The first command of a source: nothing was before it.
-        path.back(path.start, Kind::LateStart, name);
+        path.prepend(path.start, Kind::LateStart, name);
         Ok(())
     }
 
     /// A node made a frame in cycle `path.at`.
-    fn made(&self, node: u32, made: &Stepped, path: &mut Path) -> Result<(), String> {
+    fn explain_frame(&self, node: u32, made: &Stepped, path: &mut Path) -> Result<(), String> {
         if path.is_done() {
             return Ok(());
         }
@@ -354,21 +355,21 @@ impl<'a> Reader<'a> {
                             Message::Contribution | Message::Partial | Message::Failure | Message::Error
                         )
                 });
-                path.back(response.ok_or("a source merged what had not come")?.cycle, Kind::Compute, name);
+                path.prepend(response.ok_or("a source merged what had not come")?.cycle, Kind::Compute, name);
                 return self.arrived(node, path);
             }
             Did::Repeated => return self.arrived(node, path),
             Did::Asked => {
                 let before =
                     self.step(node, made.cycle - 1, |step| ours(step) && matches!(step.did, Did::Made | Did::Asked));
-                path.back(before.map_or(path.start, |step| step.cycle), Kind::TimeOut, name);
-                return before.map_or(Ok(()), |before| self.made(node, before, path));
+                path.prepend(before.map_or(path.start, |step| step.cycle), Kind::TimeOut, name);
+                return before.map_or(Ok(()), |before| self.explain_frame(node, before, path));
             }
             _ => {}
         }
         let began = self.step(node, made.cycle, |step| ours(step) && step.did == Did::Began);
         let began = began.ok_or("a node contributed without a task")?;
-        path.back(began.cycle, Kind::Compute, name);
+        path.prepend(began.cycle, Kind::Compute, name);
         if path.is_done() {
             return Ok(());
         }
@@ -382,7 +383,7 @@ impl<'a> Reader<'a> {
                 }
         });
         let cause = cause.ok_or("a node began its task without a cause")?;
-        path.back(cause.cycle, Kind::LateStart, name);
+        path.prepend(cause.cycle, Kind::LateStart, name);
         if cause.received { self.arrived(node, path) } else { self.node_sent(node, cause, path) }
     }
 }

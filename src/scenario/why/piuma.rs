@@ -162,15 +162,15 @@ impl<'a> Reader<'a> {
         if let Some(lands) = lands {
             let before = self.received_before(taker, seq);
             let taken = [RESPONSE, REQUEST].map(|kind| channel(job.plane(), kind)).into_iter();
-            let taken = taken.filter_map(|vc| self.taken(port, (id, vc, seq), before));
+            let taken = taken.filter_map(|vc| self.word_departure(port, (id, vc, seq), before));
             let taken = taken.filter(|(cycle, _)| *cycle <= lands).max();
             let (taken, word) = taken.ok_or("the last word never left its queue")?;
             path.push(taken, until, Kind::Landing, self.place(port));
             let (arrived, _) = self.entry(port, word, taken)?;
             // Before the core called it, the word waited for that and not for the memory.
             path.push(job.start().clamp(arrived, taken), taken, Kind::MemoryWrite, self.place(port));
-            path.back(taker.called.max(arrived), Kind::Call, self.place(port));
-            path.back(arrived, Kind::LateStart, self.place(port));
+            path.prepend(taker.called.max(arrived), Kind::Call, self.place(port));
+            path.prepend(arrived, Kind::LateStart, self.place(port));
             self.climb(word, port, arrived, asked, jobs, &mut path)?;
         } else {
             let last = job.words().saturating_sub(1);
@@ -188,7 +188,7 @@ impl<'a> Reader<'a> {
     }
 
     /// When a word left a queue that had left it `before` times, and as what: responses of scans name more than their element.
-    fn taken(&self, port: u32, (id, vc, seq): WordKey, before: usize) -> Option<(u64, WordKey)> {
+    fn word_departure(&self, port: u32, (id, vc, seq): WordKey, before: usize) -> Option<(u64, WordKey)> {
         let more = if kind(vc) == RESPONSE { 31 << 30 } else { 0 };
         let fits =
             |found: WordKey| (found.0, found.1, found.2 & !more) == (id, vc, seq & !more) && found.2 & seq == seq;
@@ -210,7 +210,7 @@ impl<'a> Reader<'a> {
 
     /// The port whose queue a word came out of that was sent by `output` in a cycle.
     fn left_by(&self, output: u32, word: WordKey, cycle: u64) -> Option<u32> {
-        self.index.during(output, cycle).find_map(|(_, entry)| match entry.what {
+        self.index.at_cycle(output, cycle).find_map(|(_, entry)| match entry.what {
             Moved::Sent { from } if word_of(entry) == word => from.map(|(port, _)| port),
             _ => None,
         })
@@ -218,7 +218,7 @@ impl<'a> Reader<'a> {
 
     /// The ports of a node by which a word of a queue was sent in a cycle, in the order in which that happened.
     fn sent_by(&self, node: u32, queue: u32, word: WordKey, cycle: u64) -> Vec<u32> {
-        let all = self.ports.of(node).flat_map(|port| self.index.during(port, cycle));
+        let all = self.ports.of(node).flat_map(|port| self.index.at_cycle(port, cycle));
         let sent = |entry: &Entry| matches!(entry.what, Moved::Sent { from: Some((from, _)) } if from == queue);
         let mut list: Vec<(u32, u32)> = all
             .filter(|(_, entry)| sent(entry) && word_of(entry) == word)
@@ -278,14 +278,14 @@ impl<'a> Reader<'a> {
             let engine = self.ports.base(node) + u32::from(self.registers.engine_port());
             loop {
                 let (came, ready) = self.entry(queue, word, left)?;
-                self.waited(node, queue, word, ready, left, path);
+                self.explain_wait(node, queue, word, ready, left, path);
                 path.push(came, ready, Kind::Switch, self.place(queue));
                 if queue != engine {
                     (port, arrived) = (queue, came);
                     break;
                 }
                 // Out of the engine: what it waited for.
-                (word, queue, left) = self.made(node, word, came, path)?;
+                (word, queue, left) = self.explain_result(node, word, came, path)?;
                 let visible = left + post + 1;
                 path.phase = if kind(word.1) == RESPONSE { Phase::Broadcast } else { Phase::Climb };
                 path.push(left, visible, Kind::Switch, self.place(queue));
@@ -295,7 +295,13 @@ impl<'a> Reader<'a> {
 
     /// What an engine made a word from, that came into its queue in cycle `came`: its last operand, or the response from
     /// above; with the queue that it left and when.
-    fn made(&self, node: u32, word: WordKey, came: u64, path: &mut Path) -> Result<(WordKey, u32, u64), String> {
+    fn explain_result(
+        &self,
+        node: u32,
+        word: WordKey,
+        came: u64,
+        path: &mut Path,
+    ) -> Result<(WordKey, u32, u64), String> {
         let post = u64::from(self.journal.post);
         let (id, vc, seq) = word;
         let name = self.system.node_name(node).into_owned();
@@ -315,7 +321,7 @@ impl<'a> Reader<'a> {
                 let ports = (0..self.registers.engine_port()).filter(|&port| leaves >> port & 1 == 1);
                 let above = ports.filter_map(|port| {
                     let queue = base + u32::from(port);
-                    let (left, word) = self.taken(queue, (id, vc, element), before)?;
+                    let (left, word) = self.word_departure(queue, (id, vc, element), before)?;
                     Some((left, queue, word))
                 });
                 let (left, queue, word) =
@@ -337,7 +343,7 @@ impl<'a> Reader<'a> {
             }
             let at = base + u32::from(input);
             // Visible to the engine `post` + 1 cycles later.
-            let left = self.taken(at, (id, request, element), before).map(|(cycle, _)| cycle);
+            let left = self.word_departure(at, (id, request, element), before).map(|(cycle, _)| cycle);
             let left = left.filter(|left| left + post < gathered);
             let left = left.ok_or_else(|| format!("an operand of {name} is missing on port {input}"))?;
             operands.push((left + post + 1, input, left));
@@ -358,7 +364,7 @@ impl<'a> Reader<'a> {
 
     /// When an engine took the operands of a result that came into its queue; none for a response that repeats another
     /// result of the same operands, or that was made from a response from above.
-    fn took(&self, node: u32, made: &Entry) -> Option<u64> {
+    fn operands_taken_at(&self, node: u32, made: &Entry) -> Option<u64> {
         let (id, vc, seq) = word_of(made);
         let order = self.registers.order(node, id);
         if order == 0 {
@@ -387,14 +393,14 @@ impl<'a> Reader<'a> {
         let made = self.index.of(self.ports.base(node) + u32::from(self.registers.engine_port())).filter(is_it);
         let made = made.filter(|entry| matches!(entry.what, Moved::Entered { .. }));
         let made = made.filter(|entry| self.registers.engine_inputs(node, entry.tag.id()) >> input & 1 == 1);
-        let took = made.filter_map(|entry| self.took(node, entry));
+        let took = made.filter_map(|entry| self.operands_taken_at(node, entry));
         let taken = took.filter(|&took| took <= cycle).count();
         let slots = self.system.join(node).map_or(0, |ceng| ceng.cfg().operand_slots);
         put - taken >= slots as usize
     }
 
     /// Says for each cycle of a wait in a queue what it was for.
-    fn waited(&self, node: u32, queue: u32, word: WordKey, ready: u64, left: u64, path: &mut Path) {
+    fn explain_wait(&self, node: u32, queue: u32, word: WordKey, ready: u64, left: u64, path: &mut Path) {
         let outputs = self.sent_by(node, queue, word, left);
         if outputs.is_empty() {
             let full = |cycle| self.is_slot_full(node, queue, word, cycle);
@@ -470,20 +476,20 @@ impl<'a> Reader<'a> {
         let (mut called, mut port) = (called, port);
         if let Some(claim) = job.claimed() {
             // It could start when the last participant was ready and the arbiter had granted.
-            path.back(claim.granted, Kind::Claim, self.place(port));
-            path.back(claim.asked, Kind::ClaimHeld, self.place(port));
+            path.prepend(claim.granted, Kind::Claim, self.place(port));
+            path.prepend(claim.asked, Kind::ClaimHeld, self.place(port));
             let (ready, last) = claim.last;
-            path.back(ready, Kind::Claim, self.place(port));
+            path.prepend(ready, Kind::Claim, self.place(port));
             let last = all.iter().find(|of| of.end == last).ok_or("a stranger was ready last")?;
             called = last.called;
             port = self.end_port(last.end);
         }
-        path.back(called, Kind::Call, self.place(port));
+        path.prepend(called, Kind::Call, self.place(port));
         for &(from, to, end) in asked.configured.iter().rev() {
-            path.back(to, Kind::LateStart, self.place(port));
-            path.back(from, Kind::Configuration, self.place(self.end_port(end)));
+            path.prepend(to, Kind::LateStart, self.place(port));
+            path.prepend(from, Kind::Configuration, self.place(self.end_port(end)));
         }
-        path.back(asked.start, Kind::LateStart, self.place(port));
+        path.prepend(asked.start, Kind::LateStart, self.place(port));
         Ok(())
     }
 }

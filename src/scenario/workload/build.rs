@@ -117,7 +117,7 @@ pub fn stand_apart(
 }
 
 /// The number of a member of a group within a collective in software: counted from the root.
-fn counted(member: usize, root: u32, members: usize) -> usize {
+fn rank_from_root(member: usize, root: u32, members: usize) -> usize {
     (member + members - root as usize) % members
 }
 
@@ -317,7 +317,7 @@ impl<'a> SharedState<'a> {
             let Some(member) = ranks.iter().position(|&member| member == rank) else { continue };
             let operation = nodes[member];
             if let Some(job) = &self.jobs[collective as usize] {
-                let member = counted(member, of.root, ranks.len()) as u32;
+                let member = rank_from_root(member, of.root, ranks.len()) as u32;
                 software.push(Software { job: Arc::clone(job), member, collective, operation });
             } else if let Some((job, rounds)) = self.traced.job(collective) {
                 let kind = JobKind {

@@ -110,7 +110,7 @@ pub(crate) fn add(
     order.sort_by_key(|(_, (job, _))| job.instances[0]);
     let needed = order.iter().filter(|(_, (job, _))| job.engine == Engine::Piuma).count();
     for (key, (mut job, asked)) in order {
-        job.spread = spread(&job, asked.rounds, file);
+        job.spread = jobs_used(&job, asked.rounds, file);
         let problem = match job.engine {
             Engine::Armed => armed(scenario, file, (&mut job, &asked), &traced.trace.groups[key.1 as usize].name),
             Engine::Pbv => packets(scenario, file, (&mut job, &asked), &traced.trace.groups[key.1 as usize].name),
@@ -158,7 +158,7 @@ pub(crate) fn ordered(traced: &TracedWorkload) -> Result<(), Vec<Problem>> {
 }
 
 /// Over how many reduction ids or contexts the rounds of a job are spread.
-fn spread(job: &NetworkJob, longest: u32, file: &WorkloadFile) -> u32 {
+fn jobs_used(job: &NetworkJob, longest: u32, file: &WorkloadFile) -> u32 {
     let most = if job.engine == Engine::Armed { REDUCTION_IDS } else { u32::MAX };
     file.rounds_under_way.min(most).min(longest).max(1)
 }

@@ -43,7 +43,7 @@ pub fn path(traced: &TracedWorkload, ranks: &[&Rank]) -> Vec<Step> {
     while let Some(here) = at {
         // What was entered by its start, as `irequires` has it, took none of the path's cycles.
         let entered = until <= walk.record(here).start;
-        at = if entered { walk.before(here, &mut until) } else { walk.back(here, &mut until) };
+        at = if entered { walk.enabling_operation(here, &mut until) } else { walk.step_back(here, &mut until) };
     }
     walk.steps.reverse();
     walk.steps
@@ -67,7 +67,7 @@ impl PathWalk<'_> {
     }
 
     /// Goes back over one operation; the one before it.
-    fn back(&mut self, at: (u32, u32), until: &mut u64) -> Option<(u32, u32)> {
+    fn step_back(&mut self, at: (u32, u32), until: &mut u64) -> Option<(u32, u32)> {
         let record = self.record(at);
         let kind = self.trace.ranks[at.0 as usize].nodes[at.1 as usize].kind;
         let overhead = self.ranks[at.0 as usize].plan().overhead;
@@ -89,7 +89,7 @@ impl PathWalk<'_> {
                 {
                     self.step("message", sender, sent, until);
                     self.step("overhead", sender, sent - overhead, until);
-                    return self.before(sender, until);
+                    return self.enabling_operation(sender, until);
                 }
                 self.step("message", at, record.start, until);
             }
@@ -103,14 +103,14 @@ impl PathWalk<'_> {
                 let last = late.max_by_key(|&of| (self.record(of).start, of == at)).unwrap_or(at);
                 let start = self.record(last).start;
                 self.step(kind.word(), at, start, until);
-                return self.before(last, until);
+                return self.enabling_operation(last, until);
             }
         }
-        self.before(at, until)
+        self.enabling_operation(at, until)
     }
 
     /// What let an operation start.
-    fn before(&mut self, at: (u32, u32), until: &mut u64) -> Option<(u32, u32)> {
+    fn enabling_operation(&mut self, at: (u32, u32), until: &mut u64) -> Option<(u32, u32)> {
         let record = self.record(at);
         if record.by == u32::MAX {
             self.step("stream", at, 0, until);

@@ -26,7 +26,7 @@ use watershed_scenario::names::NamedValues;
 use watershed_scenario::pbv::config::Collective;
 use watershed_scenario::pbv::file::KindFile;
 use watershed_scenario::source::{Node, Value};
-use watershed_scenario::{Loaded, Problems, Scenario, load_named, shipped, written};
+use watershed_scenario::{Loaded, Problems, Scenario, load_named, run_inputs, shipped};
 
 /// What is to be computed; two contestants are compared if theirs are equal.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -194,7 +194,7 @@ impl Setting {
 }
 
 /// The values that hold for a contestant of any of these names.
-fn chosen(settings: &mut [Setting], names: &[String]) -> Vec<String> {
+fn settings_for(settings: &mut [Setting], names: &[String]) -> Vec<String> {
     let mut sets = Vec::new();
     for setting in settings {
         if setting.name.as_ref().is_none_or(|name| names.contains(name)) {
@@ -219,7 +219,7 @@ pub fn jobs_with(source: &str, times: usize, settings: &mut [Setting]) -> Result
     let again = |name: &str| if times > 1 { format!("{name}#{times}") } else { name.to_owned() };
     let stem = again(shipped::stem(file));
     let of_file = [file.to_owned(), shipped::stem(file).to_owned(), stem.clone()];
-    let sets = chosen(settings, &of_file);
+    let sets = settings_for(settings, &of_file);
     let loaded = load(file, &sets).map_err(|problems| problems.to_string())?;
     let all = parts(&loaded);
     if all.is_empty() {
@@ -238,9 +238,9 @@ pub fn jobs_with(source: &str, times: usize, settings: &mut [Setting]) -> Result
     let mut list = Vec::new();
     for (part, index, name) in &these {
         let of_job = of_file.iter().map(|file| format!("{file}:{name}")).chain([again(name), name.clone()]);
-        let mut own = chosen(settings, &[&of_file[..], &of_job.collect::<Vec<_>>()].concat());
+        let mut own = settings_for(settings, &[&of_file[..], &of_job.collect::<Vec<_>>()].concat());
         let changed = (own != sets).then(|| load(file, &own)).transpose().map_err(|problems| problems.to_string())?;
-        own.extend(alone(changed.as_ref().unwrap_or(&loaded), *part, *index));
+        own.extend(isolating_sets(changed.as_ref().unwrap_or(&loaded), *part, *index));
         let loaded = load(file, &own).map_err(|problems| problems.to_string())?;
         let (task, method) = task(&loaded, *part);
         let name = if all.len() == 1 { stem.clone() } else { format!("{stem}:{name}") };
@@ -277,12 +277,12 @@ fn child<'a>(node: &'a Node, path: &str) -> Option<&'a Node> {
 
 fn text(node: &Node) -> String {
     let mut out = String::new();
-    written::inline(node, &mut out);
+    run_inputs::inline(node, &mut out);
     out
 }
 
 /// What is set so that only one job is left.
-fn alone(loaded: &Loaded, part: JobTable, index: usize) -> Vec<String> {
+fn isolating_sets(loaded: &Loaded, part: JobTable, index: usize) -> Vec<String> {
     let (root, scenario) = (loaded.source.root(), &loaded.scenario);
     let only = |path: &str| child(root, &format!("{path}.{index}")).map(|node| format!("{path}=[{}]", text(node)));
     let mut sets = Vec::new();
@@ -472,7 +472,7 @@ impl Contestant {
     }
 
     /// An array of the scenario with more elements at its end.
-    fn longer(&self, path: &str, more: &[String]) -> String {
+    fn extended_array(&self, path: &str, more: &[String]) -> String {
         let there = match child(self.loaded.source.root(), path).map(|node| &node.value) {
             Some(Value::Array(items)) => items.iter().map(text).collect(),
             _ => Vec::new(),
@@ -483,7 +483,7 @@ impl Contestant {
 
     /// What is set so that participants are late by this many cycles on top of what they are already; in the first
     /// round only, or in each.
-    pub fn late(&self, by: &[(u32, u64)], first_only: bool) -> Vec<String> {
+    pub fn sets_for_late(&self, by: &[(u32, u64)], first_only: bool) -> Vec<String> {
         let scenario = &self.loaded.scenario;
         let path = self.path();
         match self.part {
@@ -503,7 +503,7 @@ impl Contestant {
                 let round = if first_only { ", round = 0" } else { "" };
                 let entry = |(end, cycles): &(u32, u64)| format!("{{ end_point = {end}, cycles = {cycles}{round} }}");
                 let entries: Vec<String> = by.iter().map(entry).collect();
-                let mut sets = vec![self.longer(&format!("{path}.late"), &entries)];
+                let mut sets = vec![self.extended_array(&format!("{path}.late"), &entries)];
                 if let Some(armed) = scenario.armed.as_ref().filter(|_| self.part == JobTable::Reduction) {
                     let of = &armed.reductions[0];
                     for (key, cycles) in [
@@ -519,16 +519,22 @@ impl Contestant {
     }
 
     /// What is set so that a participant, by number and name, is dead from a cycle on; and that in words.
-    pub fn dead(&self, end: u32, name: &str, from: u64) -> (Vec<String>, String) {
+    pub fn sets_for_dead(&self, end: u32, name: &str, from: u64) -> (Vec<String>, String) {
         match self.part {
             JobTable::Collective | JobTable::Host => {
                 let never = self.loaded.scenario.limits.max_cycles;
-                (self.late(&[(end, never)], true), "never starts: nothing nearer can be said in this family".into())
+                (
+                    self.sets_for_late(&[(end, never)], true),
+                    "never starts: nothing nearer can be said in this family".into(),
+                )
             }
             JobTable::Reduction | JobTable::Packets => {
                 let table = if self.part == JobTable::Reduction { "armed" } else { "pbv" };
                 let fault = format!("{{ effect = \"dead\", at = \"{name}\", from_cycle = {from} }}");
-                (vec![self.longer(&format!("{table}.fault"), &[fault])], format!("is dead from cycle {from} on"))
+                (
+                    vec![self.extended_array(&format!("{table}.fault"), &[fault])],
+                    format!("is dead from cycle {from} on"),
+                )
             }
         }
     }
@@ -539,7 +545,7 @@ impl Contestant {
     /// # Errors
     /// The job has no vector, or what is wrong with its length.
     pub fn of_length(&self, elements: u64) -> Result<Contestant, String> {
-        let mut changed = self.changed(&self.elements(elements)?)?;
+        let mut changed = self.with_sets(&self.elements(elements)?)?;
         changed.task.elements = elements;
         Ok(changed)
     }
@@ -574,7 +580,7 @@ impl Contestant {
     ///
     /// # Errors
     /// What is wrong with them.
-    pub fn with(&self, sets: &[String]) -> Result<Loaded, String> {
+    pub fn load_with(&self, sets: &[String]) -> Result<Loaded, String> {
         let all: Vec<String> = self.sets.iter().chain(sets).cloned().collect();
         load(&self.file, &all).map_err(|problems| problems.to_string())
     }
@@ -582,9 +588,9 @@ impl Contestant {
     /// The same, as a contestant.
     ///
     /// # Errors
-    /// As [`Contestant::with`].
-    pub fn changed(&self, sets: &[String]) -> Result<Contestant, String> {
-        let loaded = self.with(sets)?;
+    /// As [`Contestant::load_with`].
+    pub fn with_sets(&self, sets: &[String]) -> Result<Contestant, String> {
+        let loaded = self.load_with(sets)?;
         let (task, method) = task(&loaded, self.part);
         let sets = self.sets.iter().chain(sets).cloned().collect();
         Ok(Contestant { method, task, sets, loaded, ..self.clone() })

@@ -231,7 +231,7 @@ struct ReportedTimes {
     named_at: Option<u64>,
 }
 
-fn told(contestant: &Contestant, document: &Document) -> Option<ReportedTimes> {
+fn reported_times(contestant: &Contestant, document: &Document) -> Option<ReportedTimes> {
     let of = document.jobs.first()?;
     let mut named: Vec<String> = Vec::new();
     let mut named_at = None;
@@ -286,7 +286,7 @@ fn timing(contestant: &Contestant, document: &Document) -> Timing {
     let failed = document.checks.iter().filter(|check| !check.passed);
     let failed = failed.map(|check| format!("{}: {}", check.name, check.detail.lines().next().unwrap_or_default()));
     let mut timing = Timing { outcome: word(document.outcome), failed: failed.collect(), ..Timing::default() };
-    let Some(told) = told(contestant, document) else { return timing };
+    let Some(told) = reported_times(contestant, document) else { return timing };
     timing.before_cycles = told.first;
     timing.bit_exact = told.exact;
     let whole = told.outcomes.all_whole();
@@ -373,8 +373,8 @@ pub enum ContestantError {
 }
 
 /// Runs it to its end, or until it is stopped.
-pub(crate) fn go(loaded: &Loaded, stop: &(dyn Fn() -> bool + Sync)) -> Result<RunResult, ContestantError> {
-    let hook = |progress| if stop() { Control::Stop } else { run::watched(progress) };
+pub(crate) fn run_to_end(loaded: &Loaded, stop: &(dyn Fn() -> bool + Sync)) -> Result<RunResult, ContestantError> {
+    let hook = |progress| if stop() { Control::Stop } else { run::notify_watcher(progress) };
     let options = RunOptions { all_links: true, hook: Some(&hook), ..RunOptions::default() };
     let result = run::run(loaded, &options).map_err(|error| ContestantError::Refused(error.to_string()))?;
     if result.document.outcome == Outcome::Interrupted || stop() {
@@ -390,7 +390,7 @@ fn variant(
     sets: &[String],
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<Result<RunResult, String>, ContestantError> {
-    match contestant.with(sets).map_err(ContestantError::Refused).and_then(|loaded| go(&loaded, stop)) {
+    match contestant.load_with(sets).map_err(ContestantError::Refused).and_then(|loaded| run_to_end(&loaded, stop)) {
         Ok(result) => Ok(Ok(result)),
         Err(ContestantError::Refused(why)) => Ok(Err(why.lines().next().unwrap_or_default().to_owned())),
         Err(interrupted) => Err(interrupted),
@@ -407,7 +407,7 @@ pub fn measure(
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<Entry, ContestantError> {
     let scenario = &contestant.loaded.scenario;
-    let base = go(&contestant.loaded, stop)?;
+    let base = run_to_end(&contestant.loaded, stop)?;
     let document = &base.document;
     let timing = timing(contestant, document);
     let victim = contestant.victim();
@@ -433,10 +433,10 @@ pub fn measure(
         run: timing,
     };
     if disturb.late_ns > 0.0 {
-        entry.late = Some(late(contestant, disturb, &entry.run, (victim, &name), stop)?);
+        entry.late = Some(measure_late(contestant, disturb, &entry.run, (victim, &name), stop)?);
     }
     if disturb.dead {
-        entry.dead = Some(dead(contestant, entry.run.before_cycles.unwrap_or(0), (victim, &name), stop)?);
+        entry.dead = Some(measure_dead(contestant, entry.run.before_cycles.unwrap_or(0), (victim, &name), stop)?);
     }
     if disturb.orders > 0 && contestant.task.operation.is_some() {
         entry.bits = Some(orders(contestant, disturb, &base.data, stop)?);
@@ -444,7 +444,7 @@ pub fn measure(
     Ok(entry)
 }
 
-fn late(
+fn measure_late(
     contestant: &Contestant,
     disturb: &Disturbance,
     base: &Timing,
@@ -452,7 +452,7 @@ fn late(
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<LateParticipant, ContestantError> {
     let by_cycles = cycles(&contestant.loaded.scenario, disturb.late_ns);
-    let sets = contestant.late(&[(victim, by_cycles)], true);
+    let sets = contestant.sets_for_late(&[(victim, by_cycles)], true);
     let (run, refused) = match variant(contestant, &sets, stop)? {
         Ok(result) => (timing(contestant, &result.document), None),
         Err(why) => (Timing::default(), Some(why)),
@@ -462,13 +462,13 @@ fn late(
     Ok(LateParticipant { end_point: name.into(), by_cycles, run, rise_cycles, rise_ns, refused, sets })
 }
 
-fn dead(
+fn measure_dead(
     contestant: &Contestant,
     first: u64,
     (victim, name): (u32, &str),
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<DeadParticipant, ContestantError> {
-    let (sets, how) = contestant.dead(victim, name, first);
+    let (sets, how) = contestant.sets_for_dead(victim, name, first);
     let mut dead = DeadParticipant {
         end_point: name.into(),
         how,
@@ -491,7 +491,7 @@ fn dead(
     dead.outcome = word(result.document.outcome);
     dead.ends = result.document.outcome == Outcome::Finished;
     dead.cycles = result.document.cycles;
-    if let Some(told) = told(contestant, &result.document) {
+    if let Some(told) = reported_times(contestant, &result.document) {
         dead.complete = told.outcomes.complete + told.outcomes.after_retry;
         dead.rounds = told.outcomes.rounds();
         dead.opening_rounds = told.openings;
@@ -548,7 +548,7 @@ fn orders(
         let mut ends = contestant.participants();
         ends.sort_unstable();
         let offsets: Vec<(u32, u64)> = ends.into_iter().enumerate().map(offset).collect();
-        let sets = contestant.late(&offsets, false);
+        let sets = contestant.sets_for_late(&offsets, false);
         let outcome = variant(contestant, &sets, stop)?;
         bits.sets.push(sets);
         let result = match outcome {

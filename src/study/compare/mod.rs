@@ -100,11 +100,11 @@ fn all(
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<Vec<Entry>, ContestantError> {
     let measure = |(contestant, disturb): &(Contestant, Disturbance)| measure::measure(contestant, disturb, stop);
-    each(contestants, jobs, progress, measure).into_iter().collect()
+    parallel_map(contestants, jobs, progress, measure).into_iter().collect()
 }
 
 /// Does something with each of a list on several threads; results in the order of the list.
-pub(crate) fn each<T: Sync, R: Send>(
+pub(crate) fn parallel_map<T: Sync, R: Send>(
     list: &[T],
     jobs: usize,
     progress: &(dyn Fn(usize, usize) + Sync),

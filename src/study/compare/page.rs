@@ -24,7 +24,7 @@ pub fn of_comparison(comparison: &Comparison) -> String {
             let _ = writeln!(body, "<p class=\"no\">Not the same job: {}.</p>", escape(&text));
         }
     }
-    how(&comparison.disturb, &mut body);
+    reading_guide(&comparison.disturb, &mut body);
     let entries: Vec<&Entry> = comparison.entries.iter().collect();
     body.push_str("<div class=\"grid2\">\n");
     let metrics: [(&str, &str, Value); 4] = [
@@ -62,7 +62,7 @@ type Value = fn(&Entry) -> Option<f64>;
 /// The page of a study.
 pub fn of_study(outcome: &Outcome) -> String {
     let mut body = format!("<section id=\"study\"><p>{}</p>\n", escape(&outcome.about));
-    how(&outcome.disturb, &mut body);
+    reading_guide(&outcome.disturb, &mut body);
     body.push_str("</section>\n");
     for (number, system) in outcome.systems().into_iter().enumerate() {
         let cells: Vec<&Cell> = outcome.of(system).collect();
@@ -119,7 +119,7 @@ pub fn of_study(outcome: &Outcome) -> String {
 }
 
 /// How to read it.
-fn how(disturb: &Disturbance, out: &mut String) {
+fn reading_guide(disturb: &Disturbance, out: &mut String) {
     out.push_str(
         "<p class=\"note\">Latency is from the first contribution to the last participant having the whole result. Storage follows from the \
          configuration; that of software is that of switches without engines.",

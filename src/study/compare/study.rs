@@ -14,7 +14,7 @@ use serde_json::Value as Json;
 use super::{Contestant, ContestantError, Disturbance, Entry, SCHEMA_VERSION};
 use crate::training::file::TrainingFile;
 use watershed_scenario::kind::{self, Kind};
-use watershed_scenario::written::RunInputs;
+use watershed_scenario::run_inputs::RunInputs;
 use watershed_scenario::{Loaded, Problem, Problems, Source, load_named, load_traced, read, schema, shipped};
 use watershed_workload::Trace;
 
@@ -263,7 +263,7 @@ impl Study {
     }
 
     /// Keeps only these contestants.
-    pub(crate) fn keep(&mut self, names: &[&str]) {
+    pub(crate) fn retain_contestants(&mut self, names: &[&str]) {
         let kept: Vec<bool> = self.contestants.iter().map(|(name, _)| names.contains(&name.as_str())).collect();
         let mut at = kept.iter();
         self.file.contestant.retain(|_| at.next() == Some(&true));
@@ -362,7 +362,7 @@ impl Study {
         let long = contestant.of_length(elements)?;
         let most = self.file.cycles_per_element.map_or(0, |cycles| cycles.saturating_mul(elements));
         if most > long.loaded.scenario.limits.max_cycles {
-            return long.changed(&[format!("limits.max_cycles={most}")]).map(|mut long| {
+            return long.with_sets(&[format!("limits.max_cycles={most}")]).map(|mut long| {
                 long.task.elements = elements;
                 long
             });
@@ -428,7 +428,7 @@ impl Study {
 
 /// Name and scenario of a contestant.
 fn named(file: &ContestantFile, base: &Path) -> (String, String) {
-    let beside: PathBuf = shipped::tidy(&base.join(&file.file));
+    let beside: PathBuf = shipped::normalise(&base.join(&file.file));
     let path = match shipped::find(&file.file) {
         Some(_) if !beside.exists() => file.file.clone(),
         _ => beside.to_string_lossy().replace('\\', "/"),

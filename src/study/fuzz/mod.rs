@@ -113,7 +113,7 @@ pub struct MinimalFailure {
 }
 
 /// About every third key: with all of them set most cases would be refused.
-fn chosen(known: &[keys::Key], below: &mut impl FnMut(usize) -> usize) -> BTreeMap<usize, usize> {
+fn random_keys(known: &[keys::Key], below: &mut impl FnMut(usize) -> usize) -> BTreeMap<usize, usize> {
     let mut chosen = BTreeMap::new();
     for (number, (_, _, values)) in known.iter().enumerate() {
         if below(3) == 0 {
@@ -150,25 +150,25 @@ impl Case {
         let ends = TOPOLOGIES[topology].1;
         let takes_part = family != "fabric" && below(3) == 0;
         let members = if takes_part { 2 + below(ends as usize - 1) as u32 } else { ends };
-        let keys = chosen(&keys::of(family), &mut below);
+        let keys = random_keys(&keys::of(family), &mut below);
         let seed = 1 + below(1000) as u64;
         let (mut jobs, mut steps) = (Vec::new(), Vec::new());
         if family == MIXED {
             for _ in 0..2 + below(3) {
                 let engine = below(ENGINES.len());
-                jobs.push(Job { engine, keys: chosen(&keys::of_job(engine), &mut below) });
+                jobs.push(Job { engine, keys: random_keys(&keys::of_job(engine), &mut below) });
             }
         }
         if family == WORKLOAD {
             steps.extend((0..=below(8)).map(|_| Step::drawn(&mut below)));
         }
         let mut case = Self { family, topology, members: members.min(ends), seed, keys, jobs, steps };
-        case.tidy();
+        case.drop_idle_keys();
         case
     }
 
     /// Leaves out keys that would be refused: of engines that do nothing, and flits of other sizes than engines have words.
-    fn tidy(&mut self) {
+    fn drop_idle_keys(&mut self) {
         if self.family != MIXED {
             return;
         }
@@ -325,7 +325,7 @@ impl Case {
             WORKLOAD => !case.steps.is_empty(),
             _ => true,
         });
-        out.iter_mut().for_each(Self::tidy);
+        out.iter_mut().for_each(Self::drop_idle_keys);
         out
     }
 
@@ -353,28 +353,33 @@ impl Case {
     }
 }
 
-fn wrong(kind: impl Into<String>, detail: impl Into<String>, flags: &'static str) -> CaseOutcome {
+fn failed(kind: impl Into<String>, detail: impl Into<String>, flags: &'static str) -> CaseOutcome {
     CaseOutcome::Failed(Failure { kind: kind.into(), detail: detail.into(), flags })
 }
 
 /// What is wrong with a document by itself.
-fn judged(case: &Case, document: &Document, loaded: &Loaded, judge: FailureCriteria<'_>) -> Option<CaseOutcome> {
+fn check_document(
+    case: &Case,
+    document: &Document,
+    loaded: &Loaded,
+    judge: FailureCriteria<'_>,
+) -> Option<CaseOutcome> {
     if document.outcome != Outcome::Finished {
         let detail = document.unfinished().unwrap_or("it did not end");
-        return Some(wrong("the run did not finish", detail, ""));
+        return Some(failed("the run did not finish", detail, ""));
     }
     if let Some(check) = document.checks.iter().find(|check| !check.passed) {
-        return Some(wrong(format!("check \"{}\" failed", check.name), &*check.detail, ""));
+        return Some(failed(format!("check \"{}\" failed", check.name), &*check.detail, ""));
     }
     if case.family == WORKLOAD
         && let Err(detail) = steps::check(&case.steps, case.members, document)
     {
-        return Some(wrong("ranks did not do what their trace says", detail, ""));
+        return Some(failed("ranks did not do what their trace says", detail, ""));
     }
     let condition = judge.fail_if?;
     let facts = PointResult::new(document, loaded);
-    let holds = condition.eval(&|name| facts.named(name)).is_some_and(|value| value.holds());
-    holds.then(|| wrong(format!("{condition} holds"), "", ""))
+    let holds = condition.eval(&|name| facts.named(name)).is_some_and(|value| value.is_true());
+    holds.then(|| failed(format!("{condition} holds"), "", ""))
 }
 
 /// Runs a case: as it is, in another order of evaluation, and without skipping.
@@ -391,7 +396,7 @@ fn try_with(case: &Case, judge: FailureCriteria<'_>, run: Runner<'_>) -> CaseOut
     let panicked = |panic: Box<dyn std::any::Any + Send>| {
         let words = panic.downcast_ref::<String>().cloned();
         let words = words.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string)).unwrap_or_default();
-        wrong("the program panicked", words.lines().next().unwrap_or_default(), "")
+        failed("the program panicked", words.lines().next().unwrap_or_default(), "")
     };
     let loaded = match catch_unwind(|| case.loaded()) {
         Ok(Ok(loaded)) => loaded,
@@ -416,7 +421,7 @@ fn try_with(case: &Case, judge: FailureCriteria<'_>, run: Runner<'_>) -> CaseOut
         Ok(done) => done,
         Err(came) => return came,
     };
-    if let Some(came) = judged(case, &document, &loaded, judge) {
+    if let Some(came) = check_document(case, &document, &loaded, judge) {
         return came;
     }
     let json = |document: &Document| serde_json::to_string(document).unwrap_or_default();
@@ -425,7 +430,7 @@ fn try_with(case: &Case, judge: FailureCriteria<'_>, run: Runner<'_>) -> CaseOut
     for (options, (what, flags)) in [shuffled, every].iter().zip(AGAIN) {
         match once(options) {
             Ok(again) if json(&again) == json(&document) => {}
-            Ok(_) => return wrong(format!("{what} changes the result"), "the documents differ", flags),
+            Ok(_) => return failed(format!("{what} changes the result"), "the documents differ", flags),
             Err(CaseOutcome::Failed(failure)) => return CaseOutcome::Failed(Failure { flags, ..failure }),
             Err(other) => return other,
         }
@@ -434,7 +439,7 @@ fn try_with(case: &Case, judge: FailureCriteria<'_>, run: Runner<'_>) -> CaseOut
 }
 
 /// Makes a failing case as small as it can be made step by step; how many cases were tried.
-pub fn shrunk(case: &Case, failure: &Failure, judge: FailureCriteria<'_>) -> (Case, Failure, u64) {
+pub fn minimise(case: &Case, failure: &Failure, judge: FailureCriteria<'_>) -> (Case, Failure, u64) {
     let (mut case, mut failure, mut tried) = (case.clone(), failure.clone(), 0);
     loop {
         let size = case.size();

@@ -134,7 +134,7 @@ impl Step {
     }
 }
 
-fn half(ranks: u32) -> Vec<u32> {
+fn every_second_rank(ranks: u32) -> Vec<u32> {
     (0..ranks).step_by(2).collect()
 }
 
@@ -153,7 +153,7 @@ pub(super) fn trace(steps: &[Step], ranks: u32) -> Trace {
     };
     let groups = vec![
         Group { name: String::new(), ranks: (0..ranks).collect() },
-        Group { name: HALF.into(), ranks: half(ranks) },
+        Group { name: HALF.into(), ranks: every_second_rank(ranks) },
     ];
     Trace { format: Format::Chakra, ranks: (0..ranks).map(rank).collect(), groups, hash: 0 }
 }
@@ -163,7 +163,7 @@ pub(super) fn keys(trace: &str, members: u32, ends: u32) -> String {
     let list = |ranks: Vec<u32>| ranks.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let part = format!("participants = [{}]\n", list((0..members).collect()));
     let part = if members < ends { &*part } else { "" };
-    format!("trace = \"{trace}\"\n{part}groups.{HALF} = [{}]\n", list(half(members)))
+    format!("trace = \"{trace}\"\n{part}groups.{HALF} = [{}]\n", list(every_second_rank(members)))
 }
 
 /// Compares what ranks did with what the steps say: their nodes, the cycles in which they computed, and the collectives.

@@ -9,8 +9,8 @@ use std::time::Instant;
 
 use serde_json::Value as Json;
 
+use super::golden_outputs::{GoldenOutputs, golden_outputs};
 use super::text::{Tolerances, changed_lines, compact, reviewable};
-use super::watched::{GoldenOutputs, watched};
 use super::{Difference, Mode, Outcome, SUFFIXES, Test, is_snapshot};
 use watershed_files::TempFolder;
 use watershed_probe::ascii::{DrawError, Options, draw};
@@ -18,7 +18,7 @@ use watershed_probe::diff::{Diff, DiffOptions, FirstDifference, MAX_SHOWN, diff}
 use watershed_probe::{Period, Selection};
 use watershed_scenario::config::Wave;
 use watershed_scenario::embedding::{self, Embedding};
-use watershed_scenario::run::{Control, RunError, RunOptions, RunResult, WaveOptions, run, watched as look};
+use watershed_scenario::run::{Control, RunError, RunOptions, RunResult, WaveOptions, notify_watcher, run};
 use watershed_scenario::snapshot::Part;
 use watershed_scenario::{Loaded, Problem, load_file, summary};
 
@@ -56,7 +56,7 @@ struct Case<'a> {
 
 fn examine(test: &Test, mode: Mode, outcome: &mut Outcome) -> Result<(), String> {
     let loaded = load_file(&test.scenario, &[]).map_err(|problems| problems.to_string())?;
-    let watched = watched(&loaded.scenario);
+    let watched = golden_outputs(&loaded.scenario);
     if watched.parts.is_empty() {
         outcome.left_out = true;
         return Ok(());
@@ -84,7 +84,7 @@ impl Case<'_> {
     /// Runs the scenario, with a waveform if one is compared.
     fn run(&mut self, scratch: &Path) -> Result<RunResult, String> {
         let ladder = self.watched.has(Part::Ladder) || self.watched.has(Part::LadderSvg);
-        let hook = |progress| look(progress);
+        let hook = |progress| notify_watcher(progress);
         let options = RunOptions { ladder, hook: Some(&hook), ..RunOptions::default() };
         let (loaded, golden) = (self.loaded, &self.loaded.scenario.golden);
         let text = |error: RunError| match error {
@@ -154,7 +154,7 @@ impl Case<'_> {
             if !self.tolerances.is_empty() {
                 let golden = read(&self.golden(".json"))?.map(|text| serde_json::from_str::<Json>(&text)).transpose();
                 let golden = golden.map_err(|error| format!("error: {}: {error}", self.golden(".json").display()))?;
-                self.tolerances.settle(&mut found, golden.as_ref(), "");
+                self.tolerances.apply_tolerances(&mut found, golden.as_ref(), "");
             }
             json = Some(compact(&found));
         }

@@ -72,7 +72,7 @@ struct FolderWalk<'a> {
 impl FolderWalk<'_> {
     fn test(&self, scenario: &Path, below: &Path) -> Test {
         let goldens = match self.goldens {
-            Some(goldens) => tidy(&goldens.join(below)),
+            Some(goldens) => trim_path(&goldens.join(below)),
             None => scenario.parent().unwrap_or(Path::new("")).join(FOLDER),
         };
         Test { name: shown(&scenario.with_extension("")), scenario: scenario.to_owned(), goldens }
@@ -131,7 +131,7 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, String> {
 }
 
 /// A path without an empty part at its end.
-fn tidy(path: &Path) -> PathBuf {
+fn trim_path(path: &Path) -> PathBuf {
     path.components().collect()
 }
 
@@ -143,7 +143,7 @@ fn strays(holders: &BTreeSet<PathBuf>, tests: &[Test]) -> Result<Vec<PathBuf>, S
         // Where scenarios are as well, a document or a wave may be anything.
         let shared = paths.iter().any(|path| path.extension().is_some_and(|extension| extension == "toml"));
         let known: BTreeSet<String> =
-            tests.iter().filter(|test| tidy(&test.goldens) == tidy(holder)).map(Test::stem).collect();
+            tests.iter().filter(|test| trim_path(&test.goldens) == trim_path(holder)).map(Test::stem).collect();
         for path in paths.into_iter().filter(|path| path.is_file()) {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let suffixes = SUFFIXES.iter().filter(|(suffix, _)| !shared || is_snapshot(suffix));

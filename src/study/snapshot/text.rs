@@ -158,17 +158,17 @@ impl<'a> Tolerances<'a> {
     }
 
     /// The document that was found, with golden numbers where those that were found may stand for them.
-    pub fn settle(&mut self, found: &mut Json, golden: Option<&Json>, name: &str) {
+    pub fn apply_tolerances(&mut self, found: &mut Json, golden: Option<&Json>, name: &str) {
         let inner = |key: &str| if name.is_empty() { key.to_owned() } else { format!("{name}.{key}") };
         match found {
             Json::Object(object) => {
                 for (key, value) in object {
-                    self.settle(value, golden.and_then(|golden| golden.get(key)), &inner(key));
+                    self.apply_tolerances(value, golden.and_then(|golden| golden.get(key)), &inner(key));
                 }
             }
             Json::Array(items) => {
                 for (at, value) in items.iter_mut().enumerate() {
-                    self.settle(value, golden.and_then(|golden| golden.get(at)), &inner(&at.to_string()));
+                    self.apply_tolerances(value, golden.and_then(|golden| golden.get(at)), &inner(&at.to_string()));
                 }
             }
             Json::Number(number) => {
@@ -257,7 +257,7 @@ mod tests {
         let golden = json!({ "cycles": 10, "jobs": [{ "cycles": 10, "rate": 2.0, "name": "10" }] });
         let settle = |mut found: Json| {
             let mut tolerances = Tolerances::new(&list);
-            tolerances.settle(&mut found, Some(&golden), "");
+            tolerances.apply_tolerances(&mut found, Some(&golden), "");
             (found, tolerances.unused().map(|(at, _)| at).collect::<Vec<_>>())
         };
         let near = json!({ "cycles": 10, "jobs": [{ "cycles": 12, "rate": 1.8, "name": "10" }] });

@@ -63,18 +63,18 @@ impl<'a> Group<'a> {
     /// Whether it has run, and meets all constraints.
     pub fn meets<'b>(&self, sweep: &Sweep, constraints: impl IntoIterator<Item = &'b Expr>) -> bool {
         let ran = self.0.iter().all(|row| row.status == "ok");
-        ran && constraints.into_iter().all(|expr| self.eval(sweep, expr).is_some_and(|value| value.holds()))
+        ran && constraints.into_iter().all(|expr| self.eval(sweep, expr).is_some_and(|value| value.is_true()))
     }
 }
 
 /// Whether a point that has run breaks a constraint of the sweep.
-pub fn broken(sweep: &Sweep, point: &Point, facts: &[Option<PointResult>]) -> bool {
+pub fn breaks_constraint(sweep: &Sweep, point: &Point, facts: &[Option<PointResult>]) -> bool {
     let value = |facts: &PointResult, name: &str| match name {
         "scenario" => Some(Value::Word(sweep.scenarios[point.scenario].name.clone())),
         _ => point.found(sweep, name).map(value_of).or_else(|| facts.column(sweep, name)).or_else(|| facts.named(name)),
     };
     let of_all = |name: &str| mean(facts.iter().map(|facts| value(facts.as_ref()?, name)).collect::<Option<_>>()?);
-    sweep.constraints.iter().any(|expr| !expr.eval(&of_all).is_some_and(|value| value.holds()))
+    sweep.constraints.iter().any(|expr| !expr.eval(&of_all).is_some_and(|value| value.is_true()))
 }
 
 /// What repetitions have together: of numbers the mean, of words the first.

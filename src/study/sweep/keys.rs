@@ -55,7 +55,7 @@ pub fn check(sweep: &Sweep) -> Result<(), Problems> {
                 sets.push(format!("{key}={value}"));
             }
         }
-        for (problem, span) in wrong(&base, &sets) {
+        for (problem, span) in override_problems(&base, &sets) {
             let given = &given[span.origin - 1];
             let place = place(sweep.source(), given, &span);
             let problem = match place {
@@ -75,7 +75,7 @@ fn unknown_words(sweep: &Sweep, base: &Source, axis: &Axis) -> Vec<Problem> {
     let mut found = Vec::new();
     for (row, values) in rows.iter().enumerate().filter(|(_, row)| has_words(row)).take(TRIED) {
         let sets: Vec<String> = axis.keys.iter().zip(values).map(|(key, value)| format!("{key}={value}")).collect();
-        for (problem, span) in wrong(base, &sets).into_iter().filter(|(problem, _)| problem.is_of_word()) {
+        for (problem, span) in override_problems(base, &sets).into_iter().filter(|(problem, _)| problem.is_of_word()) {
             let at = span.origin - 1;
             let inner = if axis.keys.len() == 1 { String::new() } else { format!("[{at}]") };
             let value = format!("{}.values[{row}]{inner}", axis.path);
@@ -93,14 +93,14 @@ fn first_that_fits(base: &Source, axis: &Axis) -> (usize, Vec<String>) {
     let Levels::List(rows) = &axis.levels else { return (0, vec![axis.levels.at(0.0)]) };
     let fits = |row: &&Vec<String>| {
         let sets: Vec<String> = axis.keys.iter().zip(*row).map(|(key, value)| format!("{key}={value}")).collect();
-        wrong(base, &sets).iter().all(|(_, span)| span.start < axis.keys[span.origin - 1].len())
+        override_problems(base, &sets).iter().all(|(_, span)| span.start < axis.keys[span.origin - 1].len())
     };
     let at = rows.iter().take(TRIED).position(|row| fits(&row)).unwrap_or(0);
     (at, rows[at].clone())
 }
 
 /// What is wrong with these overrides of a scenario, and where in them.
-fn wrong(base: &Source, sets: &[String]) -> Vec<(Problem, Span)> {
+fn override_problems(base: &Source, sets: &[String]) -> Vec<(Problem, Span)> {
     let mut source = base.clone();
     let mut found = jobs::apply(&mut source, sets);
     found.extend(schema::check(source.root()));
@@ -115,7 +115,7 @@ fn wrong(base: &Source, sets: &[String]) -> Vec<(Problem, Span)> {
 /// The piece of the sweep file that a piece of an override was made from.
 fn place(source: &Source, given: &OverrideSource<'_>, span: &Span) -> Option<Span> {
     if span.start < given.text.len() {
-        return source.inside(&given.holder, given.text, span.start..span.end.min(given.text.len()));
+        return source.span_within(&given.holder, given.text, span.start..span.end.min(given.text.len()));
     }
     source.locate(given.value.as_deref()?)
 }

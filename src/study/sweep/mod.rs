@@ -318,7 +318,7 @@ fn run_shared(
     let from = fnv1a(part.name.as_bytes()) as usize % left.len().max(1);
     left.rotate_left(from);
     let (mut total, mut known) = (Report::default(), points.len() - left.len());
-    let take = |number| Ok(claims.take(number)? && begin_one(number));
+    let take = |number| Ok(claims.try_claim(number)? && begin_one(number));
     let taken = |number| Ok(begin_one(number));
     let mut first = true;
     while !left.is_empty() && !report.interrupted {
@@ -453,7 +453,7 @@ pub fn no_results(path: &Path) -> String {
 ///
 /// # Errors
 /// One has none.
-fn spread(given: &[PathBuf]) -> Result<Vec<PathBuf>, SweepError> {
+fn expand_folders(given: &[PathBuf]) -> Result<Vec<PathBuf>, SweepError> {
     let mut all = Vec::new();
     for part in given {
         let found = if part.is_dir() { folders(part)? } else { Vec::new() };
@@ -485,7 +485,7 @@ fn of_one_sweep(folders: &[PathBuf]) -> Result<(Vec<Store>, Sweep), SweepError> 
 /// # Errors
 /// A folder has no store, or they belong to different sweeps.
 pub fn status(given: &[PathBuf]) -> Result<Status, SweepError> {
-    let folders = spread(given)?;
+    let folders = expand_folders(given)?;
     let (stores, sweep) = of_one_sweep(&folders)?;
     let size = Plan::new(&sweep).ok().and_then(|plan| plan.size()).map(|size| size as u64);
     let status = stores.iter().flat_map(Store::rows).map(|row| (row.number, row.status)).collect();
@@ -512,7 +512,7 @@ pub struct MergeOutcome {
 /// # Errors
 /// A folder has no store, or they belong to different sweeps: nothing is written then.
 pub fn merge(folder: &Path, parts: &[PathBuf]) -> Result<MergeOutcome, SweepError> {
-    let (stores, sweep) = of_one_sweep(&spread(parts)?)?;
+    let (stores, sweep) = of_one_sweep(&expand_folders(parts)?)?;
     // A merge that is refused leaves no folder behind.
     let _there = if folder.is_dir() { claim(folder)? } else { None };
     if Store::exists(folder) {
@@ -672,7 +672,7 @@ fn compute(
     if !claim(&key) {
         return Some((row(key), None));
     }
-    let hook = |progress| if stop() { Control::Stop } else { run::watched(progress) };
+    let hook = |progress| if stop() { Control::Stop } else { run::notify_watcher(progress) };
     let run_options = RunOptions { hook: Some(&hook), ..RunOptions::default() };
     let outcome = catch_unwind(AssertUnwindSafe(|| run::run(&loaded, &run_options)));
     let done = match outcome {

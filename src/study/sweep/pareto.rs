@@ -10,7 +10,7 @@
 
 use std::collections::BTreeSet;
 
-use super::best::broken;
+use super::best::breaks_constraint;
 use super::file::{Levels, Sweep};
 use super::front::{front, hypervolume, mean_objectives};
 use super::points::{Point, passes, repeated, sample, uniform};
@@ -90,7 +90,8 @@ impl Pareto {
         let values: Vec<Option<Vec<f64>>> = (0..self.points.len())
             .map(|at| {
                 let facts = &facts[at * repetitions..(at + 1) * repetitions];
-                let value = |point: &Point| mean_objectives(sweep, facts).filter(|_| !broken(sweep, point, facts));
+                let value =
+                    |point: &Point| mean_objectives(sweep, facts).filter(|_| !breaks_constraint(sweep, point, facts));
                 value(&self.points[at])
             })
             .collect();

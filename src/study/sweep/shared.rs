@@ -252,7 +252,7 @@ impl PointClaims {
     ///
     /// # Errors
     /// The folder cannot be written.
-    pub fn take(&self, number: u64) -> io::Result<bool> {
+    pub fn try_claim(&self, number: u64) -> io::Result<bool> {
         self.make(number, 0)
     }
 
@@ -273,7 +273,7 @@ impl PointClaims {
             // This part's earlier process has left it, or a thread of this one is at it.
             if begun.contains(&number) { PointOwner::Theirs } else { PointOwner::Mine }
         } else {
-            self.standing(&owner)
+            self.owner_state(&owner)
         };
         if standing != PointOwner::Mine {
             return Ok(standing);
@@ -282,7 +282,7 @@ impl PointClaims {
     }
 
     /// Whether the points of a part are free for others.
-    fn standing(&self, owner: &str) -> PointOwner {
+    fn owner_state(&self, owner: &str) -> PointOwner {
         let folder = self.shared.join(owner);
         let own_host = format!("part-{}-", host());
         if owner.strip_prefix(&own_host).is_some_and(|number| number.parse::<u32>().is_ok())

@@ -58,7 +58,7 @@ pub(crate) fn ends(trace: &Trace, matched: &MatchedTrace) -> Result<(), Error> {
 ///
 /// # Errors
 /// A node that never starts, as its stream is taken by one that waits for it.
-pub fn pace(trace: &Trace, matched: &MatchedTrace, times: Durations<'_>) -> Result<Schedule, Error> {
+pub fn schedule(trace: &Trace, matched: &MatchedTrace, times: Durations<'_>) -> Result<Schedule, Error> {
     let paced = Scheduler::new(trace, matched, true, times).run();
     if matched.open.is_empty() || paced.is_ok() {
         return paced;
@@ -173,17 +173,17 @@ impl<'a> Scheduler<'a> {
         }
         loop {
             while let Some((now, at)) = self.ready.pop_front() {
-                self.want(now, at);
+                self.request_stream(now, at);
             }
             let Some(Reverse((now, at))) = self.events.pop() else { break };
             self.end(now, at, None);
         }
-        self.stuck()?;
+        self.find_deadlock()?;
         Ok(self.result())
     }
 
     /// Takes the stream of a node that is ready, or lets it wait for it.
-    fn want(&mut self, now: u64, at: NodeRef) {
+    fn request_stream(&mut self, now: u64, at: NodeRef) {
         let node = &self.trace.ranks[at.0 as usize].nodes[at.1 as usize];
         let receives = matches!(node.kind, Kind::Receive { .. });
         let Some(stream) = node.stream.filter(|_| self.streams && !receives) else { return self.start(now, at) };
@@ -302,7 +302,7 @@ impl<'a> Scheduler<'a> {
     }
 
     /// The first node that never ends, if there is one.
-    fn stuck(&self) -> Result<(), Error> {
+    fn find_deadlock(&self) -> Result<(), Error> {
         let open = |at: &&NodeState| at.end.is_none();
         for (rank, nodes) in self.nodes.iter().enumerate() {
             // One that waits for other ranks says more than those that wait for it.

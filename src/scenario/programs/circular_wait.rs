@@ -57,13 +57,14 @@ fn waits(scenario: &Scenario, system: &System) -> BTreeMap<u32, Vec<CallWait>> {
 pub fn find(scenario: &Scenario, system: &System) -> Option<String> {
     scenario.programs.as_ref()?;
     let waits = waits(scenario, system);
-    let stands = |end: u32| system.end(end as usize).processor().is_some_and(watershed_piuma::Processor::only_waits);
+    let only_waits =
+        |end: u32| system.end(end as usize).processor().is_some_and(watershed_piuma::Processor::only_waits);
     for &first in waits.keys() {
         // Depth first; what led to nothing once leads to nothing again.
         let mut dead = std::collections::BTreeSet::new();
         let mut path: Vec<(u32, usize)> = vec![(first, 0)];
         while let Some(&(end, next)) = path.last() {
-            let Some(wait) = waits.get(&end).and_then(|list| list.get(next)).filter(|_| stands(end)) else {
+            let Some(wait) = waits.get(&end).and_then(|list| list.get(next)).filter(|_| only_waits(end)) else {
                 dead.insert(end);
                 path.pop();
                 continue;
@@ -72,7 +73,7 @@ pub fn find(scenario: &Scenario, system: &System) -> Option<String> {
                 last.1 += 1;
             }
             if let Some(begin) = path.iter().position(|(known, _)| *known == wait.missing) {
-                return Some(tell(&path[begin..], &waits, system));
+                return Some(describe_wait(&path[begin..], &waits, system));
             }
             if !dead.contains(&wait.missing) {
                 path.push((wait.missing, 0));
@@ -82,7 +83,7 @@ pub fn find(scenario: &Scenario, system: &System) -> Option<String> {
     None
 }
 
-fn tell(circle: &[(u32, usize)], waits: &BTreeMap<u32, Vec<CallWait>>, system: &System) -> String {
+fn describe_wait(circle: &[(u32, usize)], waits: &BTreeMap<u32, Vec<CallWait>>, system: &System) -> String {
     let name = |end: u32| system.end(end as usize).processor().map_or("a core", |processor| processor.name());
     let mut text = format!("{} cores wait for each other's calls in a circle:", circle.len());
     for &(end, next) in circle {

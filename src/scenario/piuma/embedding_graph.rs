@@ -8,7 +8,7 @@ use watershed_piuma::embed::Ground;
 use watershed_piuma::legality::Footprint;
 
 /// The graph of switches, where no arithmetic knows the ways of trees.
-pub(crate) fn ways(layout: &Layout) -> Option<Ways> {
+pub(crate) fn switch_graph(layout: &Layout) -> Option<Ways> {
     (!matches!(layout.shape, Shape::Die(_) | Shape::Nodes(_) | Shape::Mesh(..))).then(|| Ways::new(layout))
 }
 
@@ -28,7 +28,7 @@ pub(crate) fn links<'a>(layout: &'a Layout, common: &'a Common) -> impl Fn(u32, 
 }
 
 /// What embeddings need to know of a system.
-pub(crate) fn of<'a>(
+pub(crate) fn ground<'a>(
     layout: &'a Layout,
     neighbours: &'a Neighbours,
     registers: &Registers,
@@ -46,7 +46,12 @@ pub(crate) fn of<'a>(
 }
 
 /// Trees for the segments of a collective that have no link in common, if the graph has as many.
-pub(crate) fn apart(participants: &[u32], segments: u32, layout: &Layout, ways: Option<&Ways>) -> Vec<Vec<bool>> {
+pub(crate) fn disjoint_trees(
+    participants: &[u32],
+    segments: u32,
+    layout: &Layout,
+    ways: Option<&Ways>,
+) -> Vec<Vec<bool>> {
     let Some(ways) = ways.filter(|_| segments > 1) else { return Vec::new() };
     let mut switches: Vec<u32> = participants.iter().map(|&end| layout.ends[end as usize].switch).collect();
     switches.sort_unstable();

@@ -1,4 +1,4 @@
-//! Results of a job as a hash, where the document does not hold their words: see [`kept`](crate::kept).
+//! Results of a job as a hash, where the document does not hold their words: see [`result_detail`](crate::result_detail).
 
 use std::convert::Infallible;
 use std::fmt::Write;
@@ -7,11 +7,11 @@ use sha2::{Digest, Sha256};
 
 use crate::data::{pieces, width};
 use crate::job_result::HashedResults;
-use crate::kept::ResultDetail;
 use crate::result::{ResultData, hex};
+use crate::result_detail::ResultDetail;
 
 /// The results of a job, unless its document holds them, or there are none.
-pub fn hashed(kept: ResultDetail, data: &[ResultData]) -> Option<HashedResults> {
+pub fn result_hash(kept: ResultDetail, data: &[ResultData]) -> Option<HashedResults> {
     let rows = || data.iter().flat_map(|of| of.rows.iter());
     let elements = rows().map(<[u64]>::len).max().filter(|&elements| elements > 0)?;
     if kept == ResultDetail::All || kept == ResultDetail::Auto && kept.of(elements) == elements {
@@ -55,10 +55,10 @@ mod tests {
             rows: Table::from(rows),
         };
         let narrow = of(DType::F16, vec![vec![0x0201, 0x0403], vec![0x0605, 0x0807]]);
-        let told = hashed(ResultDetail::First(1), &[narrow]).unwrap();
+        let told = result_hash(ResultDetail::First(1), &[narrow]).unwrap();
         assert_eq!((told.rows, told.elements, told.element_bytes, told.first), (2, 2, 2, vec!["0201".to_owned()]));
         assert_eq!(told.sha256, expected);
         let wide = of(DType::U64, vec![vec![0x0807_0605_0403_0201]]);
-        assert_eq!(hashed(ResultDetail::Hash, &[wide]).unwrap().sha256, expected);
+        assert_eq!(result_hash(ResultDetail::Hash, &[wide]).unwrap().sha256, expected);
     }
 }

@@ -93,7 +93,7 @@ fn defaults(scenario: &Scenario) -> DefaultOutputs {
 }
 
 /// What the golden files of a scenario hold.
-pub fn watched(scenario: &Scenario) -> GoldenOutputs {
+pub fn golden_outputs(scenario: &Scenario) -> GoldenOutputs {
     let (golden, defaults) = (&scenario.golden, defaults(scenario));
     let owned = |globs: &[&str]| globs.iter().map(ToString::to_string).collect::<Vec<_>>();
     let parts = golden.files.clone().unwrap_or_else(|| {

@@ -38,7 +38,7 @@ pub(super) struct StatusOptions {
 const STATUS: &str = "status_every";
 
 /// Holds what a command that takes long was told.
-pub(super) fn tell_as_asked(command: &clap::ArgMatches) {
+pub(super) fn init_messages(command: &clap::ArgMatches) {
     if let Ok(Some(period)) = command.try_get_one::<Duration>(STATUS) {
         progress::tell_every(*period);
     }
@@ -61,7 +61,7 @@ static SETTINGS: OnceLock<Settings> = OnceLock::new();
 
 impl MessageOptions {
     /// Holds from now on, for the whole process.
-    pub fn settle(self) {
+    pub fn apply(self) {
         let choice = match self.color {
             // `mpirun` gives its processes terminals, whatever its own output is.
             ColorChoice::Auto if ranks::started() > 1 => anstream::ColorChoice::Never,
@@ -74,23 +74,23 @@ impl MessageOptions {
     }
 }
 
-fn asked(of: impl Fn(&MessageOptions) -> bool) -> bool {
+fn is_set(of: impl Fn(&MessageOptions) -> bool) -> bool {
     SETTINGS.get().is_some_and(|settings| of(&settings.talk))
 }
 
 /// Whether only errors are wanted.
 pub(super) fn is_quiet() -> bool {
-    asked(|talk| talk.quiet)
+    is_set(|talk| talk.quiet)
 }
 
 /// Whether more than the result is wanted.
 pub(super) fn is_verbose() -> bool {
-    asked(|talk| talk.verbose)
+    is_set(|talk| talk.verbose)
 }
 
 /// Says what a caller should know beside the result.
 pub(super) fn note(text: &impl Display) {
-    super::complain(&format_args!("note: {text}"));
+    super::print_error(&format_args!("note: {text}"));
 }
 
 /// With `--verbose`, says what is done, and when since the start.
@@ -98,7 +98,7 @@ pub(super) fn step(text: &impl Display) {
     if let Some(Settings { talk, begun }) = SETTINGS.get()
         && talk.verbose
     {
-        super::complain(&format_args!("{:9.3} s  {text}", begun.elapsed().as_secs_f64()));
+        super::print_error(&format_args!("{:9.3} s  {text}", begun.elapsed().as_secs_f64()));
     }
 }
 
@@ -156,7 +156,7 @@ const SOFT: Style = AnsiColor::Yellow.on_default();
 
 /// A text with what a reader looks for first in colours: verdicts of a summary, and the first word of a message. The streams take
 /// the colours out where none are wanted.
-pub(super) fn painted(text: &str) -> String {
+pub(super) fn coloured(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
         let marks = [
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn colours_change_nothing_but_colours() {
         let text = "error: x\nchecks         5 passed\n               bit-exact: NO (3 of 4)\nCHECK FAILED   y\nrest\n";
-        let painted = painted(text);
+        let painted = coloured(text);
         assert_eq!(anstream::adapter::strip_str(&painted).to_string(), text);
         for (line, plain) in painted.lines().zip(text.lines()) {
             assert_eq!(line != plain, plain != "rest", "{line:?}");
