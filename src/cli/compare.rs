@@ -101,7 +101,7 @@ pub(super) struct Arguments {
     #[arg(short, long, value_name = "FILE.html")]
     out: Option<PathBuf>,
     #[command(flatten)]
-    _every: super::messages::StatusOptions,
+    _status: super::messages::StatusOptions,
 }
 
 /// Vector lengths.

@@ -76,7 +76,7 @@ pub(super) struct Arguments {
     #[arg(long)]
     no_checks: bool,
     #[command(flatten)]
-    _every: super::messages::StatusOptions,
+    _status: super::messages::StatusOptions,
 }
 
 /// A list of loads, as one argument.

@@ -76,7 +76,7 @@ pub(super) struct Arguments {
     #[arg(short, long, alias = "threads", value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=1024))]
     jobs: u16,
     #[command(flatten)]
-    _every: super::messages::StatusOptions,
+    _status: super::messages::StatusOptions,
 }
 
 fn shard(text: &str) -> Result<(usize, usize), String> {

@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::{Exit, invocation, output, print, print_error, progress};
 use watershed_scenario::expr::Expr;
-use watershed_study::fuzz::{Case, CaseOutcome, FAMILIES, FailureCriteria, minimise, try_out};
+use watershed_study::fuzz::{Case, CaseOutcome, FAMILIES, FailureCriteria, minimise, run_case};
 use watershed_study::sweep::store::shell_word;
 
 /// Run random scenarios of a family; the first that fails is cut down to the smallest that still does, and written.
@@ -51,7 +51,7 @@ pub(super) struct Arguments {
     #[arg(short, long, value_name = "DIR", default_value = ".")]
     out: PathBuf,
     #[command(flatten)]
-    _every: super::messages::StatusOptions,
+    _status: super::messages::StatusOptions,
 }
 
 pub(super) fn main(arguments: &Arguments) -> Exit {
@@ -82,7 +82,7 @@ fn execute(arguments: &Arguments) -> Result<Exit, String> {
         let hook = std::panic::take_hook();
         std::panic::set_hook(Box::new(|_| {}));
         let judge = FailureCriteria { fail_if: unless, stop: &progress::stopped };
-        let came = try_out(&case, judge);
+        let came = run_case(&case, judge);
         let small = match &came {
             CaseOutcome::Failed(failure) => Some(minimise(&case, failure, judge)),
             _ => None,

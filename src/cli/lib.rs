@@ -89,7 +89,7 @@ struct Arguments {
     #[command(subcommand)]
     command: Command,
     #[command(flatten)]
-    talk: messages::MessageOptions,
+    messages: messages::MessageOptions,
 }
 
 #[derive(Debug, Subcommand)]
@@ -164,7 +164,7 @@ pub fn main() -> ExitCode {
         }
     };
     progress::serve_status();
-    arguments.talk.apply();
+    arguments.messages.apply();
     if let Some((_, command)) = matches.subcommand() {
         messages::init_messages(command);
     }

@@ -1,4 +1,4 @@
-//! What all commands have in common: how much they say, in which colours, and how often they say how far they are.
+//! Options of every command: verbosity of messages, colours, and the interval of progress reports.
 
 use std::fmt::{Display, Write};
 use std::io::IsTerminal;
@@ -40,7 +40,7 @@ const STATUS: &str = "status_every";
 /// Holds what a command that takes long was told.
 pub(super) fn init_messages(command: &clap::ArgMatches) {
     if let Ok(Some(period)) = command.try_get_one::<Duration>(STATUS) {
-        progress::tell_every(*period);
+        progress::print_status_every(*period);
     }
 }
 
@@ -53,7 +53,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
 }
 
 struct Settings {
-    talk: MessageOptions,
+    options: MessageOptions,
     begun: Instant,
 }
 
@@ -70,22 +70,22 @@ impl MessageOptions {
             ColorChoice::Never => anstream::ColorChoice::Never,
         };
         choice.write_global();
-        let _ = SETTINGS.set(Settings { talk: self, begun: Instant::now() });
+        let _ = SETTINGS.set(Settings { options: self, begun: Instant::now() });
     }
 }
 
 fn is_set(of: impl Fn(&MessageOptions) -> bool) -> bool {
-    SETTINGS.get().is_some_and(|settings| of(&settings.talk))
+    SETTINGS.get().is_some_and(|settings| of(&settings.options))
 }
 
 /// Whether only errors are wanted.
 pub(super) fn is_quiet() -> bool {
-    is_set(|talk| talk.quiet)
+    is_set(|options| options.quiet)
 }
 
 /// Whether more than the result is wanted.
 pub(super) fn is_verbose() -> bool {
-    is_set(|talk| talk.verbose)
+    is_set(|options| options.verbose)
 }
 
 /// Says what a caller should know beside the result.
@@ -95,8 +95,8 @@ pub(super) fn note(text: &impl Display) {
 
 /// With `--verbose`, says what is done, and when since the start.
 pub(super) fn step(text: &impl Display) {
-    if let Some(Settings { talk, begun }) = SETTINGS.get()
-        && talk.verbose
+    if let Some(Settings { options, begun }) = SETTINGS.get()
+        && options.verbose
     {
         super::print_error(&format_args!("{:9.3} s  {text}", begun.elapsed().as_secs_f64()));
     }

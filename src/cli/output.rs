@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_told_apart_whatever_they_are_called() {
+    fn aliases_of_one_file_are_recognised() {
         let folder = tempfile::tempdir().unwrap();
         let at = |path: &str| folder.path().join(path);
         fs::create_dir(at("d")).unwrap();

@@ -79,7 +79,7 @@ pub(super) fn stop_status() {
 }
 
 /// Tells it now and then without being asked.
-pub(super) fn tell_every(period: Duration) {
+pub(super) fn print_status_every(period: Duration) {
     let tell = move || {
         loop {
             std::thread::sleep(period);

@@ -282,7 +282,7 @@ mod over_mpi {
         use super::*;
 
         #[test]
-        fn what_does_not_fit_into_a_call_goes_in_rounds() {
+        fn large_exchanges_are_split_into_several_calls() {
             let lengths = [5, 0, 12, 10];
             let rounds: Vec<_> = (0..3).map(|round| counts(&lengths, round, 5)).collect();
             assert_eq!(rounds[0], (vec![5, 0, 5, 5], vec![0, 5, 5, 10], 15));

@@ -36,7 +36,7 @@ pub(super) struct Arguments {
     #[arg(long)]
     scenario: bool,
     #[command(flatten)]
-    _every: super::messages::StatusOptions,
+    _status: super::messages::StatusOptions,
 }
 
 pub(super) fn main(arguments: &Arguments) -> Exit {
@@ -63,7 +63,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
 /// What of a document the options of a run decide.
 const OPTIONAL: [&str; 3] = ["links", "checks", "scenario"];
 
-/// What is wanted where something else was given.
+/// The expected kind of file, for error messages.
 pub(super) const RESULT: &str = "a result document, as `watershed run SCENARIO --out DIR` writes it";
 
 /// A result document and the scenario it was made from.
@@ -80,7 +80,9 @@ impl RecordedRun {
     /// Reads a document and its scenario.
     pub fn read(file: &Path) -> Result<Self, String> {
         let name = file.display();
-        if let Some(kind) = kind::surely_other(file, &[]).filter(|kind| !matches!(kind, Kind::Result(_) | Kind::Json)) {
+        if let Some(kind) =
+            kind::certain_other_kind(file, &[]).filter(|kind| !matches!(kind, Kind::Result(_) | Kind::Json))
+        {
             let made = match kind {
                 Kind::Explanation => "\n  `watershed why` takes the result that this was made from",
                 _ => "",
@@ -166,7 +168,7 @@ impl RecordedRun {
                     stamp.shift_remove("config_hash");
                 }
             }
-            keep_known(&before, &mut now);
+            drop_unknown_fields(&before, &mut now);
         }
         Ok(first_difference(&before, &now, String::new()))
     }
@@ -226,14 +228,14 @@ fn comparable_part(mut document: Json) -> Json {
 }
 
 /// Takes fields out of a document that an older one does not have.
-fn keep_known(old: &Json, new: &mut Json) {
+fn drop_unknown_fields(old: &Json, new: &mut Json) {
     match (old, new) {
         (Json::Object(old), Json::Object(new)) => {
             new.retain(|key, _| old.contains_key(key));
-            new.iter_mut().for_each(|(key, value)| keep_known(&old[key], value));
+            new.iter_mut().for_each(|(key, value)| drop_unknown_fields(&old[key], value));
         }
         (Json::Array(old), Json::Array(new)) => {
-            old.iter().zip(new).for_each(|(old, new)| keep_known(old, new));
+            old.iter().zip(new).for_each(|(old, new)| drop_unknown_fields(old, new));
         }
         _ => {}
     }
@@ -285,10 +287,10 @@ mod tests {
     fn fields_that_were_added_later_are_no_difference() {
         let old = json!({"a": [{"b": 1}, {"b": 2}], "c": {"d": 1}});
         let mut new = json!({"a": [{"b": 1, "n": 9}, {"b": 2}], "c": {"d": 1, "e": {}}, "f": 1});
-        keep_known(&old, &mut new);
+        drop_unknown_fields(&old, &mut new);
         assert_eq!(first_difference(&old, &new, String::new()), None);
         let mut changed = json!({"a": [{"b": 1}, {"b": 3}], "c": {"d": 1}});
-        keep_known(&old, &mut changed);
+        drop_unknown_fields(&old, &mut changed);
         assert_eq!(first_difference(&old, &changed, String::new()).map(|found| found.path), Some("a[1].b".into()));
     }
 

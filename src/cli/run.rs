@@ -116,7 +116,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "SWITCH:ID:WORD:MASK", value_parser = fault)]
     flip: Option<Fault>,
     #[command(flatten)]
-    _every: messages::StatusOptions,
+    _status: messages::StatusOptions,
 }
 
 /// What becomes of the result document, and how much is in it.
@@ -364,7 +364,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
     }
 }
 
-/// What is made ready before a run.
+/// A checked scenario with its output files, before the run.
 struct PreparedRun {
     loaded: Loaded,
     wave: Option<WaveOptions>,
@@ -379,7 +379,7 @@ impl PreparedRun {
     fn new(arguments: &Arguments, writes: bool) -> Result<PreparedRun, RunError> {
         let results = arguments.document.results.map(|kept| format!("results=\"{kept}\""));
         let loaded = arguments.scenario.load_with(results.as_slice())?;
-        asked_in_vain(arguments, &loaded)?;
+        check_requested_files(arguments, &loaded)?;
         let wave = wave_options(arguments, &loaded);
         let checkpoints = arguments.checkpoints.written(&arguments.scenario.stem(), arguments.out.as_deref());
         let claims = || output::claim(&outputs(arguments, &loaded, wave.as_ref()), &loaded.inputs());
@@ -443,7 +443,7 @@ impl OutputFiles {
 }
 
 /// Files that a scenario has nothing for.
-fn asked_in_vain(arguments: &Arguments, loaded: &Loaded) -> Result<(), Problems> {
+fn check_requested_files(arguments: &Arguments, loaded: &Loaded) -> Result<(), Problems> {
     let refused = |message: &str, help: &str| {
         Err(Problems::new(loaded.source.clone(), vec![Problem::general(message).help(help)]))
     };

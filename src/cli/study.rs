@@ -57,7 +57,7 @@ pub(super) struct Arguments {
     #[arg(long, exclusive = true)]
     schema: bool,
     #[command(flatten)]
-    _every: super::messages::StatusOptions,
+    _status: super::messages::StatusOptions,
 }
 
 pub(super) fn main(arguments: &Arguments) -> Exit {
@@ -82,12 +82,12 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
             print_error(&"error: --csv is for study files");
             return Exit::Bad;
         }
-        return beside_a_source(study, arguments);
+        return run_reproduction(study, arguments);
     }
     let known = |(path, _): &(&str, &str)| shipped::stem(path) == name;
     let file = Path::new(name).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml"));
     if file || SHIPPED.iter().any(known) {
-        return beside_each_other(name, arguments);
+        return run_comparison(name, arguments);
     }
     let all =
         reproduction::ALL.iter().map(|study| study.name).chain(SHIPPED.iter().map(|(path, _)| shipped::stem(path)));
@@ -120,7 +120,7 @@ fn write_pictures(arguments: &Arguments, report: &Report) -> Result<(), String> 
     Ok(())
 }
 
-fn beside_a_source(study: &reproduction::Study, arguments: &Arguments) -> Exit {
+fn run_reproduction(study: &reproduction::Study, arguments: &Arguments) -> Exit {
     if let Some(Err(error)) = arguments.svg.as_ref().map(|folder| output::folder_for(folder)) {
         print_error(&format_args!("error: {}: {error}", arguments.svg.as_deref().unwrap_or(Path::new("")).display()));
         return Exit::Bad;
@@ -159,7 +159,7 @@ fn beside_a_source(study: &reproduction::Study, arguments: &Arguments) -> Exit {
     if report.holds() && !stopped { Exit::Fine } else { Exit::Failed }
 }
 
-fn beside_each_other(name: &str, arguments: &Arguments) -> Exit {
+fn run_comparison(name: &str, arguments: &Arguments) -> Exit {
     if arguments.svg.is_some() {
         print_error(&"error: --svg is for studies by name; --out makes a page of a study file");
         return Exit::Bad;
@@ -175,7 +175,7 @@ fn beside_each_other(name: &str, arguments: &Arguments) -> Exit {
     run_study_file(&study, &StudyOutput { json: *json, csv: *csv, out: out.as_deref(), jobs: *jobs })
 }
 
-/// What is wanted of a study file.
+/// Output options of a study.
 pub(super) struct StudyOutput<'a> {
     pub json: bool,
     pub csv: bool,

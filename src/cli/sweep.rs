@@ -82,7 +82,7 @@ pub(super) struct Arguments {
     #[arg(long)]
     schema: bool,
     #[command(flatten)]
-    _every: super::messages::StatusOptions,
+    _status: super::messages::StatusOptions,
 }
 
 #[derive(Debug, Subcommand)]
@@ -176,7 +176,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
                 return true;
             }
             print(&format!("{points} of {} points in {}", size.unwrap_or_default(), table.display()));
-            print_error(&still_missing(missing, &merge.out));
+            print_error(&missing_points(missing, &merge.out));
             false
         }),
         Some(Command::Best(best)) => best::main(best),
@@ -211,7 +211,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
 }
 
 /// Which points no shard has, and what to do about it.
-fn still_missing(missing: &[u64], folder: &Path) -> String {
+fn missing_points(missing: &[u64], folder: &Path) -> String {
     const LISTED: usize = 8;
     let mut runs: Vec<(u64, u64)> = Vec::new();
     for &number in missing {

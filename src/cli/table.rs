@@ -21,7 +21,7 @@ fn gates() -> Vec<Op> {
     Op::ALL.iter().copied().filter(|op| op.is_bitwise()).collect()
 }
 
-/// What was seen.
+/// Counts of compared vectors and of differences.
 #[derive(Debug, Clone, Copy, Default)]
 struct Tally {
     vectors: u64,

@@ -59,7 +59,7 @@ pub(super) struct Arguments {
     #[arg(short, long, value_name = "N", default_value_t = 0)]
     jobs: usize,
     #[command(flatten)]
-    _every: super::messages::StatusOptions,
+    _status: super::messages::StatusOptions,
 }
 
 pub(super) fn main(arguments: &Arguments) -> Exit {

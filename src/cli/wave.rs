@@ -263,7 +263,7 @@ fn has_display() -> bool {
 
 /// What the first of these files is that is surely no waveform.
 fn no_wave(files: &[&PathBuf]) -> Option<String> {
-    let other = |file: &&&PathBuf| kind::surely_other(file, &[Kind::Wave]).is_some();
+    let other = |file: &&&PathBuf| kind::certain_other_kind(file, &[Kind::Wave]).is_some();
     files.iter().find(other).map(|file| kind::wrong_kind_message(file, "a waveform"))
 }
 

@@ -1,4 +1,4 @@
-//! `wave show` lines: where in a waveform the place and the cycles are that a check or `why` speaks of.
+//! Command lines of `wave show` for the place and the cycles that a check or `why` names.
 
 use std::path::Path;
 

@@ -67,7 +67,7 @@ pub(super) struct Arguments {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    _every: super::messages::StatusOptions,
+    _status: super::messages::StatusOptions,
 }
 
 /// What `--packet` names.
@@ -213,14 +213,14 @@ fn execute(arguments: &Arguments) -> Result<bool, String> {
             result.why.iter().map(|why| text(why, arguments.cycles, arguments.wave.as_deref())).collect();
         print(&texts.join("\n"));
         if arguments.wave.is_none() {
-            print(&to_see(&result.why, arguments));
+            print(&wave_hint(&result.why, arguments));
         }
     }
     Ok(true)
 }
 
 /// What shows the longest step in a waveform: the command that writes one, and the line that draws the step.
-fn to_see(whys: &[Why], arguments: &Arguments) -> String {
+fn wave_hint(whys: &[Why], arguments: &Arguments) -> String {
     let parts = whys.iter().flat_map(|why| &why.parts);
     let Some(longest) = parts.max_by_key(|part| (part.to - part.from, std::cmp::Reverse(part.from))) else {
         return String::new();

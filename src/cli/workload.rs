@@ -217,7 +217,7 @@ fn json(trace: &Trace, matched: &MatchedTrace, pace: &Schedule) -> String {
     });
     let collectives = matched.collectives.iter().map(|instance| {
         let of = instance.collective;
-        json!({ "kind": of.what.name(), "bytes": of.bytes, "group": trace.groups[of.group as usize].name, "ranks": instance.nodes.len() })
+        json!({ "kind": of.op.name(), "bytes": of.bytes, "group": trace.groups[of.group as usize].name, "ranks": instance.nodes.len() })
     });
     let path = pace.path.iter().rev().map(|step| {
         let node = &trace.ranks[step.rank as usize].nodes[step.node as usize];

@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_process_left_is_taken_over() {
+    fn the_lock_of_a_killed_process_is_taken_over() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("w.vcd");
         fs::write(folder.path().join("w.part.vcd"), "a long piece of a wave").unwrap();

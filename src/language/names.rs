@@ -220,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nearest_finds_slips_and_leaves_strangers_alone() {
+    fn nearest_finds_misspellings_and_ignores_other_words() {
         let keys = ["pipeline_stages", "arbiter", "collective_ids"];
         assert_eq!(nearest("pipeline_stage", keys).as_deref(), Some("pipeline_stages"));
         assert_eq!(nearest("Pipeline-Stages", keys).as_deref(), Some("pipeline_stages"));

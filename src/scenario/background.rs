@@ -34,12 +34,12 @@ pub(crate) struct Background<'a> {
 
 state!(['a] Background<'a> { saved: measurement, window, feed, steps, stopped; built: loaded, sources });
 
-/// What is to be done before the next step.
+/// What the runner does next.
 pub(crate) enum NextStep {
-    /// An input is wrong: the run ends.
-    Wrong,
-    /// Something was looked at: ask again.
-    Again,
+    /// An input file has an error: the run ends.
+    InputError,
+    /// A measurement was taken: call again before the step.
+    Recheck,
     /// Simulate no cycle from this one on.
     Until(Cycle),
 }
@@ -137,11 +137,11 @@ impl<'a> Background<'a> {
     }
 
     /// Whether nothing else ends it and all that was to be measured is.
-    pub fn waits_for_work(&self) -> bool {
+    pub fn ends_with_work(&self) -> bool {
         self.is_endless() && (!self.measurement.has_window() || self.measurement.phase == Phase::Done)
     }
 
-    /// Lets sources create nothing more: what is under way arrives, and the network comes to rest.
+    /// Lets sources create nothing more: what is under way arrives, and the network drains.
     pub fn stop(&mut self, system: &mut dyn Simulation) {
         self.stopped = true;
         let now = system.now();
@@ -152,11 +152,11 @@ impl<'a> Background<'a> {
     pub fn before_step(&mut self, system: &mut dyn Simulation) -> NextStep {
         let now = system.now();
         if now + MARGIN >= self.feed.until && !self.feed(now, system) {
-            return NextStep::Wrong;
+            return NextStep::InputError;
         }
         if now >= self.measurement.next() {
             self.measure(now, system);
-            return NextStep::Again;
+            return NextStep::Recheck;
         }
         NextStep::Until(self.measurement.next().min(self.feed.until))
     }
@@ -187,7 +187,7 @@ impl<'a> Background<'a> {
     }
 
     /// What turned out to be wrong with a trace while the run read it.
-    pub fn take_wrong(&mut self) -> Option<Problem> {
+    pub fn take_trace_problem(&mut self) -> Option<Problem> {
         self.feed.wrong.take()
     }
 
@@ -197,12 +197,12 @@ impl<'a> Background<'a> {
     }
 
     /// What the limit of cycles means for traffic beside which there is nothing else.
-    pub fn limit_is_end(&self, work: bool) -> Option<&'static str> {
+    pub fn cycle_limit_reason(&self, work: bool) -> Option<&'static str> {
         let alone = self.is_endless() && !work && !self.measurement.has_window();
         alone.then_some("ran to limits.max_cycles under endless traffic")
     }
 
-    /// Whether all packets arrived; `work`: there is something beside traffic. With `lossy`, a link that stands loses packets.
+    /// Whether all packets arrived; `work`: there is something beside traffic. With `lossy`, a stopped link loses packets.
     pub fn check(&self, system: &dyn Simulation, document: &Document, work: bool, lossy: bool) -> Vec<Check> {
         let mut checks = Vec::new();
         if self.measurement.has_window() && !work {
@@ -302,7 +302,7 @@ impl<'a> Background<'a> {
         });
     }
 
-    /// The measurement has come to a cycle in which something is to be looked at.
+    /// Takes the measurement that is due in this cycle.
     fn measure(&mut self, now: u64, system: &mut dyn Simulation) {
         self.collect(system);
         system.gather();

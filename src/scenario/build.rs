@@ -134,7 +134,7 @@ pub(super) fn routed_layout(
 /// may fall back, and accesses to registers in band.
 fn sends_packets(scenario: &Scenario) -> bool {
     let messages = hosts::build::simulated(scenario) || scenario.armed.is_some();
-    messages || !scenario.traffic.is_empty() || programs::goes_in_band(scenario)
+    messages || !scenario.traffic.is_empty() || programs::is_access_in_band(scenario)
 }
 
 /// Only the layout of a scenario: switches, links, end points of traffic, routing.
@@ -251,7 +251,8 @@ impl<'a> Builder<'a> {
         let mut laid = self.place_trees(&layout, &common, &neighbours, names)?;
         laid.registers.shares = self.shares();
         // Who looks at ports by their numbers (embeddings, waves) does not run in windows.
-        let windows = options.windows && sparse.is_some() && laid.claims.wiring.is_empty() && self.acts_alone();
+        let windows =
+            options.windows && sparse.is_some() && laid.claims.wiring.is_empty() && self.has_only_collectives();
         if let Some(nodes) = sparse {
             let footprints = laid.footprints();
             let used = self.used_ports(&layout, footprints.values().copied());
@@ -420,7 +421,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Whether nobody but the cores of the collectives acts on the system while it runs.
-    fn acts_alone(&self) -> bool {
+    fn has_only_collectives(&self) -> bool {
         let scenario = self.scenario;
         scenario.programs.is_none() && scenario.hosts.is_empty() && scenario.measure.is_none()
     }
@@ -513,7 +514,7 @@ impl<'a> Builder<'a> {
                 let meet = |(one, two): (&Segment, &Segment)| {
                     one.id != two.id && one.plane == two.plane && legality::meet(&one.footprint, &two.footprint)
                 };
-                if workload::build::stand_apart(scenario, (a, b), || pairs().any(meet), &mut self.problems) {
+                if workload::build::check_disjoint(scenario, (a, b), || pairs().any(meet), &mut self.problems) {
                     return None;
                 }
             }

@@ -1,4 +1,4 @@
-//! Which families there are: the one `match` over them.
+//! Builds the system of a scenario: the one `match` over all families.
 
 use crate::config;
 use crate::run::family::{Family, StartedRun};

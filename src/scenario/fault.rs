@@ -1,4 +1,4 @@
-//! What faults of links and end points are asked for, whatever the family.
+//! Rules for faults of links and end points that the families share.
 
 use crate::armed::file::EffectFile;
 use crate::problem::Problem;

@@ -364,7 +364,7 @@ mod tests {
     const THREE: &str = "[[switch]]\nname = \"a\"\n[[switch]]\nname = \"b\"\nend_points = 2\n[[switch]]\nname = \"c\"\nend_points = 0\n";
 
     #[test]
-    fn ports_are_given_in_the_order_of_the_file_around_those_that_are_named() {
+    fn unnamed_ports_are_numbered_in_file_order_around_named_ones() {
         let links = "[[link]]\nfrom = \"a\"\nto = \"b.P1\"\nlatency_cycles = 4\nlevel = \"long\"\n[[link]]\nfrom = \"a\"\nto = \"c.P5\"\n[[link]]\nfrom = \"c\"\nto = \"b\"\nwidth_bits = 63\n";
         let graph = read("net.toml", &format!("{THREE}{links}"), 64).unwrap().graph;
         let ends: Vec<_> = graph.links.iter().map(|link| (link.a, link.b)).collect();

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 use super::problem::Problem;
 use super::shipped::normalise;
-use super::source::{Node, Source, Value, give_way};
+use super::source::{Node, Source, Value, remove_alternatives};
 use super::{limits, shipped};
 
 /// Files in a chain, at most: more is a mistake.
@@ -31,12 +31,12 @@ const CHAIN: usize = 16;
 /// A base cannot be read, is not TOML, extends itself, or has no element that is to be changed.
 pub(super) fn inherit(source: &mut Source, base: &Path) -> Result<(), Problem> {
     let mut top = std::mem::replace(source.root_mut(), empty());
-    let result = lay_over(source, &mut top, base, &mut vec![normalise(Path::new(source.name()))]);
+    let result = merge_base(source, &mut top, base, &mut vec![normalise(Path::new(source.name()))]);
     *source.root_mut() = top;
     result
 }
 
-fn lay_over(source: &mut Source, node: &mut Node, base: &Path, chain: &mut Vec<PathBuf>) -> Result<(), Problem> {
+fn merge_base(source: &mut Source, node: &mut Node, base: &Path, chain: &mut Vec<PathBuf>) -> Result<(), Problem> {
     let Value::Table(table) = &mut node.value else { return Ok(()) };
     let Some(extends) = table.remove("extends") else { return Ok(()) };
     let Value::String(name) = &extends.value else {
@@ -58,7 +58,7 @@ fn lay_over(source: &mut Source, node: &mut Node, base: &Path, chain: &mut Vec<P
             .help("the path is relative to the scenario file; a scenario that `watershed list` names can be given by that name")
     })?;
     let mut parent = source.add_parent(shipped::shown(&path), text)?;
-    lay_over(source, &mut parent, path.parent().unwrap_or(Path::new("")), chain)?;
+    merge_base(source, &mut parent, path.parent().unwrap_or(Path::new("")), chain)?;
     // Another file is another scenario: what it is called is not inherited.
     if let Value::Table(table) = &mut parent.value {
         table.remove("name");
@@ -135,7 +135,7 @@ pub(super) fn overlay(parent: Node, child: Node, walk: &mut Vec<String>) -> Resu
         (Value::Table(mut under), Value::Table(over)) => {
             for (name, value) in over {
                 let mut joined = Node { value: Value::Table(under), span: span.clone(), key: key.clone() };
-                give_way(&mut joined, &walk.iter().map(String::as_str).collect::<Vec<_>>(), &name);
+                remove_alternatives(&mut joined, &walk.iter().map(String::as_str).collect::<Vec<_>>(), &name);
                 let Value::Table(rest) = joined.value else { unreachable!("it was a table") };
                 under = rest;
                 let value = match under.remove(&name) {

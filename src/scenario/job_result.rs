@@ -74,7 +74,7 @@ pub struct HashedResults {
 
 /// How long a job took, from its start to its end; `None` unless every round ended whole.
 pub fn latency(start: Option<u64>, end: Option<u64>, outcomes: &Outcomes) -> Option<u64> {
-    let end = end.filter(|_| outcomes.all_whole())?;
+    let end = end.filter(|_| outcomes.all_correct())?;
     Some(end.saturating_sub(start?))
 }
 

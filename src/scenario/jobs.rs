@@ -79,12 +79,13 @@ pub fn apply(source: &mut Source, arguments: &[String]) -> Vec<Problem> {
     if source.has("job") {
         // What is wrong with jobs as they are written; what is wrong elsewhere beside it, or else when they are translated.
         let of_job = |problem: &Problem| {
-            problem.path().is_some_and(|path| is_common(path) || problem.is_of_key() && is_unknown_to_all(path))
+            problem.path().is_some_and(|path| is_common(path) || problem.concerns_key() && is_misspelt_engine_key(path))
         };
         let found = schema::check(source.root());
         if found.iter().any(of_job) {
-            problems
-                .extend(found.into_iter().filter(|problem| of_job(problem) || problem.path().is_some_and(is_of_none)));
+            problems.extend(
+                found.into_iter().filter(|problem| of_job(problem) || problem.path().is_some_and(is_in_no_job)),
+            );
         }
     }
     if problems.is_empty() {
@@ -95,13 +96,13 @@ pub fn apply(source: &mut Source, arguments: &[String]) -> Vec<Problem> {
         problems.extend(translate(source).err().into_iter().flatten());
         if has_jobs && problems.is_empty() {
             let found = schema::check(source.root());
-            problems.extend(inactive_settings::set_aside(source, found));
+            problems.extend(inactive_settings::remove_inactive(source, found));
         }
     }
     for origin in of_engines {
         problems.extend(source.apply_override(origin).err());
         let table = table_of_engine(&arguments[origin - first]).expect("it was sorted by that");
-        source.put_beside_jobs(origin, table);
+        source.copy_override_to_jobs(origin, table);
     }
     problems
 }
@@ -128,13 +129,13 @@ fn is_common(path: &str) -> bool {
 
 /// Whether a path leads to a key in the sub-table of an engine, if not to one of all engines, which has words of its own: a key
 /// that is misspelt there is wrong with every engine.
-fn is_unknown_to_all(path: &str) -> bool {
+fn is_misspelt_engine_key(path: &str) -> bool {
     let key = path.strip_prefix("job[").and_then(|rest| rest.split_once("].")).map_or("", |(_, key)| key);
     key.split_once('.').is_some_and(|(table, key)| Engine::read(table).is_some() && !COMMON.contains(&key))
 }
 
 /// Whether a path leads to what is no job, of no engine, and does not follow from the jobs.
-fn is_of_none(path: &str) -> bool {
+fn is_in_no_job(path: &str) -> bool {
     let first = path.split(['.', '[']).next().unwrap_or_default();
     !["", "job", "family"].contains(&first) && Engine::ALL.iter().all(|engine| !path.starts_with(engine.table()))
 }
@@ -228,7 +229,7 @@ impl Translator {
             let Value::Table(entries) = &job.value else { return false };
             entries.get("engine").and_then(text).and_then(Engine::read).is_some_and(|engine| engine != family)
         };
-        if jobs.is_empty() || inactive_settings::stands_in_files(node) || !jobs.iter().all(names_another) {
+        if jobs.is_empty() || inactive_settings::is_from_files(node) || !jobs.iter().all(names_another) {
             return;
         }
         let name = family.family();
@@ -288,7 +289,7 @@ impl Translator {
                     );
                 } else if other == engine {
                     left.insert(key, node);
-                } else if !inactive_settings::stands_in_files(&node) {
+                } else if !inactive_settings::is_from_files(&node) {
                     let (own, does) = (other.name(), engine.name());
                     let problem = Problem::in_text(
                         node.span.clone(),
@@ -340,7 +341,7 @@ impl Translator {
     }
 
     /// Refuses operations that end points compose of others, for an engine whose end points do not.
-    fn nothing_composed(&mut self, entries: &mut Entries<'_>, why: &str) {
+    fn refuse_composed(&mut self, entries: &mut Entries<'_>, why: &str) {
         let Some(node) = entries.left.get("op") else { return };
         let Some((op, engines)) = text(node).and_then(|op| {
             let engines = if op == "mean" { "\"armed\" or \"pbv\"" } else { "\"armed\"" };
@@ -357,7 +358,7 @@ impl Translator {
 
     fn piuma(&mut self, entries: &mut Entries<'_>) {
         // The paper's end points compose nothing: the sum in memory is what a collective ends with, and a quotient is a program's.
-        self.nothing_composed(
+        self.refuse_composed(
             entries,
             "what lands at a PIUMA end point is written to memory, and nothing computes with it",
         );
@@ -371,7 +372,7 @@ impl Translator {
     }
 
     fn software(&mut self, entries: &mut Entries<'_>) {
-        self.nothing_composed(entries, "ranks exchange and merge, and compute nothing with the result");
+        self.refuse_composed(entries, "ranks exchange and merge, and compute nothing with the result");
         self.once(entries, "software");
         use_engine_word(entries, "multicast", "broadcast");
         let kind = entries.left.remove("kind");
@@ -447,7 +448,7 @@ impl Translator {
         let plain = dtype == "f64" && round == "nearest-even" && !flushes;
         if let Some(name) = composed(&op).filter(|_| plain) {
             entries.set_derived("op", Value::String(name.into()), at.as_ref());
-            self.fill_up(entries, elements.as_ref(), 4);
+            self.pad_last_frame(entries, elements.as_ref(), 4);
             self.rounds(entries, elements.as_ref(), 4, (times, repeat.as_ref()));
             return;
         }
@@ -461,12 +462,12 @@ impl Translator {
         if given {
             entries.set_derived("op", Value::String(op_name(opcode.name)), at.as_ref());
         }
-        self.fill_up(entries, elements.as_ref(), lanes(opcode));
+        self.pad_last_frame(entries, elements.as_ref(), lanes(opcode));
         self.rounds(entries, elements.as_ref(), lanes(opcode), (times, repeat.as_ref()));
     }
 
     /// Fills rows of values up to the end of the vector's last frame; zeros do, as no element meets another one *\[chosen\]*.
-    fn fill_up(&mut self, entries: &mut Entries<'_>, elements: Option<&Node>, frame: u64) {
+    fn pad_last_frame(&mut self, entries: &mut Entries<'_>, elements: Option<&Node>, frame: u64) {
         let Some(elements) = elements.and_then(number).filter(|&elements| elements > 0) else { return };
         let Some(Value::Table(data)) = entries.left.get_mut("data").map(|node| &mut node.value) else { return };
         let Some(Value::Array(rows)) = data.get_mut("values").map(|node| &mut node.value) else { return };
@@ -522,7 +523,7 @@ impl Translator {
             frames = elements.div_ceil(most);
             let each = elements.div_ceil(frames);
             let node = node.clone();
-            self.fill_up(entries, Some(&node), each);
+            self.pad_last_frame(entries, Some(&node), each);
             entries.left.remove("elements");
             entries.set_derived("elements", Value::Integer(each.into()), Some(&node));
         }

@@ -43,14 +43,14 @@
 //! | [`signals`] | the names of a waveform's signals before the run |
 //! | [`snapshot`] | the contents of golden files and the tolerances of comparison |
 //! | [`cost`] | gates, area, periods and energy of a scenario's hardware |
-//! | `clocked` | the fastest clock, which follows from the cost |
+//! | `fastest_clock` | the fastest clock, which follows from the cost |
 //! | [`units`] | exact ns, hertz and bits per second |
 //! | [`limits`] | the greatest sizes of a scenario |
 //! | [`data`], [`number`], [`random`] | operands of participants |
 //! | [`trace`] | text files that traffic is read from |
 //! | [`measure`] | warm-up, window and drain; latencies, confidence, accepted traffic |
 //! | [`run`](mod@run) | running: one runner for every family |
-//! | `families` | which families there are |
+//! | `build_families` | builds the system with the families that it needs |
 //! | `piuma` | runs of the PIUMA family and of the plain fabric |
 //! | `switches` | what switches, links and channels are made of |
 //! | `mixed` | systems with the engines of several families |
@@ -194,7 +194,7 @@ pub fn load_file(path: &Path, overrides: &[String]) -> Result<Loaded, Problems> 
         load_text(&path.display().to_string(), &text, base, &stem, overrides)
     };
     // What a file is that is no scenario at all says more than what is wrong with it as a scenario.
-    let other = || kind::Kind::of(path).is_no_scenario().then(|| Problems::of_file(path, "a scenario"));
+    let other = || kind::Kind::of(path).is_not_a_scenario().then(|| Problems::of_file(path, "a scenario"));
     read().map_err(|problems| other().unwrap_or(problems))
 }
 
@@ -303,7 +303,7 @@ pub fn load_text(name: &str, text: &str, base: &Path, stem: &str, overrides: &[S
 fn no_topology(source: Arc<Source>, path: &Path, cause: Result<Problems, String>) -> Problems {
     const WHAT: &str =
         "`topology.file` is a topology file, TOML with a [[switch]] for each switch and a [[link]] for each link";
-    let problem = match (kind::surely_other(path, &[kind::Kind::Topology]), cause) {
+    let problem = match (kind::certain_other_kind(path, &[kind::Kind::Topology]), cause) {
         (Some(kind), _) => {
             Problem::at("topology.file", format!("{} is {}, not a topology file", path.display(), kind.words()))
         }

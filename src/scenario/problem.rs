@@ -51,7 +51,7 @@ struct Detail {
     of_word: bool,
 }
 
-/// One thing that is wrong.
+/// An error in a scenario.
 ///
 /// ```
 /// use watershed_scenario::Problem;
@@ -134,7 +134,7 @@ impl Problem {
 
     /// The same problem with the value at another path.
     #[must_use]
-    pub fn moved_to(mut self, path: String) -> Self {
+    pub fn at_path(mut self, path: String) -> Self {
         self.0.place = Place::Value(path);
         self
     }
@@ -170,7 +170,7 @@ impl Problem {
     }
 
     /// Whether it is about a key, not about its value.
-    pub fn is_of_key(&self) -> bool {
+    pub fn concerns_key(&self) -> bool {
         matches!(self.0.place, Place::Key(_))
     }
 

@@ -185,7 +185,7 @@ mod tests {
     use crate::shipped::{SHIPPED, stem};
 
     #[test]
-    fn every_shipped_scenario_is_read_back_as_the_same_configuration() {
+    fn shipped_scenarios_read_back_as_the_same_configuration() {
         let root = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
         for (path, text) in SHIPPED {
             let base = root.join(path);

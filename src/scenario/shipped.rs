@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_program_holds_is_read_like_files() {
+    fn embedded_files_are_read_like_those_on_disk() {
         let ring = Path::new("/anywhere/<shipped>/testbench/fabric/../../traces/ring.topology.toml");
         let disk = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join("traces/ring.topology.toml");
         assert_eq!(text(ring).unwrap(), text(&disk).unwrap());

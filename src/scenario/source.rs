@@ -169,7 +169,7 @@ impl Source {
 
     /// Says of the jobs, too, what an override has set in the table of an engine: by number, as a file does that extends another.
     /// What is no value of one job, a whole table for example, cannot be said so: then there is only the translation.
-    pub(super) fn put_beside_jobs(&mut self, origin: usize, table: &str) {
+    pub(super) fn copy_override_to_jobs(&mut self, origin: usize, table: &str) {
         let Some(jobs) = self.with_jobs.take() else { return };
         let argument = &self.overrides[origin - 1];
         let steps = find_equals(argument).and_then(|equals| parse_path(&argument[..equals]).ok()).unwrap_or_default();
@@ -290,11 +290,11 @@ impl Source {
         let mut node = &mut self.root;
         let mut names = Vec::new();
         for segment in walk {
-            give_way(node, &names, &segment.text);
+            remove_alternatives(node, &names, &segment.text);
             node = step(node, segment, origin)?;
             names.push(segment.text.as_str());
         }
-        give_way(node, &names, &last.text);
+        remove_alternatives(node, &names, &last.text);
         match &mut node.value {
             Value::Table(table) => {
                 table.insert(last.text.clone(), value);
@@ -441,7 +441,7 @@ const ALTERNATIVES: &[(&str, &[&str])] = &[
 
 /// Takes away what an override of `key` in the table at `walk` replaces: `--set link.latency_cycles=3` stands above
 /// `latency_ns = 5` of the file.
-pub(super) fn give_way(node: &mut Node, walk: &[&str], key: &str) {
+pub(super) fn remove_alternatives(node: &mut Node, walk: &[&str], key: &str) {
     let Value::Table(table) = &mut node.value else { return };
     let place: Vec<&str> = walk.iter().copied().filter(|segment| segment.parse::<usize>().is_err()).collect();
     let place = place.join(".");

@@ -42,7 +42,7 @@ impl Timeline {
         self.next = now + self.pace;
     }
 
-    /// What was seen, and the names of the links that were looked at.
+    /// The samples, and the names of the links that were sampled.
     pub fn samples(self, system: &dyn Simulation) -> (Vec<Sample>, Vec<String>) {
         let links = self.samples.first().map_or(0, |sample| sample.busy.len());
         let name = |at: usize| {

@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_permutation_names_everybody_once() {
+    fn a_permutation_names_every_end_point_once() {
         assert_eq!(permutation(&file("0 1\n1 0\n3 2\n").1, 4), Ok(vec![(0, 1), (1, 0), (3, 2)]));
         let wrong = |text: &str| permutation(&file(text).1, 4).unwrap_err().message;
         assert_eq!(wrong("0 1\n0 2\n"), "x.txt, line 2: end point 0 is a source for the second time");

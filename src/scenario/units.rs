@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_with_units_are_said_without() {
+    fn a_number_with_a_unit_gets_the_plain_value_as_help() {
         for (path, text, said) in [
             ("link.latency_ns", "25us", Some("25us is 25000")),
             ("link.latency_ns", "0.1 us", Some("0.1 us is 100")),

@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_curve_ends_with_its_first_saturated_point_on_any_number_of_threads() {
+    fn a_curve_ends_at_saturation_on_any_number_of_threads() {
         let loads = rates("0.1..0.9:0.1").unwrap();
         let run = |rate| Ok::<_, ()>(network(rate, 0.45));
         let one = points(&loads, 1, &run).unwrap();

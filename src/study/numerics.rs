@@ -24,7 +24,7 @@ use watershed_scenario::{Problems, load_text};
 /// Operands, at most: a run has as many end points.
 pub const MOST: usize = 64;
 
-/// What is asked for.
+/// The reduction to run, and in which orders.
 #[derive(Debug, Clone)]
 pub struct NumericsOptions {
     /// The operation.

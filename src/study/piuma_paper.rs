@@ -603,7 +603,7 @@ mod tests {
 
     /// The calibration, the fit, and what it predicts for long vectors, on systems that a test can wait for.
     #[test]
-    fn hosts_calibrated_on_one_node_are_three_and_a_half_times_slower_on_long_vectors_elsewhere() {
+    fn calibrated_hosts_are_over_three_times_slower_on_long_vectors() {
         let mut report = Report::default();
         let (overhead, ..) = calibrate(&mut report).unwrap();
         assert!((900..1400).contains(&overhead), "{overhead} ns: the paper's hosts need about 1.3 us a round");
@@ -706,7 +706,7 @@ mod tests {
 
     #[test]
     #[ignore = "minutes and 5 GiB: part of make soak"]
-    fn every_row_stands_to_the_paper_as_it_has_to() {
+    fn every_row_agrees_with_the_paper_within_tolerance() {
         let mut report = Report::default();
         study(&|_| {}, &mut report).unwrap();
         assert!(report.holds(), "{}", report.text());

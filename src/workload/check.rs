@@ -13,9 +13,9 @@ pub struct MatchedTrace {
     /// Collectives, those of a group in their order.
     pub collectives: Vec<Instance>,
     /// Of every node of every rank: the index of its channel or its collective; [`NONE`] of a receive that fits several channels.
-    pub of: Vec<Box<[u32]>>,
+    pub index_of: Vec<Box<[u32]>>,
     /// Receives from any sender or of any tag: by rank and node, the channels that they fit, ascending.
-    pub open: BTreeMap<(u32, u32), Vec<u32>>,
+    pub wildcards: BTreeMap<(u32, u32), Vec<u32>>,
 }
 
 /// Messages of one sender, receiver and tag.
@@ -32,7 +32,7 @@ pub struct Channel {
     /// Nodes of the receiver that fit this channel alone, as they are written.
     pub receives: Vec<u32>,
     /// A receive from any sender or of any tag fits it, too: who receives what is known only when it comes.
-    pub open: bool,
+    pub has_wildcard: bool,
 }
 
 /// A collective of a group.
@@ -58,7 +58,7 @@ pub fn check(trace: &Trace) -> Result<MatchedTrace, Error> {
         acyclic(trace, rank)?;
     }
     let mut matched = MatchedTrace::default();
-    matched.of.extend(trace.ranks.iter().map(|rank| vec![NONE; rank.nodes.len()].into_boxed_slice()));
+    matched.index_of.extend(trace.ranks.iter().map(|rank| vec![NONE; rank.nodes.len()].into_boxed_slice()));
     messages(trace, &mut matched)?;
     collectives(trace, &mut matched)?;
     Ok(matched)
@@ -112,16 +112,23 @@ fn messages(trace: &Trace, matched: &mut MatchedTrace) -> Result<(), Error> {
             };
             let at = *places.entry(key).or_insert_with(|| {
                 let (from, to, tag) = key;
-                matched.channels.push(Channel { from, to, tag, sends: Vec::new(), receives: Vec::new(), open: false });
+                matched.channels.push(Channel {
+                    from,
+                    to,
+                    tag,
+                    sends: Vec::new(),
+                    receives: Vec::new(),
+                    has_wildcard: false,
+                });
                 matched.channels.len() - 1
             });
             let channel = &mut matched.channels[at];
             if sends { &mut channel.sends } else { &mut channel.receives }.push(node);
-            matched.of[rank as usize][node as usize] = at as u32;
+            matched.index_of[rank as usize][node as usize] = at as u32;
         }
     }
     open_receives(trace, matched)?;
-    for channel in matched.channels.iter().filter(|channel| !channel.open || channel.from == channel.to) {
+    for channel in matched.channels.iter().filter(|channel| !channel.has_wildcard || channel.from == channel.to) {
         let Channel { from, to, tag, sends, receives, .. } = channel;
         let bytes = |rank: u32, node: u32| match trace.ranks[rank as usize].nodes[node as usize].kind {
             Kind::Send { bytes, .. } | Kind::Receive { bytes, .. } => bytes,
@@ -185,7 +192,7 @@ fn open_receives(trace: &Trace, matched: &mut MatchedTrace) -> Result<(), Error>
                 if !fit || channel.to != rank || channel.sends.is_empty() {
                     continue;
                 }
-                channel.open = true;
+                channel.has_wildcard = true;
                 fits.push(at);
                 if let Some(&large) = channel.sends.iter().find(|&&send| bytes(channel.from, send) > room) {
                     let sent = bytes(channel.from, large);
@@ -196,7 +203,7 @@ fn open_receives(trace: &Trace, matched: &mut MatchedTrace) -> Result<(), Error>
             if fits.is_empty() {
                 return Err(trace.error(rank as usize, node as usize, "nobody sends what it could receive"));
             }
-            matched.open.insert((rank, node), fits);
+            matched.wildcards.insert((rank, node), fits);
         }
         if receives > 0 {
             even(trace, matched, rank, receives)?;
@@ -207,7 +214,7 @@ fn open_receives(trace: &Trace, matched: &mut MatchedTrace) -> Result<(), Error>
 
 /// As many messages come over the open channels of a rank as are received.
 fn even(trace: &Trace, matched: &MatchedTrace, rank: u32, open: usize) -> Result<(), Error> {
-    let channels = || matched.channels.iter().filter(|channel| channel.to == rank && channel.open);
+    let channels = || matched.channels.iter().filter(|channel| channel.to == rank && channel.has_wildcard);
     let sent: usize = channels().map(|channel| channel.sends.len()).sum();
     let received = open + channels().map(|channel| channel.receives.len()).sum::<usize>();
     if sent > received {
@@ -216,7 +223,7 @@ fn even(trace: &Trace, matched: &MatchedTrace, rank: u32, open: usize) -> Result
         let node = last.sends[last.sends.len() - 1] as usize;
         return Err(trace.error(last.from as usize, node, what));
     }
-    let last = matched.open.range((rank, 0)..=(rank, NONE)).next_back();
+    let last = matched.wildcards.range((rank, 0)..=(rank, NONE)).next_back();
     if let (true, Some((&(_, node), _))) = (sent < received, last) {
         let what = format!("nobody sends it: {sent} messages come that fit, and rank {rank} receives {received}");
         return Err(trace.error(rank as usize, node as usize, what));
@@ -262,7 +269,7 @@ fn collectives(trace: &Trace, matched: &mut MatchedTrace) -> Result<(), Error> {
                 return Err(trace.error(rank as usize, node as usize, what));
             }
             instance.nodes[members[group][&rank]] = node;
-            matched.of[rank as usize][node as usize] = at as u32;
+            matched.index_of[rank as usize][node as usize] = at as u32;
         }
     }
     for instance in &matched.collectives {
@@ -281,7 +288,7 @@ fn collectives(trace: &Trace, matched: &mut MatchedTrace) -> Result<(), Error> {
 }
 
 fn describe(collective: Collective) -> String {
-    let Collective { what, bytes, root, .. } = collective;
+    let Collective { op: what, bytes, root, .. } = collective;
     let root = if matches!(
         what,
         CollectiveOp::Reduce | CollectiveOp::Broadcast | CollectiveOp::Gather | CollectiveOp::Scatter

@@ -182,7 +182,7 @@ pub struct Compute {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Collective {
     /// What is done.
-    pub what: CollectiveOp,
+    pub op: CollectiveOp,
     /// Index of the group.
     pub group: u32,
     /// Bytes: of an all-gather those of every member at the end, of a reduce-scatter and an all-to-all those of every
@@ -255,7 +255,7 @@ impl Kind {
             Kind::Memory { store: true, .. } => "store",
             Kind::Send { .. } => "send",
             Kind::Receive { .. } => "receive",
-            Kind::Collective(collective) => collective.what.name(),
+            Kind::Collective(collective) => collective.op.name(),
         }
     }
 }

@@ -60,7 +60,7 @@ pub(crate) fn ends(trace: &Trace, matched: &MatchedTrace) -> Result<(), Error> {
 /// A node that never starts, as its stream is taken by one that waits for it.
 pub fn schedule(trace: &Trace, matched: &MatchedTrace, times: Durations<'_>) -> Result<Schedule, Error> {
     let paced = Scheduler::new(trace, matched, true, times).run();
-    if matched.open.is_empty() || paced.is_ok() {
+    if matched.wildcards.is_empty() || paced.is_ok() {
         return paced;
     }
     let mut clock = Scheduler::new(trace, matched, true, times);
@@ -85,7 +85,7 @@ struct Scheduler<'a> {
     busy: BTreeMap<(u32, u16), StreamState>,
     channels: Vec<UnmatchedMessages>,
     /// Of each rank: messages of open channels that were sent and not received, and receives that wait for such, in their order.
-    open: Vec<WildcardMessages>,
+    wildcards: Vec<WildcardMessages>,
     /// Members of each collective that have started.
     started: Vec<u32>,
     events: BinaryHeap<Reverse<(u64, NodeRef)>>,
@@ -123,9 +123,9 @@ struct NodeState {
 
 /// Whether a receive takes messages of a channel.
 fn fits(matched: &MatchedTrace, (rank, node): NodeRef, channel: u32) -> bool {
-    match matched.open.get(&(rank, node)) {
+    match matched.wildcards.get(&(rank, node)) {
         Some(channels) => channels.binary_search(&channel).is_ok(),
-        None => matched.of[rank as usize][node as usize] == channel,
+        None => matched.index_of[rank as usize][node as usize] == channel,
     }
 }
 
@@ -152,7 +152,7 @@ impl<'a> Scheduler<'a> {
             followers: followers.collect(),
             busy: BTreeMap::new(),
             channels: matched.channels.iter().map(|_| UnmatchedMessages::default()).collect(),
-            open: trace.ranks.iter().map(|_| WildcardMessages::default()).collect(),
+            wildcards: trace.ranks.iter().map(|_| WildcardMessages::default()).collect(),
             started: vec![0; matched.collectives.len()],
             events: BinaryHeap::new(),
             ready: VecDeque::new(),
@@ -199,33 +199,33 @@ impl<'a> Scheduler<'a> {
     fn start(&mut self, now: u64, at: NodeRef) {
         self.state(at).start = now;
         self.release(now, at, true);
-        let index = self.matched.of[at.0 as usize][at.1 as usize];
+        let index = self.matched.index_of[at.0 as usize][at.1 as usize];
         match self.trace.ranks[at.0 as usize].nodes[at.1 as usize].kind {
             Kind::Nothing | Kind::Memory { .. } => self.events.push(Reverse((now, at))),
             Kind::Compute(compute) => {
                 self.events.push(Reverse((now.saturating_add((self.times.compute)(&compute)), at)));
             }
-            Kind::Send { .. } if self.matched.channels[index as usize].open => {
+            Kind::Send { .. } if self.matched.channels[index as usize].has_wildcard => {
                 let to = self.matched.channels[index as usize].to;
                 let fits = |node: &u32| self.relaxed || fits(self.matched, (to, *node), index);
-                match self.open[to as usize].waited.iter().position(fits) {
+                match self.wildcards[to as usize].waited.iter().position(fits) {
                     Some(place) => {
-                        let node = self.open[to as usize].waited.remove(place);
+                        let node = self.wildcards[to as usize].waited.remove(place);
                         self.end(now, (to, node), Some(at));
                     }
-                    None => self.open[to as usize].sent.push(index),
+                    None => self.wildcards[to as usize].sent.push(index),
                 }
                 self.events.push(Reverse((now, at)));
             }
-            Kind::Receive { .. } if index == NONE || self.matched.channels[index as usize].open => {
+            Kind::Receive { .. } if index == NONE || self.matched.channels[index as usize].has_wildcard => {
                 let takes = |&channel: &u32| self.relaxed || fits(self.matched, at, channel);
-                let sent = self.open[at.0 as usize].sent.iter().position(takes);
+                let sent = self.wildcards[at.0 as usize].sent.iter().position(takes);
                 if let Some(place) = sent {
-                    self.open[at.0 as usize].sent.remove(place);
+                    self.wildcards[at.0 as usize].sent.remove(place);
                     self.events.push(Reverse((now, at)));
                 } else {
                     self.state(at).by = Some((at.0, NONE));
-                    self.open[at.0 as usize].waited.push(at.1);
+                    self.wildcards[at.0 as usize].waited.push(at.1);
                 }
             }
             Kind::Send { .. } => {
@@ -308,7 +308,7 @@ impl<'a> Scheduler<'a> {
             // One that waits for other ranks says more than those that wait for it.
             let waits = |state: &&NodeState| open(state) && state.left == 0;
             let Some(node) = nodes.iter().position(|state| waits(&state)) else { continue };
-            let index = self.matched.of[rank][node] as usize;
+            let index = self.matched.index_of[rank][node] as usize;
             let what = match self.trace.ranks[rank].nodes[node].kind {
                 Kind::Receive { from, tag, .. } if from == ANY || tag == ANY => {
                     "it never ends: what could come is received by others, or waits for this rank".to_owned()

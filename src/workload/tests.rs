@@ -29,7 +29,7 @@ fn the_samples_of_astra_sim_say_what_their_generators_wrote() {
             );
             // An all-gather's size is what a rank gives; here it is what everybody has.
             let bytes = if factor == 0 { u64::from(ranks) << 20 } else { 1 << 20 };
-            let collective = Collective { what, group: 0, bytes, root: 0 };
+            let collective = Collective { op: what, group: 0, bytes, root: 0 };
             for (number, rank) in (0..).zip(&trace.ranks) {
                 let [node] = &rank.nodes[..] else { panic!("{} nodes", rank.nodes.len()) };
                 assert_eq!((node.id, node.kind, node.stream), (number, Kind::Collective(collective), Some(2)));
@@ -92,7 +92,7 @@ fn compute(us: u64) -> Kind {
 }
 
 fn collective(what: CollectiveOp, bytes: u64) -> Kind {
-    Kind::Collective(Collective { what, group: 0, bytes, root: 0 })
+    Kind::Collective(Collective { op: what, group: 0, bytes, root: 0 })
 }
 
 #[test]
@@ -232,7 +232,7 @@ fn wrong_files_are_named_with_their_rank() {
 }
 
 #[test]
-fn waiting_for_what_is_not_there_is_told() {
+fn a_wait_for_a_missing_node_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let nodes = vec![node(1, compute(5), Some(0), &[]), node(2, compute(5), Some(0), &[0])];
     let mut bytes = chakra::write(&trace(vec![nodes])).remove(0);
@@ -324,7 +324,7 @@ fn comments_streams_and_starts_are_read() {
 }
 
 #[test]
-fn receives_of_anything_fit_what_is_sent() {
+fn wildcard_receives_match_any_message() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t.goal");
     let trace = |blocks: [&str; 3]| {
@@ -335,9 +335,9 @@ fn receives_of_anything_fit_what_is_sent() {
     let sends = ["a: send 8b to 0 tag 1", "a: send 64b to 0 tag 2"];
     let with = |receives: &str| trace([receives, sends[0], sends[1]]);
     let (_, matched) = with("a: recv 64b from -1 tag -1\nb: recv 64b from 2 tag -1").unwrap();
-    let fits: Vec<_> = matched.open.iter().collect();
+    let fits: Vec<_> = matched.wildcards.iter().collect();
     assert_eq!(fits, [(&(0, 0), &vec![0, 1]), (&(0, 1), &vec![1])]);
-    assert!(matched.channels.iter().all(|channel| channel.open && channel.receives.is_empty()));
+    assert!(matched.channels.iter().all(|channel| channel.has_wildcard && channel.receives.is_empty()));
     // One that fits a single channel is counted with those that fit several.
     assert!(with("a: recv 64b from -1 tag -1\nb: recv 8b from 1 tag 1").is_ok());
     for (receives, words) in [

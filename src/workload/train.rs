@@ -135,13 +135,13 @@ impl Training {
     /// Gradients of this many elements are added up.
     fn all_reduce(&self, elements: u64) -> Kind {
         let bytes = elements.saturating_mul(self.element_bytes);
-        Kind::Collective(Collective { what: CollectiveOp::AllReduce, group: 0, bytes, root: 0 })
+        Kind::Collective(Collective { op: CollectiveOp::AllReduce, group: 0, bytes, root: 0 })
     }
 }
 
 /// A trace in which all ranks do one all-reduce of this many bytes and nothing else.
 pub fn all_reduce(ranks: u32, bytes: u64) -> Trace {
-    let kind = Kind::Collective(Collective { what: CollectiveOp::AllReduce, group: 0, bytes, root: 0 });
+    let kind = Kind::Collective(Collective { op: CollectiveOp::AllReduce, group: 0, bytes, root: 0 });
     let mut list = NodeList::default();
     list.add("gradients".to_owned(), kind, Some(NETWORK), &[]);
     of_ranks(ranks, "all-reduce", &list.nodes)

@@ -400,7 +400,7 @@ fn holds(network: (&str, &str), job: &Job) {
     // Groups that wait for each other have a result each.
     let name = told.name.split('.').next().unwrap();
     assert_eq!((name, told.kind.as_str()), ("it", job.kind), "{text}");
-    assert!(told.latency_cycles.is_some() && told.outcomes.all_whole(), "{text}");
+    assert!(told.latency_cycles.is_some() && told.outcomes.all_correct(), "{text}");
     if !job.kind.ends_with("barrier") {
         let holds = if is_wide(&job.op) { right_wide } else { right };
         holds(job, &result).unwrap_or_else(|wrong| panic!("{wrong}\n{text}"));

@@ -47,7 +47,7 @@ fn every_kind(folder: &std::path::Path, ranks: u32) -> String {
             nodes.push(node(nodes.len() as u64, Kind::Compute(Compute { ps, ..Compute::default() }), 0));
             let bytes = if what == CollectiveOp::Barrier { 0 } else { 600 };
             // An all-gather and a gather count what a rank gives.
-            let of = Collective { what, group: 0, bytes, root: u32::from(what == CollectiveOp::Broadcast) };
+            let of = Collective { op: what, group: 0, bytes, root: u32::from(what == CollectiveOp::Broadcast) };
             nodes.push(node(nodes.len() as u64, Kind::Collective(of), 2));
         }
         Rank { file: folder.to_owned(), nodes }

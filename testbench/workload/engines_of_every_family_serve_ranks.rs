@@ -100,18 +100,18 @@ fn by_additions(loaded: &Loaded, document: &Document, groups: &[Vec<u32>], steps
         let words = of.bytes.div_ceil(8);
         if members < 2
             || words == 0
-            || !matches!(of.what, CollectiveOp::AllReduce | CollectiveOp::Reduce | CollectiveOp::Broadcast)
+            || !matches!(of.op, CollectiveOp::AllReduce | CollectiveOp::Reduce | CollectiveOp::Broadcast)
         {
             continue;
         }
         let rows = (0..members).map(|member| vector(&loaded.scenario, index as u32, member, words));
         let rows: Vec<Vec<u64>> = rows.collect();
         let sum = |at: usize| rows.iter().fold(0u64, |sum, row| sum.wrapping_add(row[at]));
-        let expected: Vec<u64> = match of.what {
+        let expected: Vec<u64> = match of.op {
             CollectiveOp::Broadcast => rows[of.root as usize].clone(),
             _ => (0..words as usize).map(sum).collect(),
         };
-        let software = of.what != CollectiveOp::AllReduce && found.engine == "binomial";
+        let software = of.op != CollectiveOp::AllReduce && found.engine == "binomial";
         if !software {
             assert_eq!(found.result_hash, Some(hash(&expected)), "{found:?}");
             looked += 1;
@@ -121,7 +121,7 @@ fn by_additions(loaded: &Loaded, document: &Document, groups: &[Vec<u32>], steps
 }
 
 fn all(what: CollectiveOp, group: u32, bytes: u64) -> Collective {
-    Collective { what, group, bytes, root: 0 }
+    Collective { op: what, group, bytes, root: 0 }
 }
 
 const ENGINES: [&str; 4] = ["piuma", "armed", "pbv", "software"];
@@ -204,7 +204,7 @@ fn random(seed: u64) -> (Trace, Vec<Vec<u32>>, Vec<Step>, String, String) {
             (_, 1) => 8 * (1 + rng.below(40)),
             _ => 8 * (1 + rng.below(1400)),
         };
-        steps.push(Step { ns: rng.below(3000), of: Collective { what, group, bytes, root } });
+        steps.push(Step { ns: rng.below(3000), of: Collective { op: what, group, bytes, root } });
     }
     let chained = rng.below(2) == 0;
     let keys = format!("dtype = \"i64\"\nrounds_under_way = {}\nengine = {{ {engine} }}", 1 + rng.below(8));

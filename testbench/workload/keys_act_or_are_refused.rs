@@ -49,7 +49,7 @@ fn trace(folder: &Path) -> String {
             Kind::Memory { bytes: 400, store: false },
             Kind::Send { to: (rank + 1) % 4, tag: 3, bytes: 200 },
             Kind::Receive { from: (rank + 3) % 4, tag: 3, bytes: 200 },
-            Kind::Collective(Collective { what: CollectiveOp::AllReduce, group: 1, bytes: 640, root: 0 }),
+            Kind::Collective(Collective { op: CollectiveOp::AllReduce, group: 1, bytes: 640, root: 0 }),
         ];
         let node = |(id, kind): (usize, Kind)| {
             let waits = id.checked_sub(1).map(|node| Wait { node: node as u32, start: false });

@@ -99,7 +99,7 @@ impl Family {
     }
 }
 
-/// What is asked of single operands.
+/// The reduction of single operands that was requested.
 #[derive(Debug)]
 pub(super) struct OperandRequest {
     pub(super) op: Op,

@@ -42,7 +42,7 @@ pub(super) fn reduce(
         return Ok(Outcome::Frame(join_all(leaves, *order == Order::Tree, |a, b| unit.evaluate(a, b))));
     }
     if *order == Order::Tree {
-        let (lane, flags) = bare_tree(op, dtype, mode, radix, arranged);
+        let (lane, flags) = unregistered_tree(op, dtype, mode, radix, arranged);
         return Ok(Outcome::Lane(lane, flags));
     }
     let function = watershed_arith::Function::of(op).ok_or_else(|| format!("{op} has no unit"))?;
@@ -69,7 +69,7 @@ pub(super) fn join_all<T: Copy>(mut items: Vec<T>, by_levels: bool, mut join: im
 }
 
 /// Reduction trees of this radix above one another, without registers.
-fn bare_tree(op: Op, dtype: DType, mode: Mode, radix: u8, operands: &[u64]) -> (u64, Flags) {
+fn unregistered_tree(op: Op, dtype: DType, mode: Mode, radix: u8, operands: &[u64]) -> (u64, Flags) {
     let cfg = TreeCfg { radix, unit_stages: 1 };
     let mut flags = Flags::NONE;
     let mut words = operands.to_vec();

@@ -81,7 +81,7 @@ pub(super) fn main(arguments: &Arguments) -> Result<bool, SweepError> {
         .into_iter()
         .map(|(name, near)| {
             let mut hints = near.map_or_else(String::new, |near| format!("\n  did you mean `{near}`?"));
-            for (other, words) in ask.words_beside(&sweep, &rows, &name) {
+            for (other, words) in ask.word_values(&sweep, &rows, &name) {
                 let quoted: Vec<String> = words.iter().take(WORDS).map(|word| format!("{other} == '{word}'")).collect();
                 let _ = write!(
                     hints,
@@ -121,7 +121,7 @@ pub(super) fn main(arguments: &Arguments) -> Result<bool, SweepError> {
 /// What to say if no point is left, with how far the nearest is.
 fn no_point_message(sweep: &Sweep, ask: &BestQuery, rows: &[Row], found: &BestPoints<'_>) -> String {
     let constraints: Vec<&Expr> = sweep.constraints.iter().chain(&ask.constraints).collect();
-    if constraints.is_empty() || found.meeting > 0 {
+    if constraints.is_empty() || found.feasible > 0 {
         let names: Vec<String> = ask.objectives.iter().map(|(expr, _)| format!("`{expr}`")).collect();
         return format!("error: none of {} points has a value of {}", found.all, names.join(" and "));
     }
@@ -155,7 +155,7 @@ pub(super) fn objectives_summary(sweep: &Sweep, rows: &[Row], out: &mut String) 
     let (what, most) = if ask.objectives.len() > 1 { ("Pareto front", FRONT) } else { ("best", 1) };
     let shown: Vec<&Group<'_>> = found.points.iter().take(most).collect();
     if shown.is_empty() {
-        if found.meeting < found.all && !sweep.constraints.is_empty() {
+        if found.feasible < found.all && !sweep.constraints.is_empty() {
             print_error(&format_args!(
                 "note:{}",
                 no_point_message(sweep, &ask, rows, &found).trim_start_matches("error:")
@@ -204,7 +204,7 @@ fn table_of(
     let under = if constraints.is_empty() {
         String::new()
     } else {
-        format!("; {} meet {}", found.meeting, constraints.join(" and "))
+        format!("; {} meet {}", found.feasible, constraints.join(" and "))
     };
     let _ = match what {
         "best" => writeln!(out, "best of {} points{under}:", found.all),

@@ -257,7 +257,7 @@ impl<'a> Reader<'a> {
     }
 
     /// What is wrong with the set of participants of a complete round: one missing, twice, or of another round.
-    pub fn not_once(&self, value: &OracleValue, round: Option<u32>) -> Option<String> {
+    pub fn participant_error(&self, value: &OracleValue, round: Option<u32>) -> Option<String> {
         let mut times = vec![0u32; self.reduction.participants as usize];
         for entry in &value.entries {
             if entry.round != round {

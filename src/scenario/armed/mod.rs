@@ -7,8 +7,8 @@
 //! | [`build`] | trees, engines, end points |
 //! | `faults` | links that misbehave or send again, dead end points |
 //! | [`run`](mod@run) | the run |
-//! | `report` | what the rounds of a reduction came to |
-//! | `asked` | requested rounds, from rounds on the wire |
+//! | `report` | the outcome of the rounds of a reduction |
+//! | `requested_rounds` | requested rounds, collected from rounds on the wire |
 //! | [`golden`] | the golden check: who merged what in which order, walked by the oracle |
 //! | [`result`] | results, as a document and as text |
 //! | [`ladder`] | message ladders |

@@ -1,4 +1,4 @@
-//! The report of a reduction: what each round came to, held against the oracle, and what all of them add up to.
+//! The report of a reduction: the outcome of each round, compared with the oracle, and the totals.
 
 use std::collections::BTreeMap;
 
@@ -32,12 +32,12 @@ struct ReportedReduction<'r> {
     told: LeafResults,
 }
 
-/// What a round came to.
+/// The outcome of a round.
 struct RoundVerdict {
     ended: RoundOutcome,
     /// In what its result is wrong.
     fault: Option<String>,
-    /// Who is missing in it, by name.
+    /// Missing participants, by name.
     missing: Vec<String>,
     /// When the last contribution was ready.
     entered: Cycle,
@@ -109,7 +109,7 @@ impl RunView<'_, '_> {
     /// The report of one reduction, and what its checks found.
     pub(super) fn reduction(&self, index: usize, oracle: bool) -> (ReductionResult, Vec<Check>) {
         let reduction = &self.armed.reductions[index];
-        let laid = &self.ready.reductions[index];
+        let laid = &self.build.reductions[index];
         let system = self.system;
         let job = laid.job_of(system);
         let client = laid.client(system);
@@ -170,7 +170,7 @@ impl RunView<'_, '_> {
         (result, checks)
     }
 
-    /// What a round came to; counts it.
+    /// The outcome of a round, which is also counted.
     fn judge_round(
         &self,
         one: &ReportedReduction<'_>,
@@ -303,7 +303,7 @@ fn checked(
     for entry in value.entries.iter().filter(|entry| entry.rank > 0) {
         *sums.merged.entry(entry.at).or_default() += 1;
     }
-    let not_once = if complete { reader.not_once(&value, round.round.data) } else { None };
+    let not_once = if complete { reader.participant_error(&value, round.round.data) } else { None };
     not_once.or_else(|| (value.quad != round.quad).then(|| differing(reduction, round.quad, value.quad)))
 }
 

@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_rounds_on_the_wire_are_one_that_was_asked_for() {
+    fn two_rounds_on_the_wire_count_as_one_requested_round() {
         let mut asked = RequestedRounds::of(Composed::Deterministic);
         asked.take((0, None), RoundOutcome::Complete, 5, Some(9));
         asked.take((0, Some(0)), RoundOutcome::AfterRetry, 10, Some(100));

@@ -223,7 +223,7 @@ impl Outcomes {
     }
 
     /// Whether every round ended with a whole and right result.
-    pub fn all_whole(&self) -> bool {
+    pub fn all_correct(&self) -> bool {
         self.all_answered() && self.silent == 0
     }
 

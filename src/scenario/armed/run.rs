@@ -31,7 +31,7 @@ use watershed_state::{Loader, Mismatch, Saver};
 pub(crate) struct Run<'a> {
     pub(super) loaded: &'a Loaded,
     pub(super) armed: &'a Armed,
-    pub(super) ready: ArmedBuild<()>,
+    pub(super) build: ArmedBuild<()>,
     /// Flits moved and completions when something last did, and the cycle then.
     moved: (u64, u64, Cycle),
 }
@@ -59,7 +59,7 @@ impl<'a> Run<'a> {
     /// What runs on a system in cycle 0.
     pub(crate) fn new(loaded: &'a Loaded, ready: ArmedBuild<()>) -> Run<'a> {
         let armed = loaded.scenario.armed.as_ref().expect("the armed family has its table");
-        Run { loaded, armed, ready, moved: (0, 0, 0) }
+        Run { loaded, armed, build: ready, moved: (0, 0, 0) }
     }
 
     /// The run, looking at its system.
@@ -84,7 +84,7 @@ impl<'a> Deref for RunView<'_, 'a> {
 
 impl RunView<'_, '_> {
     /// Whether every process has ended that is alive or will be again.
-    fn all_over(&self) -> bool {
+    fn all_ended(&self) -> bool {
         let now = self.system.now();
         self.system.ends().all(|end| {
             let (over, all) = end.processes();
@@ -168,7 +168,7 @@ impl RunView<'_, '_> {
     fn not_ended(&self, index: usize) -> (Option<String>, u64) {
         const NAMED: usize = 8;
         let reduction = &self.armed.reductions[index];
-        let job = self.ready.reductions[index].job_of(self.system);
+        let job = self.build.reductions[index].job_of(self.system);
         let (mut open, mut unstarted) = (Vec::new(), Vec::new());
         for (flow, rounds) in self.flows(index) {
             open.extend(rounds.iter().filter(|round| round.state == RoundEnd::Open).map(|round| round.round.data));
@@ -229,11 +229,11 @@ impl RunView<'_, '_> {
 
 impl Family for Run<'_> {
     fn take_derived(&mut self) -> Vec<(String, u64)> {
-        std::mem::take(&mut self.ready.derived)
+        std::mem::take(&mut self.build.derived)
     }
 
     fn take_sources(&mut self) -> Option<Sources> {
-        self.ready.sources.take()
+        self.build.sources.take()
     }
 
     fn flip(&mut self, _: &mut System, _flip: Flip<'_>) -> Result<(), RunError> {
@@ -242,7 +242,7 @@ impl Family for Run<'_> {
     }
 
     fn watchdog(&self, system: &System) -> Watchdog {
-        let (jobs, plan) = (self.ready.reductions.len(), system.plan());
+        let (jobs, plan) = (self.build.reductions.len(), system.plan());
         let scenario = &self.loaded.scenario;
         let frame = scenario.link.cut().flits(FRAME_BYTES) as u64;
         Watchdog::of_frames(scenario.limits.watchdog_cycles, jobs, plan, frame)
@@ -250,20 +250,20 @@ impl Family for Run<'_> {
 
     fn after_step(&mut self, system: &mut System, step: Step) -> StepOutcome {
         if step == Step::Quiet {
-            return StepOutcome::Quiet;
+            return StepOutcome::Quiescent;
         }
         // Timers of processes that have ended may run for long; the run is as long as something moved.
         if (system.moves(), system.completions()) != (self.moved.0, self.moved.1) {
             self.moved = (system.moves(), system.completions(), system.now());
         }
-        StepOutcome::On
+        StepOutcome::Continue
     }
 
     /// A reduction stands if work is left and no time-out, compute time or delay is pending (requirement K-WD-1). Frames of
     /// strangers go on meanwhile, and must not hide it.
     fn find_stall(&self, system: &System, watchdog: &mut Watchdog) -> Option<String> {
         let (system, now) = (system.armed(), system.now());
-        let job = |thing: usize| self.ready.reductions[thing].job.number;
+        let job = |thing: usize| self.build.reductions[thing].job.number;
         let advanced = |thing| system.ends().filter_map(|end| end.advanced(job(thing), now)).reduce(|a, b| a + b);
         let expects = |thing| {
             let mut ends = system.ends();
@@ -274,17 +274,17 @@ impl Family for Run<'_> {
     }
 
     fn is_over(&self, system: &System) -> bool {
-        self.at(system.armed()).all_over()
+        self.at(system.armed()).all_ended()
     }
 
     fn at_limit(&self, system: &System) -> Option<String> {
         // What is left may be alarms of processes that have ended.
         let own = system.armed();
         let idle = engines(own).all(|engine| engine.active() == 0);
-        (!(self.at(own).all_over() && idle && system.live_flits() == 0)).then(String::new)
+        (!(self.at(own).all_ended() && idle && system.live_flits() == 0)).then(String::new)
     }
 
-    fn loses_traffic(&self, system: &System) -> bool {
+    fn has_lost_packets(&self, system: &System) -> bool {
         let links = system.armed().bumps();
         links.flatten().filter_map(Wired::fault).map(FaultyLink::counts).any(|of| of.dead + of.given_up > 0)
     }
@@ -356,10 +356,10 @@ impl Family for Run<'_> {
         notes: &mut Vec<String>,
     ) -> Vec<why::Why> {
         let names: Vec<(String, u32)> = self.armed.reductions.iter().map(|of| (of.name.clone(), of.root)).collect();
-        why::armed::explain(system.armed(), &self.ready, &names, ask, notes)
+        why::armed::explain(system.armed(), &self.build, &names, ask, notes)
     }
 
     fn ladder(&self, system: &System) -> Option<Ladder> {
-        Some(ladder(system.armed(), &self.ready))
+        Some(ladder(system.armed(), &self.build))
     }
 }

@@ -1,4 +1,4 @@
-//! What switches take: the decisions and multiplexers of set-routed channels, and of point-to-point channels behind them.
+//! The cost of a switch's crossbar: the decisions and multiplexers of set-routed channels, and of point-to-point channels behind them.
 
 use std::collections::BTreeMap;
 

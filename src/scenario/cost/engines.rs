@@ -1,4 +1,4 @@
-//! What the engines of each family take.
+//! The cost of the engines of each family.
 
 use std::collections::BTreeMap;
 

@@ -656,7 +656,7 @@ mod tests {
     }
 
     #[test]
-    fn what_grows_costs_more_and_nothing_else() {
+    fn a_larger_parameter_raises_only_the_cost_of_its_block() {
         let before = of("allreduce-die", &[]);
         let deeper = of("allreduce-die", &["switch.ceng.stages=4"]);
         assert_eq!(each(&deeper, "CENG tree"), 16 * 9 * 4 * 124);

@@ -50,6 +50,10 @@ pub struct Host {
     pub delays: Vec<u64>,
 }
 
+fn unsupported(op: Op, dtype: DType, reason: &str) -> String {
+    format!("there is no \"{}\" for {}: the operation {reason}", NamedValues::name(op), NamedValues::name(dtype))
+}
+
 fn named<T: NamedValues, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(NamedValues::name(*value))
 }
@@ -150,12 +154,7 @@ fn host(
     if op == Op::Barrier {
         problems.push(Problem::at(format!("{path}.op"), "the operation \"barrier\" reduces nothing"));
     } else if let Err(reason) = names::supports(op, dtype) {
-        let message = format!(
-            "there is no \"{}\" for {}: the operation {reason}",
-            NamedValues::name(op),
-            NamedValues::name(dtype)
-        );
-        problems.push(Problem::at(format!("{path}.op"), message));
+        problems.push(Problem::at(format!("{path}.op"), unsupported(op, dtype, reason)));
     }
     let ranks = match (&file.participants, model) {
         (None, Some(model)) => model.participants.list.clone(),

@@ -104,7 +104,7 @@ mod tests {
         transfer.map_or(0, |transfer| transfer.words.end - transfer.words.start)
     }
 
-    /// What the rounds of a schedule come to.
+    /// The counts of all rounds of a schedule.
     fn counts_of_rounds(rounds: impl Iterator<Item = Round>) -> Counts {
         rounds.filter(|round| !round.is_idle()).fold(Counts::default(), |sum, round| Counts {
             rounds: sum.rounds + 1,

@@ -129,7 +129,7 @@ fn assemble(loaded: &Loaded, options: &RunOptions<'_>, problems: &mut Vec<Proble
     }
     let mut of_piuma = None;
     if has_cores(scenario) {
-        if programs::build::goes_in_band(scenario) {
+        if programs::build::is_access_in_band(scenario) {
             let what = "accesses to registers of other switches have no channels in a network of several families";
             let problem = Problem::at("core.register_access", what).expected("\"out-of-band\"");
             problems.push(problem);

@@ -15,7 +15,7 @@ use super::file::{
     CollectiveFile, CongestionFile, EngineFile, FailsFile, FaultFile, KindFile, MEAN, MergeFile, OrderFile, PbvFile,
     ReportsFile, SetupFile, StartFile, StrangerFile, TreeFile,
 };
-use super::rules::{arithmetic, check_fault, check_spread, engines_can, initial, merging, same_every_round, timing};
+use super::rules::{arithmetic, check_engines, check_fault, check_spread, initial, merging, same_every_round, timing};
 use crate::armed::config::link_layer;
 use crate::armed::file::{ComputeFile, LateFile, LinkLayerFile};
 use crate::collective::{Data, Participants};
@@ -476,7 +476,7 @@ fn switch(name: &str, topology: &Topology, path: String, problems: &mut Vec<Prob
 }
 
 /// End points that take part: those that are listed, of certain switches, without some.
-fn taking_part(file: &CollectiveFile, path: &str, topology: &Topology, problems: &mut Vec<Problem>) -> Vec<u32> {
+fn participants(file: &CollectiveFile, path: &str, topology: &Topology, problems: &mut Vec<Problem>) -> Vec<u32> {
     let ends = topology.end_points();
     let mut list = listed(&file.participants, ends, "takes part twice", &format!("{path}.participants"), problems);
     if !file.at_switches.is_empty() {
@@ -527,7 +527,7 @@ fn one(
 ) -> Collective {
     let ends = topology.end_points();
     let all = file.participants == ParticipantsFile::All && file.at_switches.is_empty() && file.except.is_empty();
-    let list = taking_part(file, path, topology, problems);
+    let list = participants(file, path, topology, problems);
     if list.is_empty() {
         problems.push(Problem::at(format!("{path}.participants"), "nobody takes part").expected("at least one"));
     }
@@ -539,7 +539,7 @@ fn one(
     }
     let parents = parents(&file.parents, master, path, topology, problems);
     let forwards = forwards(&file.forwards, master, path, topology, problems);
-    engines_can(file, path, pbv, problems);
+    check_engines(file, path, pbv, problems);
     timing(file, path, &list, problems);
     let mean = file.kind == KindFile::Allreduce && file.op.as_deref() == Some(MEAN);
     let dtype = file.dtype.as_deref().and_then(DType::from_name).unwrap_or(DType::F64);

@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_of_a_round_goes_to_its_context() {
+    fn settings_of_a_round_go_to_the_context_of_that_round() {
         let share = ContextShare { number: 1, count: 3 };
         let late = |round| LateFile { end_point: 4, cycles: 9, round };
         assert_eq!(share.late(&[late(None), late(Some(3)), late(Some(4))]), [late(None), late(Some(1))]);

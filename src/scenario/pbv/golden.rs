@@ -15,7 +15,7 @@ use watershed_pbv::plan::{Branch, Collective, Seat};
 use watershed_pbv::system::engines;
 use watershed_pbv::tables::{ENGINE_BASE, ENGINE_SPAN};
 
-/// What a round comes to by the oracle.
+/// The result of a round by the oracle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OracleValue {
     /// The words; none if nobody brought any.
@@ -63,7 +63,7 @@ impl<'a> Reader<'a> {
 
     /// Merged by a source as it wrote down, and divided by a number of participants.
     #[must_use]
-    pub fn at_the_ends(self, gather: Option<&'a Gather>, divide: Option<u32>) -> Reader<'a> {
+    pub fn with_end_point_steps(self, gather: Option<&'a Gather>, divide: Option<u32>) -> Reader<'a> {
         Reader { gather, divide, ..self }
     }
 
@@ -71,7 +71,7 @@ impl<'a> Reader<'a> {
         ((branch.device, self.collective.plane), self.collective.cc_id, run)
     }
 
-    /// What a run comes to: once for each time that the master answered it, the last one first; at least one.
+    /// The results of a run: once for each time that the master answered it, the last one first; at least one.
     pub fn values(&self, run: u32) -> Vec<OracleValue> {
         let answers = self.answered.get(&self.key(&self.collective.tree, run));
         let cycles = answers.into_iter().flatten().rev().map(|&(_, cycle)| cycle);
@@ -97,7 +97,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What an engine's part of a run comes to, as it answered it last before a cycle.
+    /// The result of an engine's part of a run, as it last answered before a cycle.
     fn at(&self, branch: &Branch, run: u32, before: Cycle) -> OracleValue {
         let collective = self.collective;
         // The initial value enters once, before everything else: a reduction has one master.
@@ -161,7 +161,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The error in the entries of a run, if any: no participant may enter twice, and all must enter a complete run.
-    pub fn not_once(&self, value: &OracleValue, complete: bool) -> Option<String> {
+    pub fn participant_error(&self, value: &OracleValue, complete: bool) -> Option<String> {
         let mut times: BTreeMap<u16, u32> =
             self.collective.tree.participants().iter().map(|&device| (device, 0)).collect();
         for device in &value.entered {

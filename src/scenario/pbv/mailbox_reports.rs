@@ -1,4 +1,4 @@
-//! What the mail of end points says of the queues of engines.
+//! Congestion metrics and reports about the queues of engines, from the mailboxes of end points.
 
 use super::build::PbvBuild;
 use super::config::Pbv;

@@ -4,14 +4,14 @@
 //! |------|-------|
 //! | [`file`](mod@file) | the `[pbv]` table |
 //! | [`config`] | the same after checking: what a system is built from |
-//! | `rules` | what makes no sense whatever the network is |
+//! | `rules` | rules that hold on every network |
 //! | [`context_share`] | rounds that are spread over several contexts |
 //! | [`build`] | device IDs, trees of engines, frames that set them up, nodes |
 //! | `faults` | links that misbehave |
 //! | [`congestion`] | congestion metrics that were asked for |
-//! | `mail` | what congestion metrics and reports came to |
+//! | `mailbox_reports` | results of congestion metrics and reports |
 //! | [`run`](mod@run) | the run |
-//! | `report` | what the runs of a collective came to |
+//! | `report` | the outcome of the runs of a collective |
 //! | [`golden`] | the golden check: who entered where in which order, walked by the oracle |
 //! | [`stranger_frames`] | frames of strangers |
 //! | [`result`] | results, as a document and as text |

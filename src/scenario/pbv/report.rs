@@ -1,4 +1,4 @@
-//! The report of a collective: what each run of it came to, held against the oracle, and what all of them add up to.
+//! The report of a collective: the outcome of each run, compared with the oracle, and the totals.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -54,7 +54,7 @@ struct RunEnd {
     complete: bool,
     /// An answer is marked as an error.
     error: bool,
-    /// Who is named as missing.
+    /// Participants that are named as missing.
     missing: Vec<String>,
     /// When the last member of the other groups arrived.
     others: Option<u64>,
@@ -76,7 +76,7 @@ impl RunView<'_, '_> {
         let mut runs: BTreeMap<u32, Vec<Answer>> = (1..=of.rounds).map(|run| (run, Vec::new())).collect();
         let sent = self.cast_cycles(of);
         for &end in of.participants.iter() {
-            let (node, device) = (self.node(end), self.ready.devices[end as usize]);
+            let (node, device) = (self.node(end), self.build.devices[end as usize]);
             if of.kind == KindFile::Multicast {
                 for (cycle, packet) in node.mail() {
                     let header = &packet.header;
@@ -99,7 +99,7 @@ impl RunView<'_, '_> {
     }
 
     /// When the last member of the other groups of an inter-group barrier arrived.
-    pub(super) fn others_met(&self, of: &Collective, run: u32) -> Option<u64> {
+    pub(super) fn other_groups_arrived(&self, of: &Collective, run: u32) -> Option<u64> {
         let group = of.group?;
         let members = self.others(group);
         let outcomes = members.flat_map(|(end, cc_id)| self.node(end).outcomes(cc_id));
@@ -116,16 +116,16 @@ impl RunView<'_, '_> {
     }
 
     /// A member of another group that never made its contribution to a run in which this group went on without an error.
-    fn never_came(&self, of: &Collective, run: u32, answers: &[Answer]) -> Option<String> {
+    fn absent_member(&self, of: &Collective, run: u32, answers: &[Answer]) -> Option<String> {
         let gone_on = answers.iter().find(|answer| answer.error.is_none())?;
         let came = |&(end, cc_id): &(u32, u16)| self.node(end).made(cc_id).iter().any(|&(made, _)| made == run);
         let (end, _) = self.others(of.group?).find(|member| !came(member))?;
-        let (who, absent) = (self.name(gone_on.device), self.name(self.ready.devices[end as usize]));
+        let (who, absent) = (self.name(gone_on.device), self.name(self.build.devices[end as usize]));
         Some(format!("{who} of {} went on, and {absent} of another group never came", of.name))
     }
 
     /// A member of a group that went on before the last of the other groups had arrived.
-    fn too_early(&self, of: &Collective, others: u64, answers: &[Answer]) -> Option<String> {
+    fn early_member(&self, of: &Collective, others: u64, answers: &[Answer]) -> Option<String> {
         let early = answers.iter().find(|answer| answer.cycle <= others)?;
         let (who, name) = (self.name(early.device), &of.name);
         Some(format!("{who} of {name} went on in cycle {}, the last of the others met in {others}", early.cycle))
@@ -169,13 +169,14 @@ impl RunView<'_, '_> {
     /// The report of one collective, its results, and what its checks found.
     pub(super) fn collective(&self, index: usize, oracle: bool) -> (CollectiveResult, Vec<Vec<u64>>, Vec<Check>) {
         let of = &self.pbv.collectives[index];
-        let (plan, rows) = (&self.ready.collectives[index], &self.ready.operands[index]);
+        let (plan, rows) = (&self.build.collectives[index], &self.build.operands[index]);
         let multicast = of.kind == KindFile::Multicast;
         let operands =
-            of.participants.iter().zip(rows).map(|(&end, row)| (self.ready.devices[end as usize], row.as_slice()));
+            of.participants.iter().zip(rows).map(|(&end, row)| (self.build.devices[end as usize], row.as_slice()));
         let gather = self.node(of.source).gather(of.cc_id);
         let divide = of.mean.then(|| of.participants.len() as u32);
-        let reader = oracle.then(|| Reader::new(self.system, plan, operands.collect()).at_the_ends(gather, divide));
+        let reader =
+            oracle.then(|| Reader::new(self.system, plan, operands.collect()).with_end_point_steps(gather, divide));
         let receivers = of.participants.iter().copied().filter(|&end| !(multicast && end == of.source)).collect();
         let asked = engines(self.system).flat_map(|engine| engine.ce().asked());
         let asked = asked.filter(|(cc_id, _)| *cc_id == of.cc_id).map(|&(_, run)| run).collect();
@@ -252,8 +253,8 @@ impl RunView<'_, '_> {
         let met = answers.iter().map(|answer| answer.met).max();
         result.start_cycle = result.start_cycle.into_iter().chain(answers.iter().map(|a| a.met)).min();
         result.end_cycle = result.end_cycle.max(end);
-        let ended = self.how_it_ended(one, run, answers);
-        let (value, fault) = self.held_against_the_oracle(one, run, answers, (&ended, &mut sums.checked));
+        let ended = self.run_end(one, run, answers);
+        let (value, fault) = self.compare_with_oracle(one, run, answers, (&ended, &mut sums.checked));
         // A group whose members went on although it is incomplete itself made the others go on with an error.
         let whole = ended.complete && (of.group.is_none() || ended.missing.is_empty());
         let outcomes = &mut result.outcomes;
@@ -300,9 +301,9 @@ impl RunView<'_, '_> {
     }
 
     /// Who has the answer of a run, and who is missing.
-    fn how_it_ended(&self, one: &ReportedCollective<'_>, run: u32, answers: &[Answer]) -> RunEnd {
+    fn run_end(&self, one: &ReportedCollective<'_>, run: u32, answers: &[Answer]) -> RunEnd {
         let of = one.of;
-        let device = |end: u32| self.ready.devices[end as usize];
+        let device = |end: u32| self.build.devices[end as usize];
         let got = |end: u32| answers.iter().any(|answer| answer.device == device(end));
         // Nobody can answer one whose link is dead.
         let lost = one.receivers.iter().filter(|&&end| self.excused.contains(&device(end)) && !got(end));
@@ -337,11 +338,11 @@ impl RunView<'_, '_> {
             // What was missing while the context was set up came in the end.
             missing.clear();
         }
-        RunEnd { complete, error, missing, others: self.others_met(of, run) }
+        RunEnd { complete, error, missing, others: self.other_groups_arrived(of, run) }
     }
 
     /// What the oracle has for a run, and in what the answers are wrong; counts it as checked.
-    fn held_against_the_oracle(
+    fn compare_with_oracle(
         &self,
         one: &ReportedCollective<'_>,
         run: u32,
@@ -375,13 +376,13 @@ impl RunView<'_, '_> {
         let mut fault = taken.into_iter().chain(lone).find_map(|answer| mismatch(of, &value, answer));
         if fault.is_none() && !one.is_multicast() {
             // A group goes on when the others are complete, whether it is or not.
-            fault = reader.not_once(&value, ended.complete && of.group.is_none());
+            fault = reader.participant_error(&value, ended.complete && of.group.is_none());
         }
         if fault.is_none() && of.group.is_some() {
-            fault = self.never_came(of, run, answers);
+            fault = self.absent_member(of, run, answers);
         }
         if fault.is_none() && !ended.error {
-            fault = ended.others.and_then(|others| self.too_early(of, others, answers));
+            fault = ended.others.and_then(|others| self.early_member(of, others, answers));
         }
         let wanted = one.receivers.len();
         if fault.is_none() && answers.len() > wanted {

@@ -1,4 +1,4 @@
-//! What makes no sense in the tables of the family, whatever the network is.
+//! Rules of the family's tables that hold on every network.
 
 use super::file::{CollectiveFile, FaultFile, InitialisationFile, KindFile, MergeFile, OrderFile, PbvFile, StartFile};
 use crate::armed::file::ComputeFile;
@@ -34,7 +34,7 @@ pub(super) fn merging(file: &CollectiveFile, path: &str, problems: &mut Vec<Prob
 }
 
 /// Whether engines are there and set up as the collective needs them.
-pub(super) fn engines_can(file: &CollectiveFile, path: &str, pbv: &PbvFile, problems: &mut Vec<Problem>) {
+pub(super) fn check_engines(file: &CollectiveFile, path: &str, pbv: &PbvFile, problems: &mut Vec<Problem>) {
     if file.plane >= pbv.engine.per_switch {
         problems.push(
             Problem::at(format!("{path}.plane"), format!("switches have no engine {}", file.plane))

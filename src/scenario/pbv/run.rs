@@ -38,7 +38,7 @@ const FRAME_BYTES: usize = 1056;
 pub(crate) struct Run<'a> {
     pub(super) loaded: &'a Loaded,
     pub(super) pbv: &'a Pbv,
-    pub(super) ready: PbvBuild<()>,
+    pub(super) build: PbvBuild<()>,
     /// End points that a dead link cuts off: nobody waits for them.
     pub(super) excused: BTreeSet<u16>,
 }
@@ -66,7 +66,7 @@ impl<'a> Run<'a> {
             of(**device) || of(switch)
         };
         let excused = ready.devices.iter().filter(dead).copied().collect();
-        Run { loaded, pbv, ready, excused }
+        Run { loaded, pbv, build: ready, excused }
     }
 
     /// The run, looking at its system.
@@ -95,12 +95,12 @@ impl RunView<'_, '_> {
     }
 
     pub(super) fn name(&self, device: u16) -> String {
-        self.ready.names.get(&device).cloned().unwrap_or_else(|| format!("device {device:#06x}"))
+        self.build.names.get(&device).cloned().unwrap_or_else(|| format!("device {device:#06x}"))
     }
 
     /// End points that are not done.
     fn not_done(&self) -> impl Iterator<Item = &Node> {
-        let ends = self.system.ends().take(self.ready.devices.len());
+        let ends = self.system.ends().take(self.build.devices.len());
         let ends = ends.filter(|node| !self.excused.contains(&node.device()));
         ends.filter(|node| node.unsent() > 0 || self.pbv.collectives.iter().any(|of| node.waits(of.cc_id)))
     }
@@ -151,7 +151,7 @@ impl RunView<'_, '_> {
                 sum.failure_points.push(format!("{at}: {who} in context {cc_id}{said}"));
             }
         }
-        for node in self.system.ends().take(self.ready.devices.len()) {
+        for node in self.system.ends().take(self.build.devices.len()) {
             for status in Status::ALL {
                 let count = node.refused()[usize::from(status.number())];
                 if count > 0 {
@@ -177,7 +177,7 @@ impl RunView<'_, '_> {
             .filter(|(_, answers)| answers.len() == receivers && answers.iter().all(|answer| answer.error.is_none()));
         let ended = whole.filter_map(|(run, answers)| {
             let reverse = |answer: &Answer| std::cmp::Reverse(answer.device);
-            if let Some(others) = self.others_met(of, run) {
+            if let Some(others) = self.other_groups_arrived(of, run) {
                 // A member of a group waits for the other groups and for itself.
                 let from = |answer: &Answer| answer.met.max(others);
                 let took = |answer: &&Answer| (answer.cycle.saturating_sub(from(answer)), reverse(answer));
@@ -189,18 +189,18 @@ impl RunView<'_, '_> {
             let met = answers.iter().map(|answer| answer.met).max()?;
             Some(why::pbv::CompletedRun { run, device: last.device, cycle: last.cycle, met })
         });
-        let source = self.ready.devices[of.source as usize];
+        let source = self.build.devices[of.source as usize];
         why::pbv::CollectiveRuns { name: of.name.clone(), cc_id: of.cc_id, source, ended: ended.collect() }
     }
 }
 
 impl Family for Run<'_> {
     fn take_derived(&mut self) -> Vec<(String, u64)> {
-        std::mem::take(&mut self.ready.derived)
+        std::mem::take(&mut self.build.derived)
     }
 
     fn take_sources(&mut self) -> Option<Sources> {
-        self.ready.sources.take()
+        self.build.sources.take()
     }
 
     fn flip(&mut self, _: &mut System, _flip: Flip<'_>) -> Result<(), RunError> {
@@ -229,7 +229,7 @@ impl Family for Run<'_> {
         let (system, now) = (system.pbv(), system.now());
         let of = |thing: usize| &self.pbv.collectives[thing];
         let nodes = || {
-            let nodes = system.ends().take(self.ready.devices.len());
+            let nodes = system.ends().take(self.build.devices.len());
             nodes.filter(|node| !self.excused.contains(&node.device()))
         };
         // The groups of an inter-group barrier wait for each other.
@@ -259,7 +259,7 @@ impl Family for Run<'_> {
         (!open.is_empty() || flits > 0).then(|| format!("{flits} flits are queued or under way{who}"))
     }
 
-    fn loses_traffic(&self, system: &System) -> bool {
+    fn has_lost_packets(&self, system: &System) -> bool {
         let links = system.pbv().bumps();
         links.flatten().filter_map(Wired::fault).map(FaultyLink::counts).any(|of| of.dead + of.given_up > 0)
     }
@@ -298,8 +298,8 @@ impl Family for Run<'_> {
             report.findings.extend(finding);
         }
         run.totals(&mut pbv);
-        pbv.congestion = mailbox_reports::reports(self.pbv, system.pbv(), &self.ready);
-        pbv.reports = mailbox_reports::sent(self.pbv, system.pbv(), &self.ready);
+        pbv.congestion = mailbox_reports::reports(self.pbv, system.pbv(), &self.build);
+        pbv.reports = mailbox_reports::sent(self.pbv, system.pbv(), &self.build);
         report.open = open_rounds(&pbv);
         document.pbv = Some(pbv);
         report
@@ -332,11 +332,11 @@ impl Family for Run<'_> {
     ) -> Vec<why::Why> {
         let run = self.at(system.pbv());
         let runs = self.pbv.collectives.iter().map(|of| run.completed_runs(of)).collect::<Vec<_>>();
-        why::pbv::explain(system.pbv(), &self.ready, &runs, ask, notes)
+        why::pbv::explain(system.pbv(), &self.build, &runs, ask, notes)
     }
 
     fn ladder(&self, system: &System) -> Option<Ladder> {
-        Some(ladder(system.pbv(), &self.ready))
+        Some(ladder(system.pbv(), &self.build))
     }
 }
 

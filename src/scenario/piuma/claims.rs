@@ -126,14 +126,14 @@ impl Claims {
                     claims.is_ready(system, number, (end, job), called.expect("who takes part has a core"));
                 }
             } else {
-                claims.listens_to(number);
+                claims.listen_to(number);
             }
         }
         claims
     }
 
     /// Listens to the processors of a tree that programs use.
-    fn listens_to(&mut self, tree: u16) {
+    fn listen_to(&mut self, tree: u16) {
         let state = &self.trees[usize::from(tree)];
         self.processors.extend(state.leaves.iter().map(|leaf| leaf.end).chain(state.source.map(|(source, _)| source)));
     }
@@ -286,7 +286,7 @@ impl Claims {
                 let LeafState { end, job, .. } = old.leaves[leaf as usize];
                 (end, Waiting { id, job, cycle })
             }));
-            self.listens_to(tree);
+            self.listen_to(tree);
         }
         for (tree, shares) in self.shares(scenario)? {
             let id = self.plan.wiring.trees[usize::from(tree)].id;

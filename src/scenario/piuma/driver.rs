@@ -1,4 +1,4 @@
-//! What drives a system of the family between its cycles, for tests that look at the system as it is.
+//! Drives a system of the family step by step, for tests that inspect it between cycles.
 
 use super::run::Run;
 use crate::Loaded;
@@ -36,7 +36,7 @@ impl<'a> Driver<'a> {
             }
             let after = self.0.after_step(system, step);
             assert_eq!(self.0.broken_rule(), None, "a rule is broken");
-            return !matches!(after, StepOutcome::Quiet);
+            return !matches!(after, StepOutcome::Quiescent);
         }
     }
 }

@@ -29,13 +29,13 @@ impl RunView<'_, '_> {
         report.last.extend(self.missed_fault());
         if !scenario.hosts.is_empty() {
             let (results, checks) =
-                hosts::result::report(self.loaded, self.system, &self.ready, &self.host_starts, oracle);
+                hosts::result::report(self.loaded, self.system, &self.build, &self.host_starts, oracle);
             document.hosts = results;
             report.last.extend(checks);
             report.data.extend(hosts::result::data(self.loaded, self.system));
         }
         if scenario.programs.is_some() {
-            let (system, built) = (self.system, &self.ready.collectives);
+            let (system, built) = (self.system, &self.build.collectives);
             let (result, checks) = programs::result::report(scenario, built, system, oracle);
             document.programs = Some(result);
             report.last.extend(checks);
@@ -102,7 +102,7 @@ impl RunView<'_, '_> {
 
     /// The segment that holds a word of a vector, and which of its words that is; or how many words there are.
     fn segment_of(&self, index: usize, word: u64) -> Result<(usize, u64), u64> {
-        let built = &self.ready.collectives[index];
+        let built = &self.build.collectives[index];
         let mut first = 0;
         for (segment, &(end, job)) in built.jobs.iter().step_by(built.parts()).enumerate() {
             let jobs = self.system.end(end).core.as_ref().map_or(&[][..], |core| core.jobs());
@@ -122,7 +122,7 @@ impl RunView<'_, '_> {
         let Some(reader) = why::piuma::Reader::new(system) else { return list };
         let ran = (0..self.state.len()).filter(|&index| !self.loaded.scenario.collectives[index].called);
         for (index, result) in ran.zip(&document.collectives) {
-            let built = &self.ready.collectives[index];
+            let built = &self.build.collectives[index];
             let names = segments::names(&self.loaded.scenario.collectives[index]);
             // Of segments the one that is asked for, the one that has the word, or the last to end.
             let asked = ask.collective.and_then(|asked| names.iter().position(|(_, name)| name == asked));
@@ -242,7 +242,7 @@ impl RunView<'_, '_> {
 
     pub(super) fn collective(&self, index: usize, check: bool) -> (CollectiveResult, ResultData) {
         let collective = &self.loaded.scenario.collectives[index];
-        let built = &self.ready.collectives[index];
+        let built = &self.build.collectives[index];
         let mut result = CollectiveResult::new(collective);
         let dtype = collective.result_dtype();
         // Every core is looked at once: there may be millions.
@@ -314,7 +314,7 @@ impl RunView<'_, '_> {
 
     /// What a participant has of a collective: a job for every segment.
     fn part(&self, index: usize, part: usize) -> impl Iterator<Item = (&Segment, &Job)> {
-        let built = &self.ready.collectives[index];
+        let built = &self.build.collectives[index];
         let jobs = built.jobs.iter().skip(part).step_by(built.parts());
         jobs.zip(&built.segments)
             .filter_map(|(&(end, job), segment)| Some((segment, &self.system.end(end).core.as_ref()?.jobs()[job])))
@@ -323,7 +323,7 @@ impl RunView<'_, '_> {
     /// The untimed evaluation of a collective: elements of every different result, and sticky flags.
     pub(super) fn golden(&self, index: usize) -> (Vec<Vec<u64>>, Flags) {
         let collective = &self.loaded.scenario.collectives[index];
-        let built = &self.ready.collectives[index];
+        let built = &self.build.collectives[index];
         let ranks = collective.participants.len();
         let (mut rows, mut flags): (Vec<Vec<u64>>, Flags) = (Vec::new(), Flags::NONE);
         for segment in &built.segments {
@@ -354,7 +354,7 @@ impl RunView<'_, '_> {
         let collective = &self.loaded.scenario.collectives[index];
         let dtype = collective.result_dtype();
         let one = |bits: u64| hex(dtype, &[bits]).pop().unwrap_or_default();
-        let of = &self.ready.collectives[index].segments;
+        let of = &self.build.collectives[index].segments;
         let segment = of.iter().position(|segment| segment.elements.contains(&(element as u64))).unwrap_or(0);
         let word = (element - of[segment].elements.start as usize) / collective.network_dtype().lanes() as usize;
         Difference {
@@ -371,7 +371,7 @@ impl RunView<'_, '_> {
     /// so a second one with the engines' results kept sees the same.
     pub(super) fn first_divergence(&self, index: usize, segment: usize, word: usize) -> Option<String> {
         let collective = &self.loaded.scenario.collectives[index];
-        let built = &self.ready.collectives[index];
+        let built = &self.build.collectives[index];
         let segment = &built.segments[segment];
         let options = RunOptions { no_checks: true, ..RunOptions::default() };
         let mut runner = Runner::build(self.loaded, &options, false).ok()?;
@@ -404,7 +404,7 @@ impl RunView<'_, '_> {
     /// What checks of collectives found.
     fn findings(&self, document: &Document) -> Vec<Check> {
         let mut checks = Vec::new();
-        let collectives = self.loaded.scenario.collectives.iter().zip(&self.ready.collectives);
+        let collectives = self.loaded.scenario.collectives.iter().zip(&self.build.collectives);
         let started = collectives.filter(|(collective, _)| !collective.called);
         for ((collective, built), result) in started.zip(&document.collectives) {
             if let Some(exact) = result.bit_exact {

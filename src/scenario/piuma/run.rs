@@ -27,7 +27,7 @@ const EXAMPLES: usize = 3;
 /// A run under way.
 pub(crate) struct Run<'a> {
     pub(super) loaded: &'a Loaded,
-    pub(super) ready: PiumaBuild<()>,
+    pub(super) build: PiumaBuild<()>,
     /// Whether each collective may start, and is complete.
     pub(super) state: Vec<CollectiveState>,
     /// How many participants of each, from the first on, are known to be done.
@@ -48,7 +48,7 @@ pub(crate) struct Run<'a> {
     silent: Option<Cycle>,
     /// A store of a program that is not legal, or a use of what was stored.
     pub(super) refused: Option<String>,
-    /// What is asked of stores, from the first one on.
+    /// The rules for stores of programs, from the first store on.
     pub(super) rules: Option<StoreRules>,
     /// The wires by which trees that overlap take turns.
     pub(super) claims: Option<Claims>,
@@ -59,7 +59,7 @@ pub(crate) struct Run<'a> {
 // Of what was built the trees that programs have rewritten change, and the rules for them begin with the first store: see `Family::save`.
 state!(['a] Run<'a> {
     saved: state, done, seen, programs_left, ranks_left, host_starts, host_next, host_base, silent, refused, claims;
-    built: loaded, ready, rules, flip
+    built: loaded, build, rules, flip
 });
 
 /// A run and the system that it looks at, to report the outcome.
@@ -76,7 +76,7 @@ impl<'a> Deref for RunView<'_, 'a> {
     }
 }
 
-/// Where a collective stands.
+/// The state of a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(super) enum CollectiveState {
     Running,
@@ -96,7 +96,7 @@ impl<'a> Run<'a> {
         // Where cycles went is told from those parts that something uses: of the largest systems no others could be kept.
         let whole = options.wave.is_some() || options.all_links || options.ladder || options.record.is_some();
         let threads = options.divided();
-        let windows = windows && !options.looks_between();
+        let windows = windows && !options.observes_between_cycles();
         let ready = build(loaded, BuildOptions { no_monitors: options.no_checks, whole, threads, windows })?;
         let (system, ready) = ready.split();
         let mut system = watershed_piuma::simulation(system);
@@ -114,7 +114,7 @@ impl<'a> Run<'a> {
         let programs_left = system.ends().any(|end| end.processor().is_some());
         Run {
             loaded,
-            ready,
+            build: ready,
             state,
             done,
             seen: 0,
@@ -202,10 +202,10 @@ impl Run<'_> {
         }
         let mut stores = Vec::new();
         system.each_end(&mut |end| end.take_stores(&mut stores));
-        let Run { loaded, ready, rules, refused, .. } = self;
+        let Run { loaded, build, rules, refused, .. } = self;
         for store in stores.into_iter().filter(|_| refused.is_none()).collect::<Vec<Store>>() {
             if rules.is_none() {
-                *rules = StoreRules::new(loaded, system, &ready.collectives);
+                *rules = StoreRules::new(loaded, system, &build.collectives);
             }
             let made = rules.as_mut().map(|rules| rules.store(loaded, system, &store));
             if let Some(Err(why)) = made {
@@ -216,13 +216,13 @@ impl Run<'_> {
 
     /// Looks at who used a tree that programs have written.
     fn program_uses(&mut self, system: &mut PiumaSystem) {
-        let Run { loaded, ready, rules, refused, claims, .. } = self;
+        let Run { loaded, build, rules, refused, claims, .. } = self;
         let Some(rules) = rules else { return };
-        let used = rules.used(loaded, system, &mut ready.collectives).and_then(|anew| {
+        let used = rules.used(loaded, system, &mut build.collectives).and_then(|anew| {
             if anew.is_empty() {
                 return Ok(());
             }
-            let plan = rules.plan(loaded, system, &ready.collectives);
+            let plan = rules.plan(loaded, system, &build.collectives);
             Claims::change(claims, &loaded.scenario, (system, rules), plan, anew)
         });
         if let Err(why) = used {
@@ -235,7 +235,7 @@ impl Run<'_> {
     fn stalled_since(&self, system: &PiumaSystem, watchdog: &mut Watchdog) -> Option<u64> {
         let (now, [set, unicast]) = (system.now(), system.served());
         let (set, unicast) = (watchdog.check_progress(0, now, set), watchdog.check_progress(1, now, unicast));
-        // Traffic that flows must not hide a collective that stands; whatever else there is may wait for collectives.
+        // Moving traffic must not hide a stalled collective; everything else may wait for collectives.
         let waits = || system.has_flits(true) || circular_wait::find(&self.loaded.scenario, system).is_some();
         if let Some(since) = set.filter(|_| waits()) {
             return Some(since);
@@ -273,7 +273,7 @@ impl Run<'_> {
         collective: usize,
         first: usize,
     ) -> impl Iterator<Item = &'s Job> {
-        let jobs = self.ready.collectives[collective].jobs[first..].iter();
+        let jobs = self.build.collectives[collective].jobs[first..].iter();
         jobs.filter_map(move |&(end, job)| system.end(end).core.as_ref().map(|core| &core.jobs()[job]))
     }
 }
@@ -297,7 +297,7 @@ impl Run<'_> {
 
 impl Family for Run<'_> {
     fn take_derived(&mut self) -> Vec<(String, u64)> {
-        std::mem::take(&mut self.ready.derived)
+        std::mem::take(&mut self.build.derived)
     }
 
     fn flip(&mut self, system: &mut System, flip: Flip<'_>) -> Result<(), RunError> {
@@ -320,7 +320,7 @@ impl Family for Run<'_> {
 
     fn keep_times(&mut self, system: &mut System) {
         let system = system.piuma_mut();
-        let jobs: Vec<(usize, usize)> = self.ready.collectives.iter().flat_map(|built| built.jobs.clone()).collect();
+        let jobs: Vec<(usize, usize)> = self.build.collectives.iter().flat_map(|built| built.jobs.clone()).collect();
         for (end, job) in jobs {
             if let Some(core) = &mut system.end_mut(end).core {
                 core.job_mut(job).keep_times();
@@ -348,7 +348,7 @@ impl Family for Run<'_> {
     }
 
     fn take_sources(&mut self) -> Option<Sources> {
-        self.ready.sources.take()
+        self.build.sources.take()
     }
 
     fn has_work(&self) -> bool {
@@ -400,12 +400,12 @@ impl Family for Run<'_> {
             // The last messages have come to their queues, and nobody is there to take them.
             self.programs_left = false;
             self.next_host(system);
-            return StepOutcome::Again;
+            return StepOutcome::Repeat;
         } else if step == Step::Quiet {
             self.silent = Some(system.alive_until());
-            return StepOutcome::Quiet;
+            return StepOutcome::Quiescent;
         }
-        StepOutcome::On
+        StepOutcome::Continue
     }
 
     fn broken_rule(&self) -> Option<&str> {
@@ -440,7 +440,7 @@ impl Family for Run<'_> {
         all.collect::<Vec<_>>().join("\n")
     }
 
-    fn went_well(&self, outcome: Outcome) -> bool {
+    fn no_rerun_needed(&self, outcome: Outcome) -> bool {
         !matches!(outcome, Outcome::Finished | Outcome::Deadlock) || !self.collectives_left()
     }
 
@@ -455,7 +455,7 @@ impl Family for Run<'_> {
         let (mut done, mut total) = (0, 0);
         for (index, collective) in self.loaded.scenario.collectives.iter().enumerate() {
             let lanes = u64::from(collective.network_dtype().lanes());
-            let built = &self.ready.collectives[index];
+            let built = &self.build.collectives[index];
             let segments = built.segments.iter().flat_map(|segment| std::iter::repeat_n(segment, built.parts()));
             for (job, segment) in self.jobs(system, index).zip(segments).filter(|(job, _)| job.kind().receives) {
                 let elements = segment.elements.end - segment.elements.start;
@@ -472,7 +472,7 @@ impl Family for Run<'_> {
 
     fn report(&self, system: &System, document: &mut Document, oracle: bool) -> Report {
         let mut report = self.at(system.piuma()).results(document, oracle);
-        if let Some((result, checks)) = workload::report::report(self.loaded, system, &self.ready, oracle) {
+        if let Some((result, checks)) = workload::report::report(self.loaded, system, &self.build, oracle) {
             document.workload = Some(result);
             report.last.extend(checks);
         }
@@ -484,23 +484,23 @@ impl Family for Run<'_> {
     }
 
     fn all_links(&self) -> Option<&[u64]> {
-        self.ready.all_links.as_deref()
+        self.build.all_links.as_deref()
     }
 
     fn save(&self, to: &mut Saver) {
         watershed_state::State::save(self, to);
-        to.value(&self.ready.collectives.iter().map(|built| &built.rewritten).collect::<Vec<_>>());
+        to.value(&self.build.collectives.iter().map(|built| &built.rewritten).collect::<Vec<_>>());
         to.value(&self.rules.as_ref().map(StoreRules::observed_trees));
     }
 
     fn load(&mut self, system: &System, from: &mut Loader<'_>) -> Result<(), Mismatch> {
         watershed_state::State::load(self, from)?;
         let rewritten: Vec<_> = from.value()?;
-        for (built, rewritten) in self.ready.collectives.iter_mut().zip(rewritten) {
+        for (built, rewritten) in self.build.collectives.iter_mut().zip(rewritten) {
             built.rewritten = rewritten;
         }
         if let Some(found) = from.value()? {
-            let rules = StoreRules::new(self.loaded, system.piuma(), &self.ready.collectives);
+            let rules = StoreRules::new(self.loaded, system.piuma(), &self.build.collectives);
             self.rules = rules.map(|rules| rules.with_observed_trees(found));
         }
         Ok(())

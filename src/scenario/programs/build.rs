@@ -46,7 +46,7 @@ pub fn vectors(multicast: &Multicast, layout: &Layout, ground: &Ground<'_>) -> V
 /// Checks that a tree reaches its receivers and no other end point; returns what it uses.
 ///
 /// # Errors
-/// The first thing that is wrong.
+/// The first error.
 pub fn check(
     multicast: &Multicast,
     layout: &Layout,
@@ -173,8 +173,8 @@ pub fn processors(
             }
         }
     }
-    if goes_in_band(scenario) {
-        let owned = access_ends(layout, scenario.topology.switches()).into_iter().flatten();
+    if is_access_in_band(scenario) {
+        let owned = first_end_points(layout, scenario.topology.switches()).into_iter().flatten();
         for end in owned.chain(participating(scenario, programs)) {
             ends[end as usize].beside.get_or_insert_default().registers.get_or_insert_default();
         }
@@ -187,12 +187,12 @@ pub fn processors(
         }
         Err(problem) => problems.push(problem),
     }
-    give_roles(scenario, layout, (built, claims), ends);
+    assign_roles(scenario, layout, (built, claims), ends);
     problems
 }
 
 /// Gives cores their parts in collectives that programs call.
-fn give_roles(scenario: &Scenario, layout: &Layout, (built, claims): (&[BuiltCollective], &Plan), ends: &mut [End]) {
+fn assign_roles(scenario: &Scenario, layout: &Layout, (built, claims): (&[BuiltCollective], &Plan), ends: &mut [End]) {
     for (index, (collective, built)) in scenario.collectives.iter().zip(built).enumerate() {
         if !collective.called {
             continue;
@@ -235,7 +235,7 @@ pub fn make_writable(
     let links = embedding_graph::links(layout, common);
     let of = |switch: u32, port: u16| cycles(links(switch, port));
     let reach = Reach::new((cycles(common.local), switch), size, neighbours, of);
-    let reach = if goes_in_band(scenario) { reach.in_band(access_ends(layout, size.0)) } else { reach };
+    let reach = if is_access_in_band(scenario) { reach.in_band(first_end_points(layout, size.0)) } else { reach };
     registers.reach = Some(Arc::new(reach));
 }
 
@@ -247,8 +247,8 @@ pub(crate) fn place(
     problems: &mut Vec<Problem>,
 ) -> Sources {
     let sources = Sources::place(scenario, layout, local, problems);
-    if goes_in_band(scenario) {
-        let ends = access_ends(layout, scenario.topology.switches());
+    if is_access_in_band(scenario) {
+        let ends = first_end_points(layout, scenario.topology.switches());
         for (switch, _) in (0..).zip(ends).filter(|(_, end)| end.is_none()) {
             // On a die the port of a core, elsewhere the first one that leads nowhere.
             let all = layout.external_ports;
@@ -262,7 +262,7 @@ pub(crate) fn place(
 }
 
 /// The first end point of each switch.
-fn access_ends(layout: &Layout, switches: u32) -> Vec<Option<u32>> {
+fn first_end_points(layout: &Layout, switches: u32) -> Vec<Option<u32>> {
     let mut ends = vec![None; switches as usize];
     for (place, end) in layout.ends.iter().zip(0..) {
         ends[place.switch as usize].get_or_insert(end);
@@ -283,7 +283,7 @@ pub fn may_access_registers(programs: &Programs) -> bool {
 }
 
 /// Whether accesses to configuration registers may go over point-to-point channels.
-pub fn goes_in_band(scenario: &Scenario) -> bool {
+pub fn is_access_in_band(scenario: &Scenario) -> bool {
     let in_band = |of: &Programs| of.core.register_access == RegisterAccess::InBand && may_access_registers(of);
     scenario.programs.as_ref().is_some_and(in_band)
 }

@@ -1,4 +1,4 @@
-//! The wait-for graph of the calls of programs, and the circle of calls that can never end.
+//! The wait-for graph of the calls of programs, and a cycle of calls that never ends.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

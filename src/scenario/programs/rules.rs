@@ -351,12 +351,12 @@ fn in_use(loaded: &Loaded, system: &System, tree: &Tree) -> Option<String> {
 }
 
 /// The footprint of a collective that a call in a cycle went over.
-pub fn in_force(built: &BuiltCollective, cycle: u64) -> &Footprint {
+pub fn footprint_at(built: &BuiltCollective, cycle: u64) -> &Footprint {
     let known = built.rewritten.iter().rfind(|(since, _)| *since <= cycle);
     known.map_or_else(|| built.footprint(), |(_, footprint)| footprint)
 }
 
 /// The oracle's tree of a call; `None` where one contribution goes to all.
 pub fn tree(built: &BuiltCollective, cycle: u64) -> Option<&EngineList> {
-    in_force(built, cycle).tree.as_ref()
+    footprint_at(built, cycle).tree.as_ref()
 }

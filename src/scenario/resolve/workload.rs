@@ -78,7 +78,7 @@ pub(crate) fn read(
     if trace.groups.iter().any(|group| group.ranks.is_empty()) {
         return Err(vec![Problem::at("workload.groups", "a process group without ranks")]);
     }
-    let used = matched.collectives.iter().map(|of| of.collective.what);
+    let used = matched.collectives.iter().map(|of| of.collective.op);
     let engines = used.map(|what| (what, engine(&file, family, what))).collect();
     let mut traced = TracedWorkload { trace, matched, engines, network: BTreeMap::new(), rounds: BTreeMap::new() };
     network::add(scenario, &file, &mut traced)?;

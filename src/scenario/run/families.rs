@@ -93,7 +93,7 @@ impl<'a> Families<'a> {
         self.all().all(Family::is_done)
     }
 
-    /// Before each step; no cycle is simulated from the one on that this answers.
+    /// Called before each step. The step ends before the cycle that is returned.
     pub fn before_step(&mut self, system: &mut System) -> Cycle {
         self.families_mut().map(|family| family.before_step(system)).min().unwrap_or(Cycle::MAX)
     }
@@ -104,11 +104,11 @@ impl<'a> Families<'a> {
         if step != Step::Quiet && now != (self.moved.0, self.moved.1) {
             self.moved = (now.0, now.1, system.now());
         }
-        let mut all = StepOutcome::Quiet;
+        let mut all = StepOutcome::Quiescent;
         for family in self.families_mut() {
             match (family.after_step(system, step), &all) {
-                (StepOutcome::Again, _) => all = StepOutcome::Again,
-                (StepOutcome::On, StepOutcome::Quiet) => all = StepOutcome::On,
+                (StepOutcome::Repeat, _) => all = StepOutcome::Repeat,
+                (StepOutcome::Continue, StepOutcome::Quiescent) => all = StepOutcome::Continue,
                 _ => {}
             }
         }
@@ -120,7 +120,7 @@ impl<'a> Families<'a> {
         self.all().find_map(Family::broken_rule)
     }
 
-    /// A watchdog that is due looks: what stands, in words. Who has nothing left to do is not watched.
+    /// Runs the watchdogs that are due and describes the first stall. A family without work left is not checked.
     pub fn find_stall(&self, system: &mut System, watchdogs: &mut [Watchdog]) -> Option<String> {
         let alone = self.list.len() == 1;
         let mut found = None;
@@ -147,14 +147,14 @@ impl<'a> Families<'a> {
         (!texts.is_empty()).then(|| lines(texts.into_iter()))
     }
 
-    /// Who is not done.
+    /// Participants that are not done.
     pub fn unfinished(&self, system: &System) -> String {
         lines(self.all().map(|family| family.unfinished(system)))
     }
 
     /// Whether a run of parts in windows needs no second look, cycle by cycle.
-    pub fn went_well(&self, outcome: Outcome) -> bool {
-        self.all().all(|family| family.went_well(outcome))
+    pub fn no_rerun_needed(&self, outcome: Outcome) -> bool {
+        self.all().all(|family| family.no_rerun_needed(outcome))
     }
 
     /// How many cycles the run took: of several families, until nothing moved any more but timers of what has ended.
@@ -165,7 +165,7 @@ impl<'a> Families<'a> {
         self.all().map(|family| family.cycles(system, outcome)).max().unwrap_or(0)
     }
 
-    /// How far it is.
+    /// The progress of the run.
     pub fn progress(&self, system: &System) -> Progress {
         let mut sum = Progress { cycle: system.now(), ..Progress::default() };
         for of in self.all().map(|family| family.progress(system)) {
@@ -199,8 +199,8 @@ impl<'a> Families<'a> {
     }
 
     /// Whether a link has lost packets for good.
-    pub fn loses_traffic(&self, system: &System) -> bool {
-        self.all().any(|family| family.loses_traffic(system))
+    pub fn has_lost_packets(&self, system: &System) -> bool {
+        self.all().any(|family| family.has_lost_packets(system))
     }
 
     /// Appends what has changed since they began.

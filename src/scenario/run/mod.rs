@@ -4,14 +4,14 @@
 //! |---|---|
 //! | `options` | how to run, and why there may be no result |
 //! | `outcome` | what a run leaves behind |
-//! | `family` | what a family is to the runner |
+//! | `family` | the interface of a family to the runner |
 //! | `ranks` | processes that run it together begin alike |
-//! | `several` | the families of a run together |
+//! | `families` | the families of a run together |
 //! | `runner` | the loop over cycles, how a run ends, checks that all families have |
 //! | `jobs` | the outcome of every job under the same names |
 //! | `system` | the system of a run, as each family sees it |
 //! | `links` | what the links did |
-//! | `watchdog` | who stands although work is left, in every family |
+//! | `watchdog` | stalls: work is left and no progress is made, in every family |
 //! | `wave` | waveforms |
 
 use super::{Loaded, build_families};
@@ -105,7 +105,7 @@ fn run_family(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, Ru
         Ok(runner)
     };
     let mut runner = begin(true)?;
-    if !runner.went_well() {
+    if !runner.no_rerun_needed() {
         // What went wrong is shown in the cycle in which it did.
         drop(runner);
         runner = begin(false)?;

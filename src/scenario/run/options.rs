@@ -135,7 +135,7 @@ pub struct RunOptions<'a> {
     /// Processes that evaluate the system together, this one among them; each has as many threads, and results do not change. They are given
     /// the same scenario and options. What needs the system in one piece is evaluated by the first of them alone.
     pub ranks: Option<&'a Arc<dyn Exchange>>,
-    /// End in this cycle as if the caller had stopped the run there: what an interrupted run came to comes out again.
+    /// End in this cycle as if the caller had stopped the run there: the result of an interrupted run is reproduced.
     pub stop_cycle: Option<u64>,
     /// Write checkpoints. The system is then evaluated cycle by cycle, even by several threads.
     pub checkpoints: Option<&'a Checkpoints>,
@@ -153,7 +153,7 @@ impl RunOptions<'_> {
     }
 
     /// Whether something looks at the system between two cycles, which needs it to stand in one cycle then.
-    pub(crate) fn looks_between(&self) -> bool {
+    pub(crate) fn observes_between_cycles(&self) -> bool {
         self.watches() || self.timeline || self.checkpoints.is_some() || self.resume.is_some()
     }
 

@@ -198,8 +198,8 @@ impl<'a> Runner<'a> {
             let mut until = u64::MAX;
             if let Some(background) = &mut self.background {
                 match background.before_step(&mut *self.system) {
-                    NextStep::Wrong => return Outcome::Finished,
-                    NextStep::Again => continue,
+                    NextStep::InputError => return Outcome::Finished,
+                    NextStep::Recheck => continue,
                     NextStep::Until(cycle) => until = cycle,
                 }
             }
@@ -222,12 +222,12 @@ impl<'a> Runner<'a> {
                 timeline.sample_if_due(system);
             }
             match self.families.after_step(&mut *self.system, step) {
-                StepOutcome::On => self.traffic_went_on(),
-                StepOutcome::Again => continue,
-                StepOutcome::Quiet if self.traffic_is_quiet() => continue,
+                StepOutcome::Continue => self.step_traffic(),
+                StepOutcome::Repeat => continue,
+                StepOutcome::Quiescent if self.traffic_is_quiet() => continue,
                 // Nothing will ever happen again: if work is left, the watchdog need not wait.
-                StepOutcome::Quiet if self.is_over() => return Outcome::Finished,
-                StepOutcome::Quiet => {
+                StepOutcome::Quiescent if self.is_over() => return Outcome::Finished,
+                StepOutcome::Quiescent => {
                     let since = self.system.alive_until();
                     return self.report_deadlock(&format!("cycle {since}: nothing moves any more"));
                 }
@@ -286,10 +286,10 @@ impl<'a> Runner<'a> {
     }
 
     /// Traffic after a step. Where a run goes on until nothing moves, endless traffic stops with the last of the work.
-    fn traffic_went_on(&mut self) {
+    fn step_traffic(&mut self) {
         let Some(background) = &mut self.background else { return };
         background.after_step(&mut *self.system);
-        if background.waits_for_work() {
+        if background.ends_with_work() {
             self.system.refresh();
             if self.families.is_over(&*self.system) {
                 background.stop(&mut *self.system);
@@ -310,7 +310,7 @@ impl<'a> Runner<'a> {
 
     /// An input that turned out to be wrong while the run read it.
     pub fn problem(&mut self) -> Option<Problem> {
-        self.background.as_mut()?.take_wrong()
+        self.background.as_mut()?.take_trace_problem()
     }
 
     /// What the links did.
@@ -332,9 +332,9 @@ impl<'a> Runner<'a> {
     }
 
     /// Whether what parts did in windows need not be looked at again, cycle by cycle.
-    pub fn went_well(&self) -> bool {
+    pub fn no_rerun_needed(&self) -> bool {
         let system = &*self.system;
-        !system.runs_in_windows() || system.fault().is_none() && self.families.went_well(self.document.outcome)
+        !system.runs_in_windows() || system.fault().is_none() && self.families.no_rerun_needed(self.document.outcome)
     }
 
     /// Finishes the waveform; what kept it from being written.
@@ -395,7 +395,7 @@ impl<'a> Runner<'a> {
             (Outcome::Deadlock, _) => Check::failed("progress", stuck),
             (Outcome::MaxCycles, _) => {
                 let work = self.families.has_work();
-                if let Some(end) = self.background.as_ref().and_then(|background| background.limit_is_end(work)) {
+                if let Some(end) = self.background.as_ref().and_then(|background| background.cycle_limit_reason(work)) {
                     self.document.outcome = Outcome::Finished;
                     return Check::passed("progress", end);
                 }
@@ -416,7 +416,7 @@ impl<'a> Runner<'a> {
         checks.extend(report.findings);
         checks.extend(self.families.family_checks(&*self.system, &self.document));
         if let Some(background) = &self.background {
-            let (work, lossy) = (self.families.has_work(), self.families.loses_traffic(&*self.system));
+            let (work, lossy) = (self.families.has_work(), self.families.has_lost_packets(&*self.system));
             checks.extend(background.check(&*self.system, &self.document, work, lossy));
         }
         let drains = self.background.as_ref().is_none_or(Background::ends_drained);

@@ -122,7 +122,7 @@ fn reduction(system: &System, name: &str, root: u32, job: &Job, ask: WhyQuery<'_
             else {
                 continue;
             };
-            let Some(first) = first_of(job, rounds, index) else { continue };
+            let Some(first) = first_wire_round(job, rounds, index) else { continue };
             if first < index {
                 // It waits for operands in its first round on the wire only.
                 let entered = rounds[first].round.data.and_then(|data| slowest_round(system, job, *flow, data));
@@ -163,7 +163,7 @@ fn reduction(system: &System, name: &str, root: u32, job: &Job, ask: WhyQuery<'_
         rounds,
     };
     // The first data round of a tree that was made at run time begins with the request for it.
-    let begins = first_of(job, rounds, index).ok_or("its first round on the wire is missing")?;
+    let begins = first_wire_round(job, rounds, index).ok_or("its first round on the wire is missing")?;
     let first = rounds[..begins].iter().all(|before| before.round.data.is_none());
     let start = set_up(end, job).filter(|_| first).map_or(rounds[begins].armed, |(asked, _)| asked);
     let mut path = Path::new(start, told.got, Phase::Eject);
@@ -180,7 +180,7 @@ fn reduction(system: &System, name: &str, root: u32, job: &Job, ask: WhyQuery<'_
 }
 
 /// Where the rounds on the wire begin of a round that was asked for, of which this is the last.
-fn first_of(job: &Job, rounds: &[RootRound], last: usize) -> Option<usize> {
+fn first_wire_round(job: &Job, rounds: &[RootRound], last: usize) -> Option<usize> {
     let before = job.composed.rounds_each() - 1;
     let first = last.checked_sub(before as usize)?;
     let number = rounds[last].round.data?.checked_sub(before);
@@ -516,7 +516,7 @@ impl<'a> Reader<'a> {
             }
             return self.receive(node, token, path);
         }
-        let ready = self.began_and_ready(node, token).map_or(path.at, |(_, ready)| ready);
+        let ready = self.start_and_ready(node, token).map_or(path.at, |(_, ready)| ready);
         let children = self.children(node, token, path.at);
         let decided = children.iter().map(|child| child.cycle).max().unwrap_or(0).max(ready);
         self.outbox(node, decided, path);
@@ -524,7 +524,7 @@ impl<'a> Reader<'a> {
     }
 
     /// When the round began at a rank and its own contribution was ready, by the token of what it made of it.
-    fn began_and_ready(&self, node: u32, token: u64) -> Option<(u64, u64)> {
+    fn start_and_ready(&self, node: u32, token: u64) -> Option<(u64, u64)> {
         let end = self.end(node);
         let own = match end.merges().of(token)? {
             Made::From(from) => *from.first()?,
@@ -556,7 +556,7 @@ impl<'a> Reader<'a> {
         }
         path.phase = Phase::Inject;
         path.prepend(ready, Kind::Software, name);
-        let (began, _) = self.began_and_ready(node, token).ok_or("a rank contributed without having begun")?;
+        let (began, _) = self.start_and_ready(node, token).ok_or("a rank contributed without having begun")?;
         path.prepend(began, Kind::Compute, name);
         if path.is_done() {
             return Ok(());

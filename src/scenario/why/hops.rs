@@ -169,7 +169,7 @@ impl<'a> Hops<'a> {
             let lane = self.lane(peer, at.vc)?;
             let sent = lane.sent.get(at.index)?;
             let node = self.ports.node(peer);
-            if let Some(passed) = self.passed_by(node, peer, at.vc, sent) {
+            if let Some(passed) = self.forwarded_flit(node, peer, at.vc, sent) {
                 at = passed;
                 continue;
             }
@@ -183,7 +183,7 @@ impl<'a> Hops<'a> {
     }
 
     /// The flit that an engine in the wire passed on in the cycle in which it sent it by a port.
-    fn passed_by(&self, node: u32, out: u32, vc: u8, sent: &Departure) -> Option<QueuedFlit> {
+    fn forwarded_flit(&self, node: u32, out: u32, vc: u8, sent: &Departure) -> Option<QueuedFlit> {
         if self.kind(node) != NodeKind::Bump {
             return None;
         }
@@ -350,7 +350,7 @@ impl<'a> Hops<'a> {
         let port = (out - self.base(node)) as u16;
         let other = self.base(node) + u32::from(1 - port);
         let lane = self.lane(other, vc)?;
-        if let Some(queued) = self.passed_by(node, out, vc, sent).filter(|_| bumps.passes(node, port, vc, true)) {
+        if let Some(queued) = self.forwarded_flit(node, out, vc, sent).filter(|_| bumps.passes(node, port, vc, true)) {
             return Some((queued, sent.cycle));
         }
         if !bumps.passes(node, port, vc, false) {

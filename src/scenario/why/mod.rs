@@ -32,7 +32,7 @@ pub mod piuma;
 mod ports;
 pub mod workload;
 
-/// What is asked.
+/// Which collective, word or packet to explain.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct WhyQuery<'a> {
     /// This collective only.

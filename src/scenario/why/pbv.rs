@@ -29,7 +29,7 @@ pub struct CompletedRun {
     pub met: u64,
 }
 
-/// What is to be explained of a collective.
+/// A collective and the runs of it that can be explained.
 #[derive(Clone, Debug)]
 pub struct CollectiveRuns {
     /// Its name.

@@ -30,7 +30,7 @@ pub struct Reader<'a> {
     index: Index<'a>,
 }
 
-/// What is asked of a reader.
+/// The collective, and the word of it, that a reader explains.
 #[derive(Clone, Copy, Debug)]
 pub struct CollectiveQuery<'a> {
     /// The collective's name, for the answer.
@@ -209,7 +209,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The port whose queue a word came out of that was sent by `output` in a cycle.
-    fn left_by(&self, output: u32, word: WordKey, cycle: u64) -> Option<u32> {
+    fn sending_queue(&self, output: u32, word: WordKey, cycle: u64) -> Option<u32> {
         self.index.at_cycle(output, cycle).find_map(|(_, entry)| match entry.what {
             Moved::Sent { from } if word_of(entry) == word => from.map(|(port, _)| port),
             _ => None,
@@ -272,7 +272,7 @@ impl<'a> Reader<'a> {
 
             // Out of a queue of this switch.
             let mut queue = self
-                .left_by(peer, word, sent)
+                .sending_queue(peer, word, sent)
                 .ok_or_else(|| format!("word {} left no queue of {}", word.2, self.place(peer)))?;
             let mut left = sent;
             let engine = self.ports.base(node) + u32::from(self.registers.engine_port());

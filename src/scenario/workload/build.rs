@@ -91,7 +91,7 @@ pub fn vector(scenario: &Scenario, collective: u32, member: u32, words: u64) -> 
 }
 
 /// Says what is wrong with two collectives of groups that share a link or an engine, if trees do not claim. Whether it is.
-pub fn stand_apart(
+pub fn check_disjoint(
     scenario: &Scenario,
     (first, second): (usize, usize),
     meet: impl FnOnce() -> bool,
@@ -191,14 +191,14 @@ impl<'a> SharedState<'a> {
         for instance in &matched.collectives {
             let of = instance.collective;
             let ranks = &trace.groups[of.group as usize].ranks;
-            let engine = engine(traced, of.what);
+            let engine = engine(traced, of.op);
             if engine.is_in_network() || ranks.len() < 2 {
                 software.push(None);
                 continue;
             }
             let words = workload.words(of, ranks.len() as u64);
             longest = longest.max(words.div_ceil(workload.packet_words));
-            let schedule = Schedule { algorithm: algorithm(of.what, engine), ranks: ranks.len() as u32, words };
+            let schedule = Schedule { algorithm: algorithm(of.op, engine), ranks: ranks.len() as u32, words };
             let members: Vec<u32> = (0..ranks.len()).map(|at| ranks[(at + of.root as usize) % ranks.len()]).collect();
             let first: Vec<u32> = members.iter().map(|&rank| next[rank as usize]).collect();
             for &rank in &members {
@@ -256,18 +256,18 @@ impl<'a> SharedState<'a> {
         let index_of = |list: &[u32], channel: u32| list.binary_search(&channel).unwrap_or(0) as u32;
         let mut patterns = Vec::new();
         let operations = (0..).zip(nodes).map(|(at, node): (u32, _)| {
-            let of = matched.of[rank as usize][at as usize];
+            let of = matched.index_of[rank as usize][at as usize];
             let kind = match node.kind {
                 Kind::Nothing | Kind::Compute(_) | Kind::Memory { .. } => {
                     Do::Compute(self.workload.cycles(&node.kind, hertz))
                 }
                 Kind::Send { bytes, .. } => Do::Send { channel: index_of(&channels, of), words: bytes.div_ceil(8) },
                 Kind::Receive { .. } if of == NONE => {
-                    let fits = matched.open.get(&(rank, at)).map_or(&[][..], Vec::as_slice);
+                    let fits = matched.wildcards.get(&(rank, at)).map_or(&[][..], Vec::as_slice);
                     patterns.push(fits.iter().map(|&channel| index_of(&received, channel)).collect());
                     Do::ReceiveOpen { pattern: patterns.len() as u32 - 1 }
                 }
-                Kind::Receive { .. } if matched.channels[of as usize].open => {
+                Kind::Receive { .. } if matched.channels[of as usize].has_wildcard => {
                     patterns.push(vec![index_of(&received, of)]);
                     Do::ReceiveOpen { pattern: patterns.len() as u32 - 1 }
                 }
@@ -287,7 +287,7 @@ impl<'a> SharedState<'a> {
             streams: nodes.iter().filter_map(|node| node.stream).max().map_or(0, |most| most + 1),
             outgoing: outgoing.collect(),
             incoming: self.incoming[rank as usize].clone(),
-            open: received.iter().map(|&at| matched.channels[at as usize].open).collect(),
+            open: received.iter().map(|&at| matched.channels[at as usize].has_wildcard).collect(),
             patterns,
             software,
             calls,
@@ -321,16 +321,16 @@ impl<'a> SharedState<'a> {
                 software.push(Software { job: Arc::clone(job), member, collective, operation });
             } else if let Some((job, rounds)) = self.traced.job(collective) {
                 let kind = JobKind {
-                    sends: of.what != CollectiveOp::Broadcast || member == of.root as usize,
+                    sends: of.op != CollectiveOp::Broadcast || member == of.root as usize,
                     receives: match job.engine {
                         Engine::Piuma => built[job.place].footprint().reached.contains(&place),
-                        _ => match of.what {
+                        _ => match of.op {
                             CollectiveOp::Reduce => member == of.root as usize,
                             CollectiveOp::Broadcast => member != of.root as usize,
                             _ => true,
                         },
                     },
-                    data: of.what != CollectiveOp::Barrier,
+                    data: of.op != CollectiveOp::Barrier,
                 };
                 let words = self.workload.words(*of, ranks.len() as u64).max(1);
                 let (engine, line) = at_engine((of.group, job), rounds, of_core, &mut lines);

@@ -116,7 +116,7 @@ fn named<T: NamedValues, S: Serializer>(value: &T, serializer: S) -> Result<S::O
 pub fn words(dtype: DType, element_bytes: Option<u64>, collective: Collective, members: u64) -> u64 {
     let bytes = element_bytes.unwrap_or(u64::from(dtype.bits() / 8)).max(1);
     let words = collective.bytes.div_ceil(bytes).div_ceil(u64::from(dtype.lanes()));
-    match collective.what {
+    match collective.op {
         CollectiveOp::Barrier => 0,
         CollectiveOp::AllToAll => words.next_multiple_of(members),
         _ => words,

@@ -76,7 +76,7 @@ pub(crate) fn add(
             let expected = format!("up to {} words of all members of a collective", limits::WORKLOAD_WORDS);
             return Err(vec![Problem::at("workload.trace", message).expected(expected)]);
         }
-        let engine = traced.engines.get(&of.what).copied().filter(|engine| engine.is_in_network());
+        let engine = traced.engines.get(&of.op).copied().filter(|engine| engine.is_in_network());
         let Some(engine) = engine.filter(|_| ranks.len() > 1) else { continue };
         let (frame, rounds) = match engine {
             Engine::Armed => (QUAD, words.div_ceil(QUAD).max(1)),
@@ -87,7 +87,7 @@ pub(crate) fn add(
             _ => (0, 0),
         };
         *all.entry(engine.name()).or_default() += frame * rounds * ranks.len() as u64;
-        let key = (of.what, of.group, of.root, if engine == Engine::Pbv { frame } else { 0 });
+        let key = (of.op, of.group, of.root, if engine == Engine::Pbv { frame } else { 0 });
         let members = ranks.iter().map(|&rank| end_of(file, rank)).collect();
         let asked = CollectiveRequest { of, members, frame, rounds: 0 };
         let empty = NetworkJob { engine, place: 0, rounds: 0, spread: 1, instances: Vec::new() };
@@ -165,11 +165,11 @@ fn jobs_used(job: &NetworkJob, longest: u32, file: &WorkloadFile) -> u32 {
 
 /// The name of a job in results.
 fn name(of: Collective, group: &str, frame: u64) -> String {
-    let mut name = format!("workload {}", of.what.name());
+    let mut name = format!("workload {}", of.op.name());
     if !group.is_empty() {
         name = format!("{name} {group}");
     }
-    if matches!(of.what, CollectiveOp::Reduce | CollectiveOp::Broadcast) {
+    if matches!(of.op, CollectiveOp::Reduce | CollectiveOp::Broadcast) {
         name = format!("{name} to {}", of.root);
     }
     if frame > 0 { format!("{name} by {frame}") } else { name }
@@ -194,7 +194,7 @@ fn piuma(
             .help("[workload.engine] can give kinds of collectives to software"));
     };
     let of = asked.of;
-    let (kind, op) = match of.what {
+    let (kind, op) = match of.op {
         CollectiveOp::Reduce => (CollectiveKind::Reduce, file.op.clone()),
         CollectiveOp::Broadcast => (CollectiveKind::Broadcast, None),
         CollectiveOp::Barrier => (CollectiveKind::Barrier, None),
@@ -227,7 +227,7 @@ fn armed(
     let (op, dtype) = given;
     let by_op = |op: Op| watershed_arith::quad::OPCODES.iter().find(|opcode| opcode.op == op);
     let nearest = NamedValues::name(names::Round::NearestEven);
-    let found = match of.what {
+    let found = match of.op {
         CollectiveOp::Barrier => by_op(Op::Barrier),
         // The root's words, and zeros of all others.
         CollectiveOp::Broadcast => by_op(Op::Or),
@@ -247,7 +247,7 @@ fn armed(
         rounds: job.rounds,
         reduction_ids: job.spread,
         participants: ParticipantsFile::List(asked.members.clone()),
-        root: matches!(of.what, CollectiveOp::Reduce | CollectiveOp::Broadcast)
+        root: matches!(of.op, CollectiveOp::Reduce | CollectiveOp::Broadcast)
             .then(|| asked.members[of.root as usize] as u32),
         // Who computes for long is no frame that was lost.
         retry_after_cycles: Auto::Fixed(0),
@@ -264,10 +264,10 @@ fn packets(
     group: &str,
 ) -> Result<(), Problem> {
     let of = asked.of;
-    let barrier = of.what == CollectiveOp::Barrier;
+    let barrier = of.op == CollectiveOp::Barrier;
     let dtype = file.dtype.as_deref().and_then(DType::from_name).unwrap_or(DType::F32);
     // The root's words, and zeros of all others.
-    let (op, dtype) = match of.what {
+    let (op, dtype) = match of.op {
         CollectiveOp::Broadcast => (Some(NamedValues::name(Op::Or).to_owned()), DType::U64),
         _ => (file.op.clone(), dtype),
     };

@@ -94,7 +94,7 @@ impl PathWalk<'_> {
                 self.step("message", at, record.start, until);
             }
             Kind::Collective(_) => {
-                let index = self.matched.of[at.0 as usize][at.1 as usize] as usize;
+                let index = self.matched.index_of[at.0 as usize][at.1 as usize] as usize;
                 let instance = &self.matched.collectives[index];
                 let ranks = &self.trace.groups[instance.collective.group as usize].ranks;
                 let members = ranks.iter().zip(&instance.nodes).map(|(&rank, &node)| (rank, node));
@@ -126,8 +126,8 @@ impl PathWalk<'_> {
 
     /// The node that sent a message.
     fn sender(&self, at: (u32, u32), number: u32) -> Option<(u32, u32)> {
-        let own = [self.matched.of[at.0 as usize][at.1 as usize]];
-        let channels = self.matched.open.get(&at).map_or(&own[..], Vec::as_slice);
+        let own = [self.matched.index_of[at.0 as usize][at.1 as usize]];
+        let channels = self.matched.wildcards.get(&at).map_or(&own[..], Vec::as_slice);
         channels.iter().find_map(|&channel| {
             let channel = &self.matched.channels[channel as usize];
             let sent = |node: &&u32| self.record((channel.from, **node)).number == number;

@@ -176,7 +176,7 @@ fn outcomes(traced: &TracedWorkload, ranks: &[&Rank]) -> Vec<Vec<Option<Outcome>
         traced.matched.collectives.iter().map(|instance| vec![None; instance.nodes.len()]).collect();
     for rank in ranks {
         for outcome in rank.outcomes() {
-            let index = traced.matched.of[rank.number() as usize][outcome.operation as usize] as usize;
+            let index = traced.matched.index_of[rank.number() as usize][outcome.operation as usize] as usize;
             let group = traced.matched.collectives[index].collective.group as usize;
             let member = traced.trace.groups[group].ranks.iter().position(|&member| member == rank.number());
             if let Some(member) = member {
@@ -211,13 +211,13 @@ impl ReportedRun<'_> {
         let over = records().all(|record| record.end != u64::MAX);
         let alone = group.ranks.len() < 2;
         let exact = (oracle && over && !alone).then(|| self.is_exact((index, instance), found));
-        let reduces = matches!(of.what, CollectiveOp::AllReduce | CollectiveOp::Reduce | CollectiveOp::ReduceScatter);
+        let reduces = matches!(of.op, CollectiveOp::AllReduce | CollectiveOp::Reduce | CollectiveOp::ReduceScatter);
         let mut results: Vec<u64> =
             found.iter().flatten().map(|of| of.digest).filter(|&of| of != digest(&[])).collect();
         results.dedup();
         CollectiveResult {
-            kind: of.what.name().to_owned(),
-            engine: engine(self.traced, of.what).name().to_owned(),
+            kind: of.op.name().to_owned(),
+            engine: engine(self.traced, of.op).name().to_owned(),
             group: group.name.clone(),
             members: group.ranks.len() as u64,
             op: reduces.then(|| NamedValues::name(self.workload.op).to_owned()),
@@ -237,10 +237,10 @@ impl ReportedRun<'_> {
         let of = instance.collective;
         let members = found.len();
         let words = self.workload.words(of, members as u64);
-        let engine = engine(self.traced, of.what);
+        let engine = engine(self.traced, of.op);
         let data = |member: u32| vector(&self.loaded.scenario, index as u32, member, words);
         if !engine.is_in_network() {
-            let schedule = Schedule { algorithm: build::algorithm(of.what, engine), ranks: members as u32, words };
+            let schedule = Schedule { algorithm: build::algorithm(of.op, engine), ranks: members as u32, words };
             let mut vectors: Vec<Vec<u64>> = (0..members as u32).map(data).collect();
             schedule.execute(&mut vectors, &mut |left: u64, right: u64| self.pair(left, right));
             // Software counts its members from the root.
@@ -250,20 +250,20 @@ impl ReportedRun<'_> {
             });
         }
         let Some((job, rounds)) = self.traced.job(index as u32) else { return false };
-        if of.what == CollectiveOp::Barrier {
+        if of.op == CollectiveOp::Barrier {
             return found.iter().all(Option::is_some);
         }
-        let rows: Vec<Vec<u64>> = if of.what == CollectiveOp::Broadcast {
+        let rows: Vec<Vec<u64>> = if of.op == CollectiveOp::Broadcast {
             vec![data(of.root)]
         } else {
             (0..members as u32).map(data).collect()
         };
         let (expected, flags) = match job.engine {
-            Engine::Piuma => self.by_tree(job.place, of.what, &rows, words),
+            Engine::Piuma => self.by_tree(job.place, of.op, &rows, words),
             _ => (self.by_frames(job, rounds, &rows), None),
         };
         let (expected, nothing) = (digest(&expected), digest(&[]));
-        let receives = |member: usize| match of.what {
+        let receives = |member: usize| match of.op {
             CollectiveOp::Reduce => member == of.root as usize,
             CollectiveOp::Broadcast => member != of.root as usize,
             _ => true,
@@ -342,7 +342,7 @@ fn collective_checks(
 ) -> Vec<Check> {
     let mut checks = Vec::new();
     for what in CollectiveOp::ALL {
-        let of_kind = |of: &&(usize, &Instance)| of.1.collective.what == what;
+        let of_kind = |of: &&(usize, &Instance)| of.1.collective.op == what;
         let all: Vec<(usize, &Instance)> = traced.matched.collectives.iter().enumerate().collect();
         let all: Vec<&(usize, &Instance)> = all.iter().filter(of_kind).collect();
         if all.is_empty() {
@@ -392,7 +392,7 @@ fn volumes(loaded: &Loaded, engine: Engine, instance: &Instance, found: &[Option
     let words = workload.words(of, members as u64);
     (0..members).find_map(|member| {
         let counted = (member + members - of.root as usize) % members;
-        let expected = volume::of(of.what, engine, members as u64, words, counted as u64);
+        let expected = volume::of(of.op, engine, members as u64, words, counted as u64);
         let got = found[member].map_or([0, 0], |outcome| outcome.words);
         (got != expected).then(|| {
             let [sent, received] = got;

@@ -28,7 +28,7 @@ const CYCLES_PER_ELEMENT: u64 = 100;
 /// The shortest time-out of packet engines, in cycles.
 const LEAST_TIMEOUT: u64 = 2048;
 
-/// What is asked.
+/// Which engines to compare, on which networks and for which job.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EngineComparison {
     /// Who is compared: engines by name, `software:ALGORITHM` for another one than Rabenseifner's.

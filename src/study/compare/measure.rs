@@ -289,7 +289,7 @@ fn timing(contestant: &Contestant, document: &Document) -> Timing {
     let Some(told) = reported_times(contestant, document) else { return timing };
     timing.before_cycles = told.first;
     timing.bit_exact = told.exact;
-    let whole = told.outcomes.all_whole();
+    let whole = told.outcomes.all_correct();
     let (Some(first), Some(end)) = (told.first, told.end.filter(|_| whole)) else { return timing };
     let cycles = end.saturating_sub(first);
     timing.latency_cycles = Some(cycles);

@@ -210,7 +210,7 @@ impl Study {
         if let (false, Some((path, text))) = (path.is_file(), own) {
             return Self::parse(path, text, Path::new(path).parent().unwrap_or(Path::new("")));
         }
-        if kind::surely_other(path, &[Kind::Study]).is_some() {
+        if kind::certain_other_kind(path, &[Kind::Study]).is_some() {
             return Err(Problems::of_file(path, "a study file"));
         }
         let text = std::fs::read_to_string(path).map_err(|error| {

@@ -86,7 +86,7 @@ pub struct Failure {
     pub flags: &'static str,
 }
 
-/// What a case came to.
+/// The outcome of a case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CaseOutcome {
     /// Everything is right.
@@ -383,7 +383,7 @@ fn check_document(
 }
 
 /// Runs a case: as it is, in another order of evaluation, and without skipping.
-pub fn try_out(case: &Case, judge: FailureCriteria<'_>) -> CaseOutcome {
+pub fn run_case(case: &Case, judge: FailureCriteria<'_>) -> CaseOutcome {
     try_with(case, judge, &|loaded, options| run(loaded, options))
 }
 
@@ -445,7 +445,7 @@ pub fn minimise(case: &Case, failure: &Failure, judge: FailureCriteria<'_>) -> (
         let size = case.size();
         let next = case.smaller().into_iter().filter(|smaller| smaller.size() < size).find_map(|smaller| {
             tried += 1;
-            match try_out(&smaller, judge) {
+            match run_case(&smaller, judge) {
                 CaseOutcome::Failed(found) if found.kind == failure.kind => Some((smaller, found)),
                 _ => None,
             }
@@ -467,7 +467,7 @@ mod tests {
             let cases: Vec<Case> = (0..12).map(|run| Case::drawn(family, 3, run)).collect();
             assert_eq!(cases, (0..12).map(|run| Case::drawn(family, 3, run)).collect::<Vec<_>>());
             let came: Vec<CaseOutcome> =
-                cases.iter().map(|case| try_out(case, FailureCriteria { fail_if: None, stop: &|| false })).collect();
+                cases.iter().map(|case| run_case(case, FailureCriteria { fail_if: None, stop: &|| false })).collect();
             let passed = came.iter().filter(|came| **came == CaseOutcome::Passed).count();
             assert!(!came.iter().any(|came| matches!(came, CaseOutcome::Failed(_))), "{family}: {came:?}");
             assert!(passed >= 4, "{family}: {came:?}");
@@ -479,7 +479,7 @@ mod tests {
     fn runs_that_must_be_equal_are_compared_in_every_family() {
         let judge = FailureCriteria { fail_if: None, stop: &|| false };
         for family in FAMILIES {
-            let passes = |case: &Case| try_out(case, judge) == CaseOutcome::Passed;
+            let passes = |case: &Case| run_case(case, judge) == CaseOutcome::Passed;
             let case = (0..20).map(|run| Case::drawn(family, 2, run)).find(passes).unwrap();
             for (flags, is_faulty) in [
                 ("--no-skip", (|options| options.no_skip) as fn(&RunOptions<'_>) -> bool),
@@ -512,13 +512,13 @@ mod tests {
 
     /// Each thing that the check of a workload compares is changed once in a result that is right.
     #[test]
-    fn what_ranks_did_is_held_against_their_trace() {
+    fn activity_of_ranks_is_checked_against_their_trace() {
         let judge = FailureCriteria { fail_if: None, stop: &|| false };
         let has_all = |case: &Case| {
             let text = format!("{:?}", case.trace().ranks);
             ["Compute", "Collective", "Receive"].iter().all(|kind| text.contains(kind))
         };
-        let passes = |case: &Case| has_all(case) && try_out(case, judge) == CaseOutcome::Passed;
+        let passes = |case: &Case| has_all(case) && run_case(case, judge) == CaseOutcome::Passed;
         let case = (0..200).map(|run| Case::drawn(WORKLOAD, 2, run)).find(passes).unwrap();
         let changes: [fn(&mut Document); 7] = [
             |document| document.workload = None,
@@ -550,7 +550,7 @@ mod tests {
     #[test]
     fn every_engine_and_every_kind_of_step_runs() {
         let judge = FailureCriteria { fail_if: None, stop: &|| false };
-        let passes = move |case: &Case| match try_out(case, judge) {
+        let passes = move |case: &Case| match run_case(case, judge) {
             CaseOutcome::Failed(failure) => panic!("{failure:?}\n{}", case.text()),
             came => came == CaseOutcome::Passed,
         };

@@ -10,15 +10,15 @@ use watershed_workload::{Collective, CollectiveOp, Compute, Format, Group, Kind,
 const KINDS: [StepAction; 11] = [
     StepAction::Compute,
     StepAction::Message,
-    StepAction::Together(CollectiveOp::Barrier),
-    StepAction::Together(CollectiveOp::AllReduce),
-    StepAction::Together(CollectiveOp::Reduce),
-    StepAction::Together(CollectiveOp::Broadcast),
-    StepAction::Together(CollectiveOp::AllGather),
-    StepAction::Together(CollectiveOp::ReduceScatter),
-    StepAction::Together(CollectiveOp::AllToAll),
-    StepAction::Together(CollectiveOp::Gather),
-    StepAction::Together(CollectiveOp::Scatter),
+    StepAction::Collective(CollectiveOp::Barrier),
+    StepAction::Collective(CollectiveOp::AllReduce),
+    StepAction::Collective(CollectiveOp::Reduce),
+    StepAction::Collective(CollectiveOp::Broadcast),
+    StepAction::Collective(CollectiveOp::AllGather),
+    StepAction::Collective(CollectiveOp::ReduceScatter),
+    StepAction::Collective(CollectiveOp::AllToAll),
+    StepAction::Collective(CollectiveOp::Gather),
+    StepAction::Collective(CollectiveOp::Scatter),
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +28,7 @@ enum StepAction {
     /// A rank sends to another one.
     Message,
     /// All ranks, or half of them, do something together.
-    Together(CollectiveOp),
+    Collective(CollectiveOp),
 }
 
 /// Bytes of a message, or that a member has in a collective, the simplest first.
@@ -106,7 +106,7 @@ impl Step {
             StepAction::Message if rank == sender => Some(Kind::Send { to: receiver, tag: number, bytes }),
             StepAction::Message if rank == receiver => Some(Kind::Receive { from: sender, tag: number, bytes }),
             StepAction::Message => None,
-            StepAction::Together(what) => {
+            StepAction::Collective(what) => {
                 let half = self.is_half(ranks);
                 let members = if half { ranks.div_ceil(2) } else { ranks };
                 let shared = [
@@ -128,7 +128,7 @@ impl Step {
                     _ => 0,
                 };
                 let takes_part = !half || rank.is_multiple_of(2);
-                takes_part.then_some(Kind::Collective(Collective { what, group: u32::from(half), bytes, root }))
+                takes_part.then_some(Kind::Collective(Collective { op: what, group: u32::from(half), bytes, root }))
             }
         }
     }
@@ -185,7 +185,7 @@ pub(super) fn check(steps: &[Step], ranks: u32, document: &Document) -> Result<(
             return Err(format!("rank {rank} ended in cycle {last} and computed for {cycles} cycles"));
         }
     }
-    let together = steps.iter().filter(|step| matches!(KINDS[step.kind], StepAction::Together(_)));
+    let together = steps.iter().filter(|step| matches!(KINDS[step.kind], StepAction::Collective(_)));
     same("collectives".to_owned(), result.collectives.len() as u64, together.clone().count() as u64)?;
     let members: u64 =
         together.map(|step| u64::from(if step.is_half(ranks) { ranks.div_ceil(2) } else { ranks })).sum();

@@ -72,7 +72,7 @@ fn examine(test: &Test, mode: Mode, outcome: &mut Outcome) -> Result<(), String>
     }
     case.compare(&result, scratch.path(), &mut |difference| outcome.differences.push(difference))?;
     outcome.accepted = mode == Mode::Accept && !outcome.differences.is_empty();
-    outcome.left_over = case.left_over();
+    outcome.left_over = case.unused_goldens();
     Ok(())
 }
 
@@ -161,7 +161,7 @@ impl Case<'_> {
         let mut settled = text;
         if self.watched.has(Part::Summary) && !self.tolerances.is_empty() {
             let golden = read(&self.golden(".summary.snap"))?;
-            settled = self.tolerances.settle_lines(&settled, golden.as_deref().map(|golden| body(golden).1));
+            settled = self.tolerances.apply_line_tolerances(&settled, golden.as_deref().map(|golden| body(golden).1));
         }
         self.tolerances_name_something()?;
 
@@ -286,7 +286,7 @@ impl Case<'_> {
     }
 
     /// Golden files of this scenario that nothing is compared with.
-    fn left_over(&self) -> Vec<PathBuf> {
+    fn unused_goldens(&self) -> Vec<PathBuf> {
         let unused = SUFFIXES.iter().filter(|(_, part)| !self.watched.has(*part));
         unused.map(|(suffix, _)| self.golden(suffix)).filter(|path| path.exists()).collect()
     }

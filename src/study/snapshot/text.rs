@@ -185,7 +185,7 @@ impl<'a> Tolerances<'a> {
     }
 
     /// The same for lines of a summary, which are named by what they begin with: "summary.checks".
-    pub fn settle_lines(&mut self, found: &str, golden: Option<&str>) -> String {
+    pub fn apply_line_tolerances(&mut self, found: &str, golden: Option<&str>) -> String {
         let mut label = String::new();
         let mut golden = golden.unwrap_or_default().lines();
         let mut settled = String::new();
@@ -278,19 +278,19 @@ mod tests {
         let list = [tolerance("summary.busiest link", None, Some(0.05))];
         let golden =
             "sum            allreduce of 8\nbusiest link   a.P2 -> b.P3: 100 flits\n               busy 40.0 %\n";
-        let settle = |found: &str| Tolerances::new(&list).settle_lines(found, Some(golden));
+        let settle = |found: &str| Tolerances::new(&list).apply_line_tolerances(found, Some(golden));
         assert_eq!(settle(&golden.replace("100", "104").replace("40.0", "39.1")), golden);
         for far in [golden.replace("100", "106"), golden.replace("of 8", "of 9"), golden.replace("flits", "words")] {
             assert_eq!(settle(&far), far);
         }
         let mut tolerances = Tolerances::new(&list);
-        tolerances.settle_lines("sum  1\n", None);
+        tolerances.apply_line_tolerances("sum  1\n", None);
         assert_eq!(tolerances.unused().count(), 1);
         assert_eq!(tolerances.names, ["summary.sum"]);
     }
 
     #[test]
-    fn words_and_numbers_are_told_apart() {
+    fn words_and_numbers_are_distinguished() {
         let found = words("a.P2  (3.5 of 10.) x1");
         let numbers: Vec<f64> = found.iter().filter_map(|(_, number)| *number).collect();
         assert_eq!(numbers, [2.0, 3.5, 10.0, 1.0]);

@@ -85,7 +85,7 @@ fn mean(values: Vec<Value>) -> Option<Value> {
     }
 }
 
-/// What is looked for.
+/// Objectives and constraints of the search.
 #[derive(Debug, Clone, Default)]
 pub struct BestQuery {
     /// Objectives, and whether less is better.
@@ -94,13 +94,13 @@ pub struct BestQuery {
     pub constraints: Vec<Expr>,
 }
 
-/// What was found.
+/// The best points, and how many there are.
 #[derive(Debug, Clone)]
 pub struct BestPoints<'a> {
     /// The points: of one objective all that meet the constraints, best first; of several their front.
     pub points: Vec<Group<'a>>,
     /// How many points have run and meet the constraints.
-    pub meeting: usize,
+    pub feasible: usize,
     /// How many points there are.
     pub all: usize,
 }
@@ -161,7 +161,7 @@ impl BestQuery {
     }
 
     /// Names in the constraint of an unknown name that have words for values, each with its words.
-    pub fn words_beside(&self, sweep: &Sweep, rows: &[Row], unknown: &str) -> Vec<(String, Vec<String>)> {
+    pub fn word_values(&self, sweep: &Sweep, rows: &[Row], unknown: &str) -> Vec<(String, Vec<String>)> {
         let groups = Group::all(rows);
         let words = |name: &str| -> Vec<String> {
             let word = |group: &Group<'_>| match group.value(sweep, name) {
@@ -180,7 +180,7 @@ impl BestQuery {
         let groups = Group::all(rows);
         let all = groups.len();
         let constraints = || sweep.constraints.iter().chain(&self.constraints);
-        let meeting: Vec<Group<'a>> = groups.into_iter().filter(|group| group.meets(sweep, constraints())).collect();
+        let feasible: Vec<Group<'a>> = groups.into_iter().filter(|group| group.meets(sweep, constraints())).collect();
         let cost = |group: &Group<'a>| {
             let value = |(expr, goal): &(Expr, Goal)| {
                 let value = group.eval(sweep, expr)?.number()?;
@@ -188,7 +188,7 @@ impl BestQuery {
             };
             self.objectives.iter().map(value).collect::<Option<Vec<f64>>>()
         };
-        let costs: Vec<Option<Vec<f64>>> = meeting.iter().map(cost).collect();
+        let costs: Vec<Option<Vec<f64>>> = feasible.iter().map(cost).collect();
         let order = if self.objectives.len() > 1 {
             front(&costs)
         } else {
@@ -197,8 +197,8 @@ impl BestQuery {
             order.sort_by(|a, b| first(*a).total_cmp(&first(*b)));
             order
         };
-        let points = order.into_iter().map(|at| meeting[at].clone()).collect();
-        BestPoints { points, meeting: meeting.len(), all }
+        let points = order.into_iter().map(|at| feasible[at].clone()).collect();
+        BestPoints { points, feasible: feasible.len(), all }
     }
 }
 

@@ -145,7 +145,7 @@ impl Sweep {
     /// Everything that is wrong with it, with carets.
     pub fn load(path: &Path) -> Result<Self, Problems> {
         let name = path.display().to_string();
-        if kind::surely_other(path, &[Kind::Sweep]).is_some() {
+        if kind::certain_other_kind(path, &[Kind::Sweep]).is_some() {
             return Err(Problems::of_file(path, "a sweep file"));
         }
         let text = std::fs::read_to_string(path).map_err(|error| {

@@ -44,7 +44,7 @@ pub fn check(sweep: &Sweep) -> Result<(), Problems> {
                 problems.extend(unknown.into_iter().map(|problem| problem.help(&help)));
                 continue;
             }
-            let (row, values) = first_that_fits(&base, axis);
+            let (row, values) = first_valid_values(&base, axis);
             for (at, (key, value)) in axis.keys.iter().zip(&values).enumerate() {
                 let (holder, value_at) = match (axis.keys.len(), &axis.levels) {
                     (1, Levels::List(_)) => (format!("{}.key", axis.path), format!("{}.values[{row}]", axis.path)),
@@ -60,7 +60,7 @@ pub fn check(sweep: &Sweep) -> Result<(), Problems> {
             let place = place(sweep.source(), given, &span);
             let problem = match place {
                 Some(place) => problem.moved(place),
-                None => problem.moved_to(given.value.clone().unwrap_or_else(|| given.holder.clone())),
+                None => problem.at_path(given.value.clone().unwrap_or_else(|| given.holder.clone())),
             };
             problems.push(problem.help(format!("the scenario is {}", entry.file.display())));
         }
@@ -81,7 +81,7 @@ fn unknown_words(sweep: &Sweep, base: &Source, axis: &Axis) -> Vec<Problem> {
             let value = format!("{}.values[{row}]{inner}", axis.path);
             found.push(match sweep.source().locate(&value) {
                 Some(place) => problem.moved(place),
-                None => problem.moved_to(value),
+                None => problem.at_path(value),
             });
         }
     }
@@ -89,7 +89,7 @@ fn unknown_words(sweep: &Sweep, base: &Source, axis: &Axis) -> Vec<Problem> {
 }
 
 /// The first values of an axis that the schema lets through where they stand, and their number; the very first if none does.
-fn first_that_fits(base: &Source, axis: &Axis) -> (usize, Vec<String>) {
+fn first_valid_values(base: &Source, axis: &Axis) -> (usize, Vec<String>) {
     let Levels::List(rows) = &axis.levels else { return (0, vec![axis.levels.at(0.0)]) };
     let fits = |row: &&Vec<String>| {
         let sets: Vec<String> = axis.keys.iter().zip(*row).map(|(key, value)| format!("{key}={value}")).collect();

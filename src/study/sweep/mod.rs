@@ -330,7 +330,7 @@ fn run_shared(
                 match claims.take_over(number, &begun).map_err(failed)? {
                     PointOwner::Mine => mine.push((number, point)),
                     PointOwner::Theirs => {}
-                    PointOwner::Doubtful => doubtful = true,
+                    PointOwner::Unknown => doubtful = true,
                 }
                 // Others who are idle take the rest.
                 if mine.len() >= options.jobs {

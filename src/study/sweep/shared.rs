@@ -198,12 +198,12 @@ pub struct PointClaims {
     folder: PathBuf,
     shared: PathBuf,
     own: String,
-    /// A heartbeat that stands still for so long is that of a process that is gone.
+    /// A heartbeat that does not change for this long is that of a process that has ended.
     stale: Duration,
     seen: Mutex<BTreeMap<String, ObservedHeartbeat>>,
 }
 
-/// What was seen of another's heartbeat.
+/// The last contents seen of another process's heartbeat.
 #[derive(Debug)]
 struct ObservedHeartbeat {
     last: Option<HeartbeatContents>,
@@ -213,7 +213,7 @@ struct ObservedHeartbeat {
     beats: bool,
 }
 
-/// How it stands with a point.
+/// Which process computes a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PointOwner {
     /// This process computes it from now on.
@@ -221,7 +221,7 @@ pub enum PointOwner {
     /// Another one computes it.
     Theirs,
     /// Another one has claimed it, and whether it lives is not known yet.
-    Doubtful,
+    Unknown,
 }
 
 impl PointClaims {
@@ -302,7 +302,7 @@ impl PointClaims {
         match () {
             () if now.duration_since(seen.since) >= self.stale => PointOwner::Mine,
             () if seen.beats => PointOwner::Theirs,
-            () => PointOwner::Doubtful,
+            () => PointOwner::Unknown,
         }
     }
 }

@@ -530,7 +530,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_told_from_a_write_that_did_not_end() {
+    fn corruption_is_distinguished_from_an_unfinished_write() {
         let folder = tempfile::tempdir().unwrap();
         let (whole, ends) = journal(folder.path());
         let with_zero_at = |at: usize| {
@@ -545,7 +545,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_twice_makes_the_journal_no_longer() {
+    fn a_repeated_write_does_not_lengthen_the_journal() {
         let folder = tempfile::tempdir().unwrap();
         let (whole, _) = journal(folder.path());
         assert_eq!(journal(folder.path()).0, whole);
@@ -560,7 +560,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_joined_to_the_same_bytes_in_any_order_and_any_steps() {
+    fn parts_merge_to_the_same_bytes_in_any_order() {
         let at = |name: &str, folder: &tempfile::TempDir| folder.path().join(name);
         let folder = tempfile::tempdir().unwrap();
         let part = |name: &str, numbers: &[u64]| {

@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn latencies_of_rounds_that_were_kept_as_latencies_are_read_as_what_they_are() {
+    fn round_latencies_of_older_stores_are_migrated() {
         let read = |columns: Json, name: &str| PointResult::of(json!({ "columns": columns })).named(name);
         let number = |number: f64| Some(Value::Number(number));
         let armed = json!({ "latency_cycles": 10, "latency_ns": 20, "job_cycles": 30, "job_ns": 60 });

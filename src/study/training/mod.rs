@@ -393,7 +393,7 @@ fn iteration(
     })
 }
 
-/// Ours beside a source's value.
+/// Compares our value with the source's.
 fn compare_figure(outcome: &Outcome, first: &str, figure: &FigureFile) -> Option<Figure> {
     let place = (figure.system.as_deref().unwrap_or(first), figure.model.as_str());
     let one = outcome.iteration(place, &figure.contestant, figure.minibatch, figure.reduce)?;

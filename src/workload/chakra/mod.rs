@@ -522,7 +522,7 @@ impl<'a> Reader<'a> {
             let error = Error::new(self.path, format!("its root is number {root} of {ranks} ranks"));
             error.expected(format!("a number from 0 to {}", ranks - 1))
         })?;
-        Ok(Kind::Collective(Collective { what, group, bytes, root }))
+        Ok(Kind::Collective(Collective { op: what, group, bytes, root }))
     }
 
     /// The process groups that PyTorch's metadata lists: JSON in a list of one string.

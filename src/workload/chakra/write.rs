@@ -59,7 +59,7 @@ fn attributes(message: &mut Writer, trace: &Trace, node: &Node, rank: u32) {
             number(message, "comm_tag", INT32, tag.into());
             number(message, "comm_size", INT64, bytes);
         }
-        Kind::Collective(Collective { what, group, bytes, root }) => {
+        Kind::Collective(Collective { op: what, group, bytes, root }) => {
             let members = &trace.groups[group as usize];
             let ranks = members.ranks.len() as u64;
             let bytes =
