@@ -10,7 +10,7 @@ use super::run::ScenarioArguments;
 use super::{Exit, print, print_error};
 use watershed_scenario::Loaded;
 use watershed_scenario::cost::energy::{Energy, Events, energy};
-use watershed_scenario::cost::{self, Cost, Sum};
+use watershed_scenario::cost::{self, Cost, HardwareTotals};
 use watershed_scenario::result::Document;
 use watershed_scenario::run::{self, RunOptions};
 
@@ -107,7 +107,7 @@ fn run_for_energy(loaded: &Loaded, cost: &Cost) -> Result<(Energy, Document), Bo
 const COLUMNS: [&str; 9] = ["count", "bits", "flip-flops", "sram bits", "adders", "gates", "area um2", "wires", "ps"];
 
 fn text(name: &str, cost: &Cost) -> String {
-    let row = |block: &str, count: Option<u64>, sum: Sum, period: Option<f64>| {
+    let row = |block: &str, count: Option<u64>, sum: HardwareTotals, period: Option<f64>| {
         let number = |number: u64| if number == 0 { String::new() } else { number.to_string() };
         let area = if sum.area_um2 == 0.0 { String::new() } else { format!("{:.1}", sum.area_um2) };
         let columns = [

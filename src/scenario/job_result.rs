@@ -46,7 +46,7 @@ pub struct JobResult {
     /// Elements over latency.
     pub elements_per_cycle: Option<f64>,
     /// From a round's last contribution to its last result, over whole rounds; null without any.
-    pub round_latency_cycles: Option<Spread>,
+    pub round_latency_cycles: Option<MinMeanMax>,
     /// Every result has the oracle's bits; null if it was switched off or there is none.
     pub bit_exact: Option<bool>,
     /// Its results as a hash; missing if the document holds all their words, and in documents of older programs.
@@ -80,7 +80,7 @@ pub fn latency(start: Option<u64>, end: Option<u64>, outcomes: &Outcomes) -> Opt
 
 /// Least, mean and largest.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Spread {
+pub struct MinMeanMax {
     /// The least.
     pub min: u64,
     /// Over all of them.
@@ -89,7 +89,7 @@ pub struct Spread {
     pub max: u64,
 }
 
-impl Spread {
+impl MinMeanMax {
     /// Of one value.
     pub fn of_one(value: u64) -> Self {
         Self { min: value, mean: value as f64, max: value }
@@ -118,11 +118,11 @@ mod tests {
 
     #[test]
     fn means_count_as_often_as_there_are_values() {
-        let parts = [(Spread { min: 4, mean: 6.0, max: 8 }, 3), (Spread { min: 2, mean: 10.0, max: 18 }, 1)];
-        assert_eq!(Spread::over(parts), Some(Spread { min: 2, mean: 7.0, max: 18 }));
-        assert_eq!(Spread::over([]), None);
-        assert_eq!(Spread::of(&[4, 8, 6]), Some(Spread { min: 4, mean: 6.0, max: 8 }));
-        assert_eq!(Spread::of(&[]), None);
+        let parts = [(MinMeanMax { min: 4, mean: 6.0, max: 8 }, 3), (MinMeanMax { min: 2, mean: 10.0, max: 18 }, 1)];
+        assert_eq!(MinMeanMax::over(parts), Some(MinMeanMax { min: 2, mean: 7.0, max: 18 }));
+        assert_eq!(MinMeanMax::over([]), None);
+        assert_eq!(MinMeanMax::of(&[4, 8, 6]), Some(MinMeanMax { min: 4, mean: 6.0, max: 8 }));
+        assert_eq!(MinMeanMax::of(&[]), None);
     }
 
     #[test]

@@ -114,12 +114,12 @@ pub struct Node {
     /// What it occupies.
     pub stream: Option<u16>,
     /// What it waits for.
-    pub waits: Box<[Wait]>,
+    pub waits: Box<[Dependency]>,
 }
 
 /// What a node waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Wait {
+pub struct Dependency {
     /// Index of another node of the rank.
     pub node: u32,
     /// Its start is enough.

@@ -59,7 +59,7 @@ fn a_schedule_of_loggopsim_is_a_tree() {
     assert!(root.iter().all(|node| node.waits.is_empty()));
     for rank in &trace.ranks[1..] {
         assert!(matches!(rank.nodes[0].kind, Kind::Receive { bytes: 1, tag: 0, .. }));
-        assert!(rank.nodes[1..].iter().all(|node| *node.waits == [Wait { node: 0, start: false }]));
+        assert!(rank.nodes[1..].iter().all(|node| *node.waits == [Dependency { node: 0, start: false }]));
     }
 }
 
@@ -77,7 +77,7 @@ fn written_and_read(trace: &Trace) -> Trace {
 }
 
 fn node(id: u64, kind: Kind, stream: Option<u16>, waits: &[u32]) -> Node {
-    let waits = waits.iter().map(|&node| Wait { node, start: false }).collect();
+    let waits = waits.iter().map(|&node| Dependency { node, start: false }).collect();
     Node { id, name: format!("n{id}").into(), kind, stream, waits }
 }
 
@@ -172,7 +172,7 @@ fn wrong_nodes_are_named_with_file_and_rank() {
     let four = Some("node 4 \"n4\"");
     let error = error_after(|ranks| ranks[1][1].kind = Kind::Send { to: 9, tag: 5, bytes: 100 });
     assert_error(&error, 1, Some("node 2 \"n2\""), "rank 9, which is not there");
-    let error = error_after(|ranks| ranks[1][0].waits = [Wait { node: 3, start: false }].into());
+    let error = error_after(|ranks| ranks[1][0].waits = [Dependency { node: 3, start: false }].into());
     assert_error(&error, 1, Some("node 1 \"n1\""), "it waits for itself");
     let error = error_after(|ranks| ranks[0][2].kind = Kind::Receive { from: 1, tag: 6, bytes: 100 });
     assert_error(&error, 0, Some("node 3 \"n3\""), "nobody sends it: rank 1 sends 0 of 1 messages with tag 6");
@@ -192,7 +192,7 @@ fn wrong_nodes_are_named_with_file_and_rank() {
     // Each rank receives before it sends.
     let error = error_after(|ranks| {
         for rank in ranks {
-            rank[1].waits = [Wait { node: 2, start: false }].into();
+            rank[1].waits = [Dependency { node: 2, start: false }].into();
         }
     });
     assert_error(&error, 0, Some("node 3 \"n3\""), "rank 1 waits for this rank before it sends");
@@ -317,7 +317,7 @@ fn comments_streams_and_starts_are_read() {
     assert_eq!(streams, [("a", 5, Some(3)), ("b", 6, Some(1)), ("c", 7, Some(0))]);
     assert_eq!(
         (&*nodes[1].waits, &*nodes[2].waits),
-        (&[Wait { node: 0, start: false }][..], &[Wait { node: 1, start: true }][..])
+        (&[Dependency { node: 0, start: false }][..], &[Dependency { node: 1, start: true }][..])
     );
     let pace = schedule(&trace, &matched, Durations::MEASURED).unwrap();
     assert_eq!(pace.ends, [16_000]);

@@ -24,7 +24,7 @@ use std::path::PathBuf;
 
 use super::chakra::{DEVICE, NETWORK};
 use super::model::{Layer, Model};
-use super::{Collective, CollectiveOp, Compute, Format, Group, Kind, Node, Rank, Trace, Wait};
+use super::{Collective, CollectiveOp, Compute, Dependency, Format, Group, Kind, Node, Rank, Trace};
 
 /// When gradients are added up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -164,7 +164,7 @@ struct NodeList {
 impl NodeList {
     fn add(&mut self, name: String, kind: Kind, stream: Option<u16>, before: &[u32]) -> u32 {
         let id = self.nodes.len() as u32;
-        let mut waits: Vec<Wait> = before.iter().map(|&node| Wait { node, start: false }).collect();
+        let mut waits: Vec<Dependency> = before.iter().map(|&node| Dependency { node, start: false }).collect();
         waits.sort_unstable();
         self.nodes.push(Node { id: id.into(), name: name.into(), kind, stream, waits: waits.into() });
         id

@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 use watershed::scenario::armed::result::Outcomes;
 use watershed::scenario::file::job::Engine;
-use watershed::scenario::job_result::{HashedResults, JobResult, Spread};
+use watershed::scenario::job_result::{HashedResults, JobResult, MinMeanMax};
 use watershed::scenario::result::{
     Check, CollectiveResult, Difference, Document, LinkLevel, LinkResult, SCHEMA_VERSION, TrafficResult, Waits, hex,
 };
@@ -50,7 +50,7 @@ fn full() -> (watershed::scenario::Loaded, Document) {
         latency_cycles: Some(2600),
         latency_ns: Some(3058.824),
         elements_per_cycle: Some(0.394),
-        round_latency_cycles: Some(Spread::of_one(2600)),
+        round_latency_cycles: Some(MinMeanMax::of_one(2600)),
         bit_exact: Some(false),
         results: Some(HashedResults {
             rows: 8,

@@ -3,7 +3,9 @@
 
 use crate::support::{end, mesh, pass, run_with, sample, words, workload};
 use watershed::scenario::run::RunOptions;
-use watershed::workload::{Collective, CollectiveOp, Compute, Format, Group, Kind, Node, Rank, Trace, Wait, chakra};
+use watershed::workload::{
+    Collective, CollectiveOp, Compute, Dependency, Format, Group, Kind, Node, Rank, Trace, chakra,
+};
 
 const KINDS: [&str; 4] = ["all_reduce", "all_gather", "reduce_scatter", "all_to_all"];
 
@@ -37,7 +39,7 @@ fn engines_in_the_network_compute_what_they_are_told() {
 /// Every kind of collective once, 600 bytes each, between computing: Chakra files in a folder.
 fn every_kind(folder: &std::path::Path, ranks: u32) -> String {
     let node = |id: u64, kind: Kind, stream: u16| {
-        let waits = if id == 0 { Vec::new() } else { vec![Wait { node: id as u32 - 1, start: false }] };
+        let waits = if id == 0 { Vec::new() } else { vec![Dependency { node: id as u32 - 1, start: false }] };
         Node { id, name: format!("n{id}").into(), kind, stream: Some(stream), waits: waits.into() }
     };
     let nodes = |rank: u32| {

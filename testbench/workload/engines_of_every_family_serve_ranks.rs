@@ -9,7 +9,7 @@ use watershed::scenario::result::Document;
 use watershed::scenario::run::{self, RunOptions};
 use watershed::scenario::workload::build::vector;
 use watershed::scenario::{Loaded, load_traced};
-use watershed::workload::{Collective, CollectiveOp, Compute, Format, Group, Kind, Node, Rank, Trace, Wait};
+use watershed::workload::{Collective, CollectiveOp, Compute, Dependency, Format, Group, Kind, Node, Rank, Trace};
 
 /// What a member of a group of these ranks does: computes for so many ns, then takes part.
 struct Step {
@@ -29,9 +29,10 @@ fn trace(ranks: u32, groups: &[Vec<u32>], steps: &[Step], chained: bool) -> Trac
             }
             let at = nodes.len() as u32;
             let before = if chained { at.checked_sub(1) } else { last[group] };
-            let wait = |node: Option<u32>| node.map(|node| Wait { node, start: false }).into_iter().collect::<Vec<_>>();
+            let wait =
+                |node: Option<u32>| node.map(|node| Dependency { node, start: false }).into_iter().collect::<Vec<_>>();
             let ps = 1000 * (step.ns + u64::from(rank) * 37 % 101);
-            let node = |id: u32, kind, waits: Vec<Wait>| Node {
+            let node = |id: u32, kind, waits: Vec<Dependency>| Node {
                 id: id.into(),
                 name: format!("n{number}").into(),
                 kind,
@@ -366,7 +367,7 @@ fn opposite() -> (Trace, Vec<Vec<u32>>, Vec<Step>) {
     for (group, pairs) in [first, second].into_iter().enumerate() {
         for (at, pair) in pairs.into_iter().enumerate() {
             let here = moved.len() as u32;
-            let wait = |node: u32| Box::from([Wait { node, start: false }]);
+            let wait = |node: u32| Box::from([Dependency { node, start: false }]);
             let mut compute = nodes[2 * pair].clone();
             compute.kind =
                 Kind::Compute(Compute { ps: if at == 0 && group == 1 { 900_000 } else { 0 }, ..Compute::default() });
@@ -444,7 +445,7 @@ fn calls_that_cannot_keep_their_order_are_refused() {
     let mut turned = trace(4, &groups, &steps, false);
     for rank in &mut turned.ranks {
         // What is written first waits for what is written second.
-        rank.nodes[0].waits = Box::from([Wait { node: 3, start: false }]);
+        rank.nodes[0].waits = Box::from([Dependency { node: 3, start: false }]);
         rank.nodes[2].waits = Box::default();
     }
     for engine in ENGINES {

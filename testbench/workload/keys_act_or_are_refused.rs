@@ -4,7 +4,9 @@ use std::path::Path;
 
 use crate::support::{load, mesh, pass, workload};
 use watershed::scenario::schema::schema;
-use watershed::workload::{Collective, CollectiveOp, Compute, Format, Group, Kind, Node, Rank, Trace, Wait, chakra};
+use watershed::workload::{
+    Collective, CollectiveOp, Compute, Dependency, Format, Group, Kind, Node, Rank, Trace, chakra,
+};
 
 /// What a key does.
 enum Does {
@@ -52,7 +54,7 @@ fn trace(folder: &Path) -> String {
             Kind::Collective(Collective { op: CollectiveOp::AllReduce, group: 1, bytes: 640, root: 0 }),
         ];
         let node = |(id, kind): (usize, Kind)| {
-            let waits = id.checked_sub(1).map(|node| Wait { node: node as u32, start: false });
+            let waits = id.checked_sub(1).map(|node| Dependency { node: node as u32, start: false });
             Node {
                 id: id as u64,
                 name: format!("n{id}").into(),

@@ -7,7 +7,7 @@ use super::golden::{MergedAt, Reader};
 use super::requested_rounds::{RequestedRounds, RoundOutcome};
 use super::result::{DistinctResult, MergedShare, Outcomes, ReductionResult, RoundResult, TreeSetup};
 use super::run::RunView;
-use crate::job_result::{Spread, latency};
+use crate::job_result::{MinMeanMax, latency};
 use crate::result::Check;
 use crate::run::system::ArmedSystem;
 use watershed_arith::{Quad, ResultCode};
@@ -250,7 +250,7 @@ impl RunView<'_, '_> {
 
     /// When it began and ended, and how long it and its rounds took; its outcomes are known.
     fn times(&self, told: &LeafResults, flows: &[(u8, &[RootRound])], latencies: &[u64], result: &mut ReductionResult) {
-        result.round_latency_cycles = Spread::of(latencies);
+        result.round_latency_cycles = MinMeanMax::of(latencies);
         let data = |(_, rounds): &(u8, &[RootRound])| {
             rounds.iter().filter(|round| round.round.data.is_some()).map(|round| round.own_ready).min()
         };

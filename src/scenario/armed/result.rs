@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::config::opcode;
 use super::file::{DETERMINISTIC, MEAN};
 use crate::file::job::operation;
-use crate::job_result::Spread;
+use crate::job_result::MinMeanMax;
 use crate::names::NamedValues;
 use watershed_arith::{Op, Round};
 use watershed_armed::ManagerCounts;
@@ -122,7 +122,7 @@ pub struct ReductionResult {
     pub latency_ns: Option<f64>,
     /// From the last contribution being ready to the last participant having the result, over complete data rounds; null without
     /// any. Of a deterministic sum: from the last contribution to its maximum to the last participant having the sum.
-    pub round_latency_cycles: Option<Spread>,
+    pub round_latency_cycles: Option<MinMeanMax>,
     /// Time-outs the source recommends for what was seen: the mean interval between reductions and twice the largest spread
     /// of arrivals, in units of 1024 cycles, rounded up (R-ENG-9).
     pub timeout_hint_1024_cycles: Option<u64>,
@@ -341,7 +341,7 @@ impl ReductionResult {
         if let Some(why) = &self.one_tree {
             lines.push((String::new(), format!("only one tree: {why}")));
         }
-        if let Some(Spread { min, mean, max }) = self.round_latency_cycles {
+        if let Some(MinMeanMax { min, mean, max }) = self.round_latency_cycles {
             let ns = nanoseconds(1) * mean;
             lines.push((
                 String::new(),

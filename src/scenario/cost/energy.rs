@@ -135,7 +135,7 @@ fn reductions(scenario: &Scenario, document: &Document) -> BTreeMap<(Op, DType, 
 fn reduction(technology: &Technology, op: Op, dtype: DType, stages: u64) -> f64 {
     let (energy, fit) = (&technology.energy, &technology.fit);
     let (lanes, _) = datapaths([(op, dtype)]);
-    let lane = |&(path, format): &(super::model::Path, super::model::Format)| {
+    let lane = |&(path, format): &(super::model::Datapath, super::model::Format)| {
         let of = fit.estimate(&Block::Unit(path, format, stages));
         let gates = of.nand2 * energy.gate_activity.value * energy.gate.value;
         let registers = of.flip_flops * energy.bit_activity.value * energy.flip_flop_bit.value;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::super::config::Scenario;
 use super::super::{pbv, segments};
-use super::model::{Block, Format, Path, SetSwitch};
+use super::model::{Block, Datapath, Format, SetSwitch};
 use super::{Basis, BlockResources, CostSheet, DESCRIPTOR_BITS, FRAME_BITS, OWNER_BITS, levels, ports_of};
 use watershed_arith::{Accumulate, DType, Op};
 use watershed_armed::tables::{MOST_ANSWERS, MOST_ORDERS};
@@ -14,7 +14,7 @@ use watershed_piuma::CengCfg;
 const ADDRESS_BITS: u64 = 44;
 
 /// The datapaths of a two-input unit that does these, and whether the twin has them all.
-pub(super) fn datapaths(of: impl IntoIterator<Item = (Op, DType)>) -> (Vec<(Path, Format)>, Basis) {
+pub(super) fn datapaths(of: impl IntoIterator<Item = (Op, DType)>) -> (Vec<(Datapath, Format)>, Basis) {
     let (mut lanes, mut basis) = (Vec::new(), Basis::Fitted);
     for (op, dtype) in of {
         let integer = !dtype.is_float();
@@ -23,12 +23,12 @@ pub(super) fn datapaths(of: impl IntoIterator<Item = (Op, DType)>) -> (Vec<(Path
             // Four lanes that are kept together, and a window of digits: the twin has them, the grid has them in quad units only.
             Op::MinMaxLoc | Op::MinMaxNumLoc | Op::RepSum => {
                 basis = Basis::NotSynthesised;
-                if op == Op::RepSum { Path::Add } else { Path::Compare }
+                if op == Op::RepSum { Datapath::Add } else { Datapath::Compare }
             }
-            Op::Min | Op::Max | Op::MinNum | Op::MaxNum => Path::Compare,
-            Op::Sum if !integer => Path::Add,
-            Op::Prod if !integer => Path::Multiply,
-            _ => Path::Integer,
+            Op::Min | Op::Max | Op::MinNum | Op::MaxNum => Datapath::Compare,
+            Op::Sum if !integer => Datapath::Add,
+            Op::Prod if !integer => Datapath::Multiply,
+            _ => Datapath::Integer,
         };
         let lane = (path, Format::of(dtype));
         if !lanes.contains(&lane) {
@@ -40,11 +40,11 @@ pub(super) fn datapaths(of: impl IntoIterator<Item = (Op, DType)>) -> (Vec<(Path
 }
 
 /// In words: `sum of f64, minimum and maximum of i64`.
-fn lane_labels(lanes: &[(Path, Format)]) -> String {
+fn lane_labels(lanes: &[(Datapath, Format)]) -> String {
     if lanes.is_empty() {
         return "nothing but barriers".into();
     }
-    let each = |(path, format): &(Path, Format)| format!("{} of {}", path.label(), format.label());
+    let each = |(path, format): &(Datapath, Format)| format!("{} of {}", path.label(), format.label());
     lanes.iter().map(each).collect::<Vec<_>>().join(", ")
 }
 
@@ -162,7 +162,7 @@ pub(super) fn armed(scenario: &Scenario, engines: u64, ports: u64, switches: u64
 /// Where there are more, they are read from memories, and nothing selects them. Its tracking store and its unit are rows of their own.
 fn message_logic(bill: &CostSheet) -> BlockResources {
     let whole = bill.fitted(&Block::PacketEngine { contexts: 1 });
-    let beside = bill.fitted(&Block::Tracker { contexts: 1 }).plus(bill.unit(&[(Path::Compare, Format::I64)], 3));
+    let beside = bill.fitted(&Block::Tracker { contexts: 1 }).plus(bill.unit(&[(Datapath::Compare, Format::I64)], 3));
     let (nand2, flip_flops) = (whole.nand2 - beside.nand2, whole.flip_flops - beside.flip_flops);
     // The twin was synthesised with two participants.
     BlockResources { nand2, flip_flops, basis: Basis::Extrapolated, ..whole }

@@ -33,7 +33,7 @@ use serde::Serialize;
 use serde_json::Value as Json;
 
 use crossbar::CrossbarPorts;
-use model::{Block, Format, Path};
+use model::{Block, Datapath, Format};
 use technology::Technology;
 
 use super::build::{BuildOptions, build};
@@ -66,9 +66,9 @@ pub struct Cost {
     /// Kinds of blocks.
     pub blocks: Vec<BlockCost>,
     /// All of it.
-    pub total: Sum,
+    pub total: HardwareTotals,
     /// The mean of a switch, with its engines.
-    pub per_switch: Sum,
+    pub per_switch: HardwareTotals,
     /// The shortest clock period in ps: that of the slowest block.
     pub period_ps: f64,
     /// The same in delays of a gate (`delay.gate`).
@@ -117,12 +117,12 @@ pub struct BlockCost {
     /// Its shortest clock period in ps; null where it is a part of the path of another.
     pub period_ps: Option<f64>,
     /// One of it.
-    pub each: Sum,
+    pub each: HardwareTotals,
 }
 
 /// Bits, units, gates.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
-pub struct Sum {
+pub struct HardwareTotals {
     /// Bits of storage that the configuration asks for.
     pub storage_bits: u64,
     /// Flip-flops, those of pipelines and of control included.
@@ -143,7 +143,7 @@ pub struct Sum {
     pub wires: u64,
 }
 
-impl Sum {
+impl HardwareTotals {
     fn each(self, other: Self, of: impl Fn(u64, u64) -> u64, area_um2: f64) -> Self {
         Self {
             storage_bits: of(self.storage_bits, other.storage_bits),
@@ -251,7 +251,7 @@ impl CostSheet<'_> {
         // Formulas may go below zero where a block is smaller than any that was synthesised.
         let (flip_flops, logic) = (made.flip_flops.max(0.0).round(), made.nand2.max(0.0).round());
         let area_um2 = tenths(logic * nand2 + flip_flops * area.flip_flop.value + made.sram);
-        let each = Sum {
+        let each = HardwareTotals {
             storage_bits: made.storage_bits,
             flip_flops: flip_flops as u64,
             sram_bits: made.sram_bits,
@@ -359,8 +359,8 @@ impl CostSheet<'_> {
     }
 
     /// Datapaths of a two-input unit over 64 bits, side by side.
-    fn unit(&self, lanes: &[(Path, Format)], stages: u64) -> BlockResources {
-        let of = |&(path, format): &(Path, Format)| {
+    fn unit(&self, lanes: &[(Datapath, Format)], stages: u64) -> BlockResources {
+        let of = |&(path, format): &(Datapath, Format)| {
             self.fitted(&Block::Unit(path, format, stages)).times(64 / format.bits.clamp(1, 64))
         };
         lanes.iter().map(of).fold(BlockResources::default(), BlockResources::plus)
@@ -522,7 +522,7 @@ fn cost_with_wiring(scenario: &Scenario, technology: &Technology, wiring: &Wirin
 
 fn summed(bill: CostSheet, switches: u64) -> Cost {
     let CostSheet { technology, blocks } = bill;
-    let total = blocks.iter().fold(Sum::default(), |sum, block| sum.plus(block.each.times(block.count)));
+    let total = blocks.iter().fold(HardwareTotals::default(), |sum, block| sum.plus(block.each.times(block.count)));
     let slowest = blocks.iter().filter_map(|block| Some((block.period_ps?, &block.block)));
     // The first of those that are equally slow, whatever their order.
     let slowest = slowest.reduce(|most, next| if next.0 > most.0 { next } else { most });
@@ -673,7 +673,7 @@ mod tests {
             let cost = of(path, &[]);
             assert!(cost.total.storage_bits > 0 && cost.total.gates > cost.total.storage_bits, "{path}");
             // The area is that of its parts.
-            let Sum { logic, flip_flops, .. } = cost.total;
+            let HardwareTotals { logic, flip_flops, .. } = cost.total;
             let cells = logic as f64 * 0.798 + flip_flops as f64 * 5.32;
             assert!(cost.total.sram_bits > 0 || (cost.total.area_um2 / cells - 1.0).abs() < 1e-3, "{path}");
             assert!(cost.period_ps > 500.0 && cost.blocks.iter().any(|block| block.block == cost.slowest), "{path}");
@@ -702,7 +702,11 @@ mod tests {
         let fit = &Technology::nangate45().fit;
         for dtype in DType::ALL.iter().copied() {
             let format = Format::of(dtype);
-            let paths = if format.exponent == 0 { [Path::Compare, Path::Integer] } else { [Path::Add, Path::Multiply] };
+            let paths = if format.exponent == 0 {
+                [Datapath::Compare, Datapath::Integer]
+            } else {
+                [Datapath::Add, Datapath::Multiply]
+            };
             for path in paths {
                 let of: Vec<_> = (1..=6).map(|stages| fit.estimate(&Block::Unit(path, format, stages))).collect();
                 let what = format!("{path:?} {dtype}: {of:?}");
@@ -711,10 +715,10 @@ mod tests {
             }
         }
         // Comparators of one to six stages were synthesised; others count as the nearest of them, and are not called fitted.
-        let compare = |stages| Block::Unit(Path::Compare, Format::I64, stages);
+        let compare = |stages| Block::Unit(Datapath::Compare, Format::I64, stages);
         assert_eq!([1, 2, 3, 6, 7].map(|stages| fit.covers(&compare(stages))), [true, true, true, true, false]);
         assert!(fit.estimate(&compare(2)).period < fit.estimate(&compare(1)).period);
-        let lanes = &[(Path::Add, Format::F64)][..];
+        let lanes = &[(Datapath::Add, Format::F64)][..];
         let trees: Vec<f64> =
             [2, 4, 8, 16, 32].map(|radix| fit.estimate(&Block::Tree { radix, stages: 3, lanes }).nand2).to_vec();
         assert!(trees.windows(2).all(|pair| pair[1] > 1.8 * pair[0]), "{trees:?}");

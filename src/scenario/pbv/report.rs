@@ -8,7 +8,7 @@ use super::golden::{OracleValue, Reader};
 use super::result::{CollectiveResult, RoundResult};
 use super::run::RunView;
 use crate::armed::result::Outcomes;
-use crate::job_result::{Spread, latency};
+use crate::job_result::{MinMeanMax, latency};
 use crate::names::NamedValues;
 use crate::result::{Check, hex};
 use watershed_arith::{Flags, unpack_lanes};
@@ -222,7 +222,7 @@ impl RunView<'_, '_> {
         let made = of.participants.iter().flat_map(|&end| self.node(end).made(of.cc_id));
         result.start_cycle = result.start_cycle.or_else(|| made.map(|made| made.1).min());
         result.distinct_values = if of.same_every_round { sums.distinct.len() as u64 } else { 0 };
-        result.round_latency_cycles = Spread::of(&sums.latencies);
+        result.round_latency_cycles = MinMeanMax::of(&sums.latencies);
         result.end_cycle = result.end_cycle.filter(|_| result.outcomes.all_answered());
         result.latency_cycles = latency(result.start_cycle, result.end_cycle, &result.outcomes);
         result.latency_ns = result.latency_cycles.map(|cycles| self.loaded.scenario.clock.nanoseconds(cycles));

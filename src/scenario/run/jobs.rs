@@ -9,7 +9,7 @@ use crate::config::Collective;
 use crate::file::job::{Engine, operation};
 use crate::hosts::config::Host;
 use crate::hosts::result::HostResult;
-use crate::job_result::{JobResult, Spread, latency};
+use crate::job_result::{JobResult, MinMeanMax, latency};
 use crate::names::NamedValues;
 use crate::pbv;
 use crate::result::{CollectiveResult, Document, ResultData};
@@ -83,9 +83,9 @@ fn single_round_outcome(start: Option<u64>, end: Option<u64>, exact: Option<bool
 }
 
 /// The latency of that round: participants that are late begin so much after the first one.
-fn from_last(start: Option<u64>, end: Option<u64>, delays: &[u64]) -> Option<Spread> {
+fn from_last(start: Option<u64>, end: Option<u64>, delays: &[u64]) -> Option<MinMeanMax> {
     let (least, most) = (delays.iter().min().copied().unwrap_or(0), delays.iter().max().copied().unwrap_or(0));
-    Some(Spread::of_one(end?.saturating_sub(start? + most - least)))
+    Some(MinMeanMax::of_one(end?.saturating_sub(start? + most - least)))
 }
 
 fn collective(of: &Collective, result: &CollectiveResult, at: usize) -> JobResult {
@@ -194,7 +194,7 @@ fn packets(of: &[pbv::config::Collective], results: &[pbv::result::CollectiveRes
         latency_cycles: None,
         latency_ns: None,
         elements_per_cycle: None,
-        round_latency_cycles: Spread::over(results.iter().filter_map(spread)),
+        round_latency_cycles: MinMeanMax::over(results.iter().filter_map(spread)),
         bit_exact: exact.map(|all| all.into_iter().all(|exact| exact)),
         results: None,
         details: format!("pbv.collectives.{at}"),

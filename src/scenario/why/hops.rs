@@ -33,7 +33,7 @@ struct Departure {
 
 /// What happened at one channel of one port: flits that came in, the cycles in which they left, flits sent on it.
 #[derive(Clone, Debug, Default)]
-struct Lane {
+struct ChannelActivity {
     came: Vec<Arrival>,
     left: Vec<u64>,
     sent: Vec<Departure>,
@@ -74,7 +74,7 @@ pub struct Hops<'a> {
     /// Channels that packets of those who ask are on.
     own: Range<u8>,
     /// The channels of each port that was asked for, as far as something happened there.
-    lanes: Vec<OnceCell<Box<[Lane]>>>,
+    lanes: Vec<OnceCell<Box<[ChannelActivity]>>>,
 }
 
 /// Without the channel, which changes from hop to hop.
@@ -112,14 +112,14 @@ impl<'a> Hops<'a> {
     }
 
     /// What happened at each channel of a port.
-    fn read(&self, port: u32) -> Box<[Lane]> {
-        let mut lanes: Vec<Lane> = Vec::new();
+    fn read(&self, port: u32) -> Box<[ChannelActivity]> {
+        let mut lanes: Vec<ChannelActivity> = Vec::new();
         for entry in self.index.of(port) {
             let (cycle, tag, word) = (entry.cycle, entry.tag, entry.word);
             // A flit that leaves a queue bears the channel it came in on.
             let vc = usize::from(tag.vc());
             if lanes.len() <= vc {
-                lanes.resize(vc + 1, Lane::default());
+                lanes.resize(vc + 1, ChannelActivity::default());
             }
             match entry.what {
                 Moved::Entered { ready } => lanes[vc].came.push(Arrival { cycle, ready, tag, word }),
@@ -206,7 +206,7 @@ impl<'a> Hops<'a> {
         }
     }
 
-    fn lane(&self, port: u32, vc: u8) -> Option<&Lane> {
+    fn lane(&self, port: u32, vc: u8) -> Option<&ChannelActivity> {
         self.lanes[port as usize].get_or_init(|| self.read(port)).get(usize::from(vc))
     }
 

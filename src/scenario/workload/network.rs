@@ -26,7 +26,7 @@ use crate::problem::Problem;
 use watershed_arith::Op;
 use watershed_pbv::packet::MAX_PAYLOAD_BYTES;
 use watershed_workload::check::Instance;
-use watershed_workload::{Collective, CollectiveOp, Trace, Wait};
+use watershed_workload::{Collective, CollectiveOp, Dependency, Trace};
 
 /// Words of a round of armed engines.
 const QUAD: u64 = 4;
@@ -143,7 +143,7 @@ pub(crate) fn ordered(traced: &TracedWorkload) -> Result<(), Vec<Problem>> {
             nodes.sort_unstable();
             for pair in nodes.windows(2) {
                 let waits = &mut trace.ranks[rank as usize].nodes[pair[1] as usize].waits;
-                *waits = waits.iter().copied().chain([Wait { node: pair[0], start: false }]).collect();
+                *waits = waits.iter().copied().chain([Dependency { node: pair[0], start: false }]).collect();
             }
         }
     }

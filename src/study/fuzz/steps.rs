@@ -4,7 +4,7 @@
 //! rank waits for ever. Traces are written as Chakra's files and read again, as those of a user are.
 
 use watershed_scenario::result::Document;
-use watershed_workload::{Collective, CollectiveOp, Compute, Format, Group, Kind, Node, Rank, Trace, Wait};
+use watershed_workload::{Collective, CollectiveOp, Compute, Dependency, Format, Group, Kind, Node, Rank, Trace};
 
 /// What a step can be, the simplest first.
 const KINDS: [StepAction; 11] = [
@@ -145,7 +145,8 @@ pub(super) fn trace(steps: &[Step], ranks: u32) -> Trace {
         for (step, number) in steps.iter().zip(0..) {
             let Some(kind) = step.node(rank, ranks, number) else { continue };
             let id = nodes.len() as u32;
-            let waits: Vec<Wait> = id.checked_sub(1).map(|node| Wait { node, start: false }).into_iter().collect();
+            let waits: Vec<Dependency> =
+                id.checked_sub(1).map(|node| Dependency { node, start: false }).into_iter().collect();
             let name = format!("step {number}").into();
             nodes.push(Node { id: id.into(), name, kind, stream: None, waits: waits.into() });
         }

@@ -28,7 +28,7 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-use super::{Collective, CollectiveOp, Compute, Error, Format, Group, HASH, Kind, Node, Rank, Trace, Wait, hash};
+use super::{Collective, CollectiveOp, Compute, Dependency, Error, Format, Group, HASH, Kind, Node, Rank, Trace, hash};
 use wire::{Fields, Value, WireError};
 
 mod wire;
@@ -397,7 +397,7 @@ impl<'a> Reader<'a> {
                     let what = format!("it waits for node {id}, which is not in this file");
                     return Err(Error::new(self.path, what).rank(self.rank).node(title(&node)));
                 };
-                list.push(Wait { node: at, start: false });
+                list.push(Dependency { node: at, start: false });
             }
             list.sort_unstable();
             list.dedup();
