@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use clap::Args;
 
-use super::{Exit, complain, print};
+use super::{Exit, print, print_error};
 use watershed_arith::comparator::Selection;
 use watershed_arith::unit::{SEGMENTS, StageRegister, cut};
 use watershed_arith::{DType, Flags, Function, Mode, NanPolicy, Op, Quad, QuadUnit, Round, SignalPolicy, Unit, repsum};
@@ -127,57 +127,57 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
     match execute(arguments) {
         Ok(exit) => exit,
         Err(message) => {
-            complain(&format!("error: {message}"));
+            print_error(&format!("error: {message}"));
             Exit::Bad
         }
     }
 }
 
 /// What `--op` can name: an operation of a reduction, or one that only a unit has.
-enum Asked {
+enum AluOperation {
     Op(Op),
     Sub,
     Predicate(Function, Predicate),
 }
 
-fn asked(name: &str) -> Result<Asked, String> {
+fn parse_operation(name: &str) -> Result<AluOperation, String> {
     Ok(match name {
-        "sub" => Asked::Sub,
-        "eq" => Asked::Predicate(Function::Select(Selection::Equal), Predicate::Equal),
-        "le" => Asked::Predicate(Function::Select(Selection::LessOrEqual), Predicate::LessOrEqual),
-        "lt" => Asked::Predicate(Function::Select(Selection::Less), Predicate::Less),
+        "sub" => AluOperation::Sub,
+        "eq" => AluOperation::Predicate(Function::Select(Selection::Equal), Predicate::Equal),
+        "le" => AluOperation::Predicate(Function::Select(Selection::LessOrEqual), Predicate::LessOrEqual),
+        "lt" => AluOperation::Predicate(Function::Select(Selection::Less), Predicate::Less),
         "barrier" => return Err("a barrier has no operands".to_owned()),
-        "add" => Asked::Op(Op::Sum),
-        "mul" => Asked::Op(Op::Prod),
-        _ => Asked::Op(name.parse().map_err(|error: watershed_arith::UnknownName| error.to_string())?),
+        "add" => AluOperation::Op(Op::Sum),
+        "mul" => AluOperation::Op(Op::Prod),
+        _ => AluOperation::Op(name.parse().map_err(|error: watershed_arith::UnknownName| error.to_string())?),
     })
 }
 
 fn execute(arguments: &Arguments) -> Result<Exit, String> {
     let Arguments { dtype, round, flush_to_zero, nan, signal, stages, .. } = *arguments;
     let mode = Mode { round, flush_to_zero, nan, signal };
-    let asked = asked(&arguments.op)?;
+    let asked = parse_operation(&arguments.op)?;
     let operands = arguments.operands.iter().map(|text| lane(dtype, text)).collect::<Result<Vec<u64>, _>>()?;
-    if let Asked::Op(op) = asked
+    if let AluOperation::Op(op) = asked
         && op.is_wide()
     {
         return frames(op, dtype, mode, stages, &operands);
     }
     let unit = match &asked {
         // A gate sees bits, not numbers: here a lane of the type's width.
-        Asked::Op(op) => {
+        AluOperation::Op(op) => {
             let function = Function::of(*op).ok_or_else(|| format!("{op} has no unit"))?;
             Unit::new(function, dtype, mode)
         }
-        Asked::Sub => Unit::new(Function::Sub, dtype, mode),
-        Asked::Predicate(function, _) => Unit::new(*function, dtype, mode),
+        AluOperation::Sub => Unit::new(Function::Sub, dtype, mode),
+        AluOperation::Predicate(function, _) => Unit::new(*function, dtype, mode),
     };
     let oracle = |a, b| match &asked {
-        Asked::Op(op) => lane_pair(*op, dtype, mode, a, b),
-        Asked::Sub if dtype.is_float() => lane_difference(dtype, mode, a, b),
+        AluOperation::Op(op) => lane_pair(*op, dtype, mode, a, b),
+        AluOperation::Sub if dtype.is_float() => lane_difference(dtype, mode, a, b),
         // a - b of integers in as many bits as it takes.
-        Asked::Sub => integer_difference(dtype, a, b),
-        Asked::Predicate(_, predicate) => {
+        AluOperation::Sub => integer_difference(dtype, a, b),
+        AluOperation::Predicate(_, predicate) => {
             let softfloat = soft::predicate(*predicate, dtype, a, b);
             let (truth, flags) = softfloat.unwrap_or_else(|| lane_predicate(*predicate, dtype, a, b));
             (u64::from(truth), flags)
@@ -206,7 +206,7 @@ fn execute(arguments: &Arguments) -> Result<Exit, String> {
             pattern(dtype, b),
             pattern(dtype, done.bits),
             match asked {
-                Asked::Predicate(..) => (done.bits == 1).to_string(),
+                AluOperation::Predicate(..) => (done.bits == 1).to_string(),
                 _ => meaning(dtype, done.bits),
             },
             done.flags

@@ -4,7 +4,7 @@
 use clap::Args;
 
 use super::run::{ScenarioArguments, note_older};
-use super::{Exit, complain, print};
+use super::{Exit, print, print_error};
 use watershed_fabric::routing::Flaw;
 use watershed_scenario::{run, soundness};
 
@@ -31,12 +31,12 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
     let loaded = match arguments.scenario.load() {
         Ok(loaded) => loaded,
         Err(problems) => {
-            complain(&problems);
+            print_error(&problems);
             return Exit::Bad;
         }
     };
     if let Err(error) = run::check(&loaded) {
-        complain(&error);
+        print_error(&error);
         return Exit::Bad;
     }
     note_older(&loaded);
@@ -55,7 +55,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
                 }
             }
             Err(problems) => {
-                complain(&problems);
+                print_error(&problems);
                 return Exit::Bad;
             }
         }

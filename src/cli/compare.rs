@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::progress::{self, Counter};
-use super::{Exit, complain, output, print, study};
-use watershed_study::compare::engines::Question;
+use super::progress::{self, BatchProgress};
+use super::{Exit, output, print, print_error, study};
+use watershed_study::compare::engines::EngineComparison;
 use watershed_study::compare::study::Study;
-use watershed_study::compare::{self, Contestant, Disturb, Setting, Stopped, page, table};
+use watershed_study::compare::{self, Contestant, ContestantError, Disturbance, Setting, page, table};
 
 /// Compare scenarios that do the same job: latency, traffic, storage, and what happens when one is late or dead.
 #[derive(Debug, Args)]
@@ -54,7 +54,7 @@ pub(super) struct Arguments {
     topology: Vec<String>,
     /// Lengths of the vector in elements: numbers, or A..B in steps of a factor of four
     #[arg(long, value_name = "N,..", requires = "engines", default_value = "4..4096", value_parser = lengths)]
-    elements: Lengths,
+    elements: LengthList,
     /// Number of end points
     #[arg(long, value_name = "N", requires = "engines", default_value_t = 16)]
     end_points: u64,
@@ -101,15 +101,15 @@ pub(super) struct Arguments {
     #[arg(short, long, value_name = "FILE.html")]
     out: Option<PathBuf>,
     #[command(flatten)]
-    _every: super::talk::Every,
+    _status: super::messages::StatusOptions,
 }
 
 /// Vector lengths.
 #[derive(Debug, Clone)]
-struct Lengths(Vec<u64>);
+struct LengthList(Vec<u64>);
 
 /// Reads numbers and ranges of vector lengths.
-fn lengths(text: &str) -> Result<Lengths, String> {
+fn lengths(text: &str) -> Result<LengthList, String> {
     let number = |text: &str| {
         let (digits, scale) = match text.trim().strip_suffix(['k', 'K']) {
             Some(digits) => (digits, 1 << 10),
@@ -136,12 +136,12 @@ fn lengths(text: &str) -> Result<Lengths, String> {
             }
         }
     }
-    Ok(Lengths(all))
+    Ok(LengthList(all))
 }
 
 /// Compares engines on one job.
-fn engines(arguments: &Arguments, disturb: Disturb) -> Exit {
-    let question = Question {
+fn engines(arguments: &Arguments, disturb: Disturbance) -> Exit {
+    let question = EngineComparison {
         engines: arguments.engines.clone(),
         topologies: arguments.topology.clone(),
         elements: arguments.elements.0.clone(),
@@ -154,7 +154,7 @@ fn engines(arguments: &Arguments, disturb: Disturb) -> Exit {
     let text = match question.study() {
         Ok(text) => text,
         Err(error) => {
-            complain(&format_args!("error: {error}"));
+            print_error(&format_args!("error: {error}"));
             return Exit::Bad;
         }
     };
@@ -165,10 +165,13 @@ fn engines(arguments: &Arguments, disturb: Disturb) -> Exit {
     match Study::parse("compare", &text, Path::new("")) {
         Ok(found) => {
             let Arguments { json, csv, out, jobs, .. } = arguments;
-            study::told(&found, &study::Wanted { json: *json, csv: *csv, out: out.as_deref(), jobs: *jobs })
+            study::run_study_file(
+                &found,
+                &study::StudyOutput { json: *json, csv: *csv, out: out.as_deref(), jobs: *jobs },
+            )
         }
         Err(problems) => {
-            complain(&problems);
+            print_error(&problems);
             Exit::Bad
         }
     }
@@ -190,7 +193,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
     let file = |given: &String| [given.clone(), given.rsplit_once(':').map_or("", |(file, _)| file).to_owned()];
     let inputs: Vec<PathBuf> = arguments.scenarios.iter().flat_map(file).map(PathBuf::from).collect();
     let outputs: Vec<_> = arguments.out.iter().map(|path| ("--out", path.clone())).collect();
-    let disturb = Disturb {
+    let disturb = Disturbance {
         late_ns: arguments.late_ns,
         dead: !arguments.no_dead,
         orders: arguments.orders,
@@ -204,22 +207,22 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
     let (_claims, contestants) = match claimed.and_then(|claims| Ok((claims, contestants(arguments)?))) {
         Ok(ready) => ready,
         Err(error) => {
-            complain(&error);
+            print_error(&error);
             return Exit::Bad;
         }
     };
-    let counter = Counter::new("contestants");
+    let counter = BatchProgress::new("contestants");
     let show = |done, of| counter.show(done, of);
     let outcome = compare::compare(&contestants, &disturb, threads(arguments.jobs), &progress::stopped, &show);
     counter.finish();
     let comparison = match outcome {
         Ok(comparison) => comparison,
-        Err(stopped) => return refuse(&stopped),
+        Err(stopped) => return report_error(&stopped),
     };
     if let Some(path) = &arguments.out
         && let Err(error) = output::write(path, page::of_comparison(&comparison))
     {
-        complain(&error);
+        print_error(&error);
         return Exit::Bad;
     }
     if arguments.json {
@@ -233,14 +236,14 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
 }
 
 /// Says why nothing came out.
-pub(super) fn refuse(stopped: &Stopped) -> Exit {
+pub(super) fn report_error(stopped: &ContestantError) -> Exit {
     match stopped {
-        Stopped::Interrupted => {
-            complain(&"stopped before the end");
+        ContestantError::Interrupted => {
+            print_error(&"stopped before the end");
             Exit::Failed
         }
-        Stopped::Refused(why) => {
-            complain(why);
+        ContestantError::Refused(why) => {
+            print_error(why);
             Exit::Bad
         }
     }

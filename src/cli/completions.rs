@@ -9,7 +9,7 @@ use clap_complete::CompletionCandidate;
 use clap_complete::engine::{PathCompleter, ValueCompleter};
 use clap_complete::env::Shells;
 
-use super::{Exit, complain, print};
+use super::{Exit, print, print_error};
 use watershed_scenario::shipped::{SHIPPED, stem};
 
 /// The variable by which a shell's script asks the program what may come next.
@@ -33,7 +33,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
         .completer(&arguments.shell)
         .map(|shell| shell.write_registration(VARIABLE, "watershed", "watershed", "watershed", &mut script));
     if !matches!(written, Some(Ok(()))) {
-        complain(&format_args!("error: no script can be made for {}", arguments.shell));
+        print_error(&format_args!("error: no script can be made for {}", arguments.shell));
         return Exit::Bad;
     }
     print(&String::from_utf8_lossy(&script));

@@ -44,24 +44,24 @@ struct RequestFile {
 struct ContributionFile {
     lanes: [Lane; 4],
     #[serde(default = "one")]
-    count: Bounded<{ Contribution::MAX_COUNT as i64 }>,
+    count: BoundedInt<{ Contribution::MAX_COUNT as i64 }>,
     #[serde(default)]
     rc: CodeField,
     #[serde(default)]
     m: i8,
     #[serde(default)]
-    oflow_id: Bounded<3>,
+    oflow_id: BoundedInt<3>,
 }
 
-const fn one() -> Bounded<{ Contribution::MAX_COUNT as i64 }> {
-    Bounded(1)
+const fn one() -> BoundedInt<{ Contribution::MAX_COUNT as i64 }> {
+    BoundedInt(1)
 }
 
 /// A whole number from 0 to `MAX`.
 #[derive(Clone, Copy, Default)]
-struct Bounded<const MAX: i64>(u32);
+struct BoundedInt<const MAX: i64>(u32);
 
-impl<'de, const MAX: i64> Deserialize<'de> for Bounded<MAX> {
+impl<'de, const MAX: i64> Deserialize<'de> for BoundedInt<MAX> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let number = i64::deserialize(deserializer)?;
         if !(0..=MAX).contains(&number) {
@@ -162,7 +162,7 @@ pub(super) fn parse(text: &str) -> Result<Request, String> {
 /// The result of an engine, as one line of JSON.
 pub(super) fn print(outcome: &Contribution) -> String {
     #[derive(Serialize)]
-    struct Printed {
+    struct PrintedContribution {
         lanes: [String; 4],
         rc: u8,
         count: u32,
@@ -170,7 +170,7 @@ pub(super) fn print(outcome: &Contribution) -> String {
         oflow_id: u8,
     }
     let Contribution { quad, count } = *outcome;
-    let printed = Printed {
+    let printed = PrintedContribution {
         lanes: quad.lanes.map(|lane| format!("{lane:016x}")),
         rc: quad.code.number(),
         count,

@@ -7,10 +7,10 @@ use clap::Args;
 use serde_json::json;
 
 use super::run::ScenarioArguments;
-use super::{Exit, complain, print};
+use super::{Exit, print, print_error};
 use watershed_scenario::Loaded;
 use watershed_scenario::cost::energy::{Energy, Events, energy};
-use watershed_scenario::cost::{self, Cost, Sum};
+use watershed_scenario::cost::{self, Cost, HardwareTotals};
 use watershed_scenario::result::Document;
 use watershed_scenario::run::{self, RunOptions};
 
@@ -55,7 +55,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
         return Exit::Fine;
     }
     let Some(scenario) = &arguments.scenario else {
-        complain(&"error: `watershed cost` needs a scenario: a file, or a name that `watershed list` prints");
+        print_error(&"error: `watershed cost` needs a scenario: a file, or a name that `watershed list` prints");
         return Exit::Bad;
     };
     let given = arguments.technology.iter().map(|path| format!("technology={:?}", path.display().to_string()));
@@ -63,14 +63,14 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
     let (cost, loaded) = match counted {
         Ok(counted) => counted,
         Err(problems) => {
-            complain(&problems);
+            print_error(&problems);
             return Exit::Bad;
         }
     };
-    let ran = match arguments.energy.then(|| ran(&loaded, &cost)).transpose() {
+    let ran = match arguments.energy.then(|| run_for_energy(&loaded, &cost)).transpose() {
         Ok(ran) => ran,
         Err(error) => {
-            complain(&error);
+            print_error(&error);
             return Exit::Bad;
         }
     };
@@ -88,7 +88,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
     }
     match ran {
         Some((_, document)) if !document.passed() => {
-            complain(&"error: the run did not end, or a check of it failed: `watershed run` says which");
+            print_error(&"error: the run did not end, or a check of it failed: `watershed run` says which");
             Exit::Failed
         }
         _ => Exit::Fine,
@@ -96,7 +96,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
 }
 
 /// The energy of a run, and its document.
-fn ran(loaded: &Loaded, cost: &Cost) -> Result<(Energy, Document), Box<dyn std::fmt::Display>> {
+fn run_for_energy(loaded: &Loaded, cost: &Cost) -> Result<(Energy, Document), Box<dyn std::fmt::Display>> {
     let technology = cost::technology(loaded).map_err(|problems| Box::new(problems) as Box<dyn std::fmt::Display>)?;
     let result =
         run::run(loaded, &RunOptions::default()).map_err(|error| Box::new(error) as Box<dyn std::fmt::Display>)?;
@@ -107,7 +107,7 @@ fn ran(loaded: &Loaded, cost: &Cost) -> Result<(Energy, Document), Box<dyn std::
 const COLUMNS: [&str; 9] = ["count", "bits", "flip-flops", "sram bits", "adders", "gates", "area um2", "wires", "ps"];
 
 fn text(name: &str, cost: &Cost) -> String {
-    let row = |block: &str, count: Option<u64>, sum: Sum, period: Option<f64>| {
+    let row = |block: &str, count: Option<u64>, sum: HardwareTotals, period: Option<f64>| {
         let number = |number: u64| if number == 0 { String::new() } else { number.to_string() };
         let area = if sum.area_um2 == 0.0 { String::new() } else { format!("{:.1}", sum.area_um2) };
         let columns = [

@@ -9,7 +9,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::run::ScenarioArguments;
-use super::{Exit, complain, output, print, progress};
+use super::{Exit, output, print, print_error, progress};
 use watershed_scenario::Loaded;
 use watershed_scenario::config::{Injection, TrafficPattern};
 use watershed_scenario::result::Outcome;
@@ -40,8 +40,8 @@ pub(super) struct Arguments {
     #[command(flatten)]
     scenario: ScenarioArguments,
     /// Offered loads in flits a node and cycle: numbers and ranges FROM..TO:STEP, separated by commas
-    #[arg(long, value_name = "LOADS", default_value = "0.01,0.05..1:0.05", value_parser = Loads::read)]
-    rates: Loads,
+    #[arg(long, value_name = "LOADS", default_value = "0.01,0.05..1:0.05", value_parser = LoadList::read)]
+    rates: LoadList,
     /// Look for saturation up to a load of 1 if none of the loads is saturated, and print the saturation throughput
     #[arg(long)]
     saturation: bool,
@@ -76,16 +76,16 @@ pub(super) struct Arguments {
     #[arg(long)]
     no_checks: bool,
     #[command(flatten)]
-    _every: super::talk::Every,
+    _status: super::messages::StatusOptions,
 }
 
 /// A list of loads, as one argument.
 #[derive(Debug, Clone)]
-struct Loads(Vec<f64>);
+struct LoadList(Vec<f64>);
 
-impl Loads {
-    fn read(text: &str) -> Result<Loads, String> {
-        curve::rates(text).map(Loads)
+impl LoadList {
+    fn read(text: &str) -> Result<LoadList, String> {
+        curve::rates(text).map(LoadList)
     }
 }
 
@@ -110,12 +110,12 @@ struct Output<'a> {
 pub(super) fn main(arguments: &Arguments) -> Exit {
     match execute(arguments) {
         Ok(()) if progress::stopped() => {
-            complain(&"stopped before the end: points that are missing were not measured");
+            print_error(&"stopped before the end: points that are missing were not measured");
             Exit::Failed
         }
         Ok(()) => Exit::Fine,
         Err(error) => {
-            complain(&error);
+            print_error(&error);
             Exit::Bad
         }
     }
@@ -129,8 +129,8 @@ fn execute(arguments: &Arguments) -> Result<(), String> {
     let scenario = std::iter::once(arguments.scenario.file());
     let read = arguments.add.iter().chain(&arguments.points).map(PathBuf::as_path).chain(scenario);
     let _claims = output::claim(&outputs, &read.map(PathBuf::from).collect::<Vec<_>>())?;
-    progress::listen();
-    let peers: Vec<Series> = arguments.points.iter().map(peer).collect::<Result<_, _>>()?;
+    progress::handle_signals();
+    let peers: Vec<Series> = arguments.points.iter().map(read_csv_series).collect::<Result<_, _>>()?;
     let mut curves = vec![measure(arguments, &arguments.scenario)?];
     for path in arguments.add.iter().take_while(|_| !progress::stopped()) {
         curves.push(measure(arguments, &arguments.scenario.with(path.clone()))?);
@@ -160,7 +160,7 @@ fn measure(arguments: &Arguments, scenario: &ScenarioArguments) -> Result<Curve,
     if first.scenario.measure.is_none() {
         fixed.push("measure={}".to_owned());
     }
-    let swept = swept(&first);
+    let swept = varied_traffics(&first);
     if swept.is_empty() {
         return Err(format!(
             "error: no traffic of \"{}\" has a rate that could be varied\n  = help: flows, traces and closed loops have none",
@@ -204,7 +204,7 @@ fn measure(arguments: &Arguments, scenario: &ScenarioArguments) -> Result<Curve,
         let (zero_load_latency, latency_limit) = limits(&unloaded);
         let point = |rate: f64| {
             let point = if rate.total_cmp(&lowest).is_eq() { unloaded.clone() } else { point(rate)? };
-            Ok::<_, String>(point.judged(latency_limit))
+            Ok::<_, String>(point.with_latency_limit(latency_limit))
         };
         let mut points = curve::points(rates, super::compare::threads(arguments.jobs), &point)?;
         curve::refine(&mut points, arguments.tolerance, arguments.saturation, point)?;
@@ -221,12 +221,12 @@ fn measure(arguments: &Arguments, scenario: &ScenarioArguments) -> Result<Curve,
     let unloaded = points.iter().find(|point| point.rate.total_cmp(&lowest).is_eq());
     let (zero_load_latency, latency_limit) = unloaded.map_or((None, None), limits);
     points.retain(|point| point.rate.total_cmp(&lowest).is_ne() || rates.contains(&lowest));
-    let points = points.into_iter().map(|point| point.judged(latency_limit)).collect();
+    let points = points.into_iter().map(|point| point.with_latency_limit(latency_limit)).collect();
     whole.or(Ok(Curve { name, zero_load_latency, latency_limit, points, saturation: None }))
 }
 
 /// The traffics whose rate is varied.
-fn swept(loaded: &Loaded) -> Vec<usize> {
+fn varied_traffics(loaded: &Loaded) -> Vec<usize> {
     let traffic = loaded.scenario.traffic.iter().enumerate();
     traffic
         .filter(|(_, traffic)| {
@@ -313,7 +313,7 @@ fn csv(curves: &[Curve]) -> String {
 }
 
 /// Points of a CSV file: the first two columns. The first line may hold names.
-fn peer(path: &PathBuf) -> Result<Series, String> {
+fn read_csv_series(path: &PathBuf) -> Result<Series, String> {
     let text = fs::read_to_string(path).map_err(|error| format!("error: cannot read {}: {error}", path.display()))?;
     let mut points = Vec::new();
     for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {

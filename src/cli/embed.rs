@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::run::ScenarioArguments;
-use super::{Exit, complain, print};
+use super::{Exit, print, print_error};
 use watershed_scenario::config::Family;
 use watershed_scenario::{Loaded, build, drawing, embedding};
 
@@ -52,7 +52,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
             Exit::Fine
         }
         Err(error) => {
-            complain(&error);
+            print_error(&error);
             Exit::Bad
         }
     }

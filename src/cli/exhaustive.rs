@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::{Exit, complain, output, print, progress};
+use super::{Exit, output, print, print_error, progress};
 use watershed_arith::comparator::{self, Selection};
 use watershed_arith::format::{Build, builds};
 use watershed_arith::round::Packed;
@@ -76,7 +76,7 @@ pub(super) struct Arguments {
     #[arg(short, long, alias = "threads", value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=1024))]
     jobs: u16,
     #[command(flatten)]
-    _every: super::talk::Every,
+    _status: super::messages::StatusOptions,
 }
 
 fn shard(text: &str) -> Result<(usize, usize), String> {
@@ -143,7 +143,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
         Ok(true) => Exit::Fine,
         Ok(false) => Exit::Failed,
         Err(message) => {
-            complain(&format!("error: {message}"));
+            print_error(&format!("error: {message}"));
             Exit::Bad
         }
     }
@@ -220,7 +220,7 @@ fn execute(arguments: &Arguments) -> Result<bool, String> {
     let all = blocks(arguments)?;
     let outputs: Vec<_> = arguments.resume.iter().map(|path| ("--resume", path.clone())).collect();
     let _claims = output::claim(&outputs, &[]).map_err(|error| error.trim_start_matches("error: ").to_owned())?;
-    progress::listen();
+    progress::handle_signals();
     let done = arguments.resume.as_ref().map_or(Ok(HashSet::new()), |path| finished(path))?;
     let mut open: Vec<Block> = all.iter().copied().filter(|block| !done.contains(&block.to_string())).collect();
     let before = all.len() - open.len();
@@ -248,7 +248,7 @@ fn execute(arguments: &Arguments) -> Result<bool, String> {
     }
 
     let bar = ProgressBar::hidden();
-    if super::watched() {
+    if super::shows_progress() {
         bar.set_draw_target(ProgressDrawTarget::stderr());
         bar.set_length(open.len() as u64);
         if let Ok(style) = ProgressStyle::with_template("{bar:30} {percent:>3} %  {pos}/{len} blocks, {eta} left") {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use clap::Args;
 
-use super::{Exit, complain, print};
+use super::{Exit, print, print_error};
 use watershed_glossary::{self as glossary, Entry};
 
 /// Say what a printed term means.
@@ -43,10 +43,10 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
         let known = found.iter().any(|entry| entry.is_about(word) || entry.terms.contains(word));
         word.starts_with(|c: char| c.is_alphabetic()) && !known
     };
-    let near = if term.split(' ').any(strange) { glossary::like(&term) } else { None };
+    let near = if term.split(' ').any(strange) { glossary::nearest_term(&term) } else { None };
     if found.is_empty() || near.is_some() {
         let near = near.map(|near| format!("\n  did you mean `{near}`?")).unwrap_or_default();
-        complain(&format_args!(
+        print_error(&format_args!(
             "error: \"{term}\" is not in the glossary{near}\n  `watershed explain` prints all of it"
         ));
         return Exit::Bad;

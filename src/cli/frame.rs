@@ -5,7 +5,7 @@ use std::fmt::Write;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::{Exit, complain, print};
+use super::{Exit, print, print_error};
 use watershed_arith::ResultCode;
 use watershed_arith::quad::Opcode;
 use watershed_armed::frame::{COMMAND, ETHERNET_BYTES, Portals};
@@ -150,7 +150,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
             Exit::Fine
         }
         Err(error) => {
-            complain(&format_args!("error: {error}"));
+            print_error(&format_args!("error: {error}"));
             Exit::Bad
         }
     }

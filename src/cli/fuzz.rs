@@ -6,9 +6,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Exit, called, complain, output, print, progress};
+use super::{Exit, invocation, output, print, print_error, progress};
 use watershed_scenario::expr::Expr;
-use watershed_study::fuzz::{Came, Case, FAMILIES, Judge, shrunk, try_out};
+use watershed_study::fuzz::{Case, CaseOutcome, FAMILIES, FailureCriteria, minimise, run_case};
 use watershed_study::sweep::store::shell_word;
 
 /// Run random scenarios of a family; the first that fails is cut down to the smallest that still does, and written.
@@ -45,20 +45,20 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 0)]
     first: u64,
     /// Call it a failure if this holds: an expression over columns of sweeps and values of the result, for example "cycles > 2000"
-    #[arg(long, value_name = "EXPR", value_parser = Expr::told)]
+    #[arg(long, value_name = "EXPR", value_parser = Expr::parse_argument)]
     fail_if: Option<Expr>,
     /// Folder of the scenario that fails
     #[arg(short, long, value_name = "DIR", default_value = ".")]
     out: PathBuf,
     #[command(flatten)]
-    _every: super::talk::Every,
+    _status: super::messages::StatusOptions,
 }
 
 pub(super) fn main(arguments: &Arguments) -> Exit {
     match execute(arguments) {
         Ok(exit) => exit,
         Err(error) => {
-            complain(&error);
+            print_error(&error);
             Exit::Bad
         }
     }
@@ -68,11 +68,11 @@ fn execute(arguments: &Arguments) -> Result<Exit, String> {
     let Arguments { seed, runs, first, .. } = *arguments;
     let family = FAMILIES.into_iter().find(|family| *family == arguments.family).unwrap_or(FAMILIES[0]);
     let unless = arguments.fail_if.as_ref();
-    progress::listen();
+    progress::handle_signals();
     let (mut passed, mut refused) = (0, BTreeMap::<String, u64>::new());
     for run in first..first.saturating_add(runs) {
         if progress::stopped() {
-            complain(&format_args!("stopped before the end, after {} runs", run - first));
+            print_error(&format_args!("stopped before the end, after {} runs", run - first));
             print(&summary(passed, &refused));
             return Ok(Exit::Failed);
         }
@@ -81,17 +81,17 @@ fn execute(arguments: &Arguments) -> Result<Exit, String> {
         // What a panic says stands in the failure; the hook would print it for every step of shrinking.
         let hook = std::panic::take_hook();
         std::panic::set_hook(Box::new(|_| {}));
-        let judge = Judge { fail_if: unless, stop: &progress::stopped };
-        let came = try_out(&case, judge);
+        let judge = FailureCriteria { fail_if: unless, stop: &progress::stopped };
+        let came = run_case(&case, judge);
         let small = match &came {
-            Came::Failed(failure) => Some(shrunk(&case, failure, judge)),
+            CaseOutcome::Failed(failure) => Some(minimise(&case, failure, judge)),
             _ => None,
         };
         std::panic::set_hook(hook);
         match came {
-            Came::Passed => passed += 1,
-            Came::Refused(why) => *refused.entry(why).or_default() += 1,
-            Came::Failed(_) => {}
+            CaseOutcome::Passed => passed += 1,
+            CaseOutcome::Refused(why) => *refused.entry(why).or_default() += 1,
+            CaseOutcome::Failed(_) => {}
         }
         let Some((case, failure, tried)) = small else { continue };
         let stem = format!("fuzz-{family}-{seed}-{run}");
@@ -122,8 +122,8 @@ fn execute(arguments: &Arguments) -> Result<Exit, String> {
         }
         let _ = writeln!(out, "smallest       {} (after {tried} tries)\n", path.display());
         let _ = writeln!(out, "{}", case.text_with(&stem));
-        let _ = writeln!(out, "run it again   {}", called::line(&again));
-        let _ = write!(out, "find it again  {}", called::line(&find));
+        let _ = writeln!(out, "run it again   {}", invocation::line(&again));
+        let _ = write!(out, "find it again  {}", invocation::line(&find));
         print(&out);
         return Ok(Exit::Failed);
     }

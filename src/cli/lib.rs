@@ -20,7 +20,6 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use watershed_scenario::names;
 
 mod alu;
-mod called;
 mod check;
 mod compare;
 mod completions;
@@ -32,8 +31,10 @@ mod exhaustive;
 mod explain;
 mod frame;
 mod fuzz;
+mod invocation;
 mod list;
 mod man;
+mod messages;
 mod migrate;
 mod numerics;
 mod output;
@@ -45,15 +46,14 @@ mod replay;
 mod report;
 mod run;
 mod schema;
-mod shown;
 mod study;
 mod sweep;
 mod table;
-mod talk;
 mod test;
 mod testfloat;
 mod topology;
 mod wave;
+mod wave_command;
 mod why;
 mod workload;
 
@@ -89,7 +89,7 @@ struct Arguments {
     #[command(subcommand)]
     command: Command,
     #[command(flatten)]
-    talk: talk::Talk,
+    messages: messages::MessageOptions,
 }
 
 #[derive(Debug, Subcommand)]
@@ -159,14 +159,14 @@ pub fn main() -> ExitCode {
         }
         Err(shown) => {
             // Help and version are no errors.
-            told(shown.print().and_then(|()| io::stdout().flush()));
-            return last(Exit::Fine).into();
+            check_printed(shown.print().and_then(|()| io::stdout().flush()));
+            return final_exit(Exit::Fine).into();
         }
     };
-    progress::tell();
-    arguments.talk.settle();
+    progress::serve_status();
+    arguments.messages.apply();
     if let Some((_, command)) = matches.subcommand() {
-        talk::tell_as_asked(command);
+        messages::init_messages(command);
     }
     let exit = match arguments.command {
         Command::Run(arguments) => run::main(&arguments),
@@ -199,12 +199,12 @@ pub fn main() -> ExitCode {
         Command::Completions(arguments) => completions::main(&arguments),
         Command::Man(arguments) => man::main(&arguments),
     };
-    last(exit).into()
+    final_exit(exit).into()
 }
 
 /// An error of the command line, in which standard parsers speak of digits and types, in words about the value.
 fn in_words(error: &str) -> String {
-    let mut error = called::text(error);
+    let mut error = invocation::text(error);
     for (theirs, ours) in [
         ("invalid digit found in string", "it is no whole number in decimal digits"),
         ("number too large to fit in target type", "the number is too large"),
@@ -262,29 +262,29 @@ fn print_painted(text: &str) {
     if anstream::AutoStream::choice(&io::stdout()) == anstream::ColorChoice::Never {
         print(text);
     } else {
-        print(&talk::painted(text));
+        print(&messages::coloured(text));
     }
 }
 
-/// Prints to the standard output. What cannot be written is said once, and is the status at the end (see [`last`]).
+/// Prints to the standard output. What cannot be written is said once, and is the status at the end (see [`final_exit`]).
 fn print(text: &str) {
     let mut out = io::stdout().lock();
     let end: &[u8] = if text.ends_with('\n') { b"" } else { b"\n" };
-    told(out.write_all(text.as_bytes()).and_then(|()| out.write_all(end)).and_then(|()| out.flush()));
+    check_printed(out.write_all(text.as_bytes()).and_then(|()| out.write_all(end)).and_then(|()| out.flush()));
 }
 
 /// Looks at how printing ended. A reader that has seen enough (`| head`) is no error.
-fn told(printed: io::Result<()>) {
+fn check_printed(printed: io::Result<()>) {
     if let Err(error) = printed
         && error.kind() != io::ErrorKind::BrokenPipe
         && !LOST.swap(true, Ordering::Relaxed)
     {
-        complain(&format_args!("error: cannot write to the standard output: {error}"));
+        print_error(&format_args!("error: cannot write to the standard output: {error}"));
     }
 }
 
 /// How the program ends if a command ends so: what is lost is no success, and a check that failed stays one.
-fn last(exit: Exit) -> Exit {
+fn final_exit(exit: Exit) -> Exit {
     if exit == Exit::Fine && LOST.load(Ordering::Relaxed) { Exit::Unwritten } else { exit }
 }
 
@@ -298,18 +298,18 @@ fn unknown(what: &str, name: &str, known: &[impl AsRef<str>]) -> String {
 }
 
 /// Prints an error or, unless only errors are wanted, a note. Commands in backticks name the program as it was called.
-fn complain(text: &impl std::fmt::Display) {
-    let text = called::text(&text.to_string());
-    if talk::is_quiet() && text.starts_with("note:") {
+fn print_error(text: &impl std::fmt::Display) {
+    let text = invocation::text(&text.to_string());
+    if messages::is_quiet() && text.starts_with("note:") {
         return;
     }
     let mut err = anstream::AutoStream::auto(io::stderr()).lock();
-    let _ = writeln!(err, "{}", talk::painted(&text));
+    let _ = writeln!(err, "{}", messages::coloured(&text));
 }
 
 /// Whether the standard error is a terminal and progress is wanted.
-fn watched() -> bool {
-    io::stderr().is_terminal() && !talk::is_quiet()
+fn shows_progress() -> bool {
+    io::stderr().is_terminal() && !messages::is_quiet()
 }
 
 #[cfg(test)]

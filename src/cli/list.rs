@@ -5,7 +5,7 @@ use std::fmt::Write;
 use clap::Args;
 use serde::Serialize;
 
-use super::{Exit, complain, print};
+use super::{Exit, print, print_error};
 use watershed_scenario::inherit;
 use watershed_scenario::shipped::{SHIPPED, stem};
 
@@ -70,11 +70,11 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
             }
             let _ = writeln!(text, "  {:width$}  {}", entry.name, entry.about);
         }
-        text.push_str(&super::called::text("\nRun one with `watershed run NAME`.\n"));
+        text.push_str(&super::invocation::text("\nRun one with `watershed run NAME`.\n"));
         print(&text);
     }
     for error in &errors {
-        complain(error);
+        print_error(error);
     }
     if errors.is_empty() { Exit::Fine } else { Exit::Bad }
 }

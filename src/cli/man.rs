@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use clap_mangen::Man;
 
-use super::{Exit, complain, output, print};
+use super::{Exit, output, print, print_error};
 
 /// Print the manual page, or write one for each command.
 #[derive(Debug, Args)]
@@ -33,7 +33,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
     match written {
         Ok(()) => Exit::Fine,
         Err(error) => {
-            complain(&error);
+            print_error(&error);
             Exit::Bad
         }
     }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::{Exit, complain, output, print};
+use super::{Exit, output, print, print_error};
 use watershed_scenario::{migrate, read_file};
 
 /// Write a scenario's collectives, reductions and hosts as jobs
@@ -36,7 +36,7 @@ pub(super) struct Arguments {
 
 pub(super) fn main(arguments: &Arguments) -> Exit {
     if arguments.scenarios.len() > 1 && !arguments.in_place {
-        complain(&"error: several scenarios are translated where they stand: --in-place");
+        print_error(&"error: several scenarios are translated where they stand: --in-place");
         return Exit::Bad;
     }
     let mut exit = Exit::Fine;
@@ -44,7 +44,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
         let (text, translated) = match translate(path) {
             Ok(both) => both,
             Err(problems) => {
-                complain(&problems);
+                print_error(&problems);
                 exit = Exit::Bad;
                 continue;
             }
@@ -59,7 +59,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
             Some(translated) => match output::write(target, translated) {
                 Ok(()) => print(&format!("{}: written", target.display())),
                 Err(error) => {
-                    complain(&error);
+                    print_error(&error);
                     return Exit::Unwritten;
                 }
             },

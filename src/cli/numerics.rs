@@ -6,10 +6,10 @@ use clap::Args;
 
 use super::alu::lane;
 use super::reduce::{operands_of, read_text};
-use super::{Exit, complain, output, print};
+use super::{Exit, output, print, print_error};
 use watershed_arith::{DType, Op};
 use watershed_kernel::Rng;
-use watershed_study::numerics::{Ask, numerics};
+use watershed_study::numerics::{NumericsOptions, numerics};
 
 /// Reduce one vector in many orders on many networks: bits, error and whether the order matters, for every family and software.
 #[derive(Debug, Args)]
@@ -73,7 +73,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
             Exit::Fine
         }
         Err(error) => {
-            complain(&if error.starts_with("error: ") { error } else { format!("error: {error}") });
+            print_error(&if error.starts_with("error: ") { error } else { format!("error: {error}") });
             Exit::Bad
         }
     }
@@ -113,7 +113,7 @@ fn execute(arguments: &Arguments) -> Result<String, String> {
     let inputs: Vec<PathBuf> = arguments.input.iter().cloned().collect();
     let _claims = output::claim(&files.collect::<Vec<_>>(), &inputs)?;
     let jobs = super::compare::threads(arguments.jobs);
-    let found = numerics(&Ask { op, dtype, operands, orders, seed, jobs })?;
+    let found = numerics(&NumericsOptions { op, dtype, operands, orders, seed, jobs })?;
     if let Some(refused) = found.rows.iter().all(|row| row.refused.is_some()).then(|| found.rows.first()).flatten() {
         return Err(refused.refused.clone().unwrap_or_default());
     }

@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use watershed_files::{self as files, Claim};
+use watershed_files::{self as files, WriteLock};
 
 /// Sees to it that a file can be written: makes the folder it is in, and refuses the name of a folder.
 pub(super) fn prepare(path: &Path) -> io::Result<()> {
@@ -43,20 +43,20 @@ pub(super) fn place(out: Option<&Path>, file: &Path) -> PathBuf {
 
 /// Files that only this command may write until this is dropped.
 #[must_use]
-pub(super) struct Claims(#[expect(dead_code, reason = "held, not looked at")] Vec<Claim>);
+pub(super) struct OutputLocks(#[expect(dead_code, reason = "held, not looked at")] Vec<WriteLock>);
 
-/// Says before the run whether these files can be written (see [`apart`]), makes their folders, and keeps others from writing them.
-pub(super) fn claim(outputs: &[(&str, PathBuf)], inputs: &[PathBuf]) -> Result<Claims, String> {
-    apart(outputs, inputs)?;
+/// Says before the run whether these files can be written (see [`check_distinct`]), makes their folders, and keeps others from writing them.
+pub(super) fn claim(outputs: &[(&str, PathBuf)], inputs: &[PathBuf]) -> Result<OutputLocks, String> {
+    check_distinct(outputs, inputs)?;
     let take = |(_, path): &(&str, PathBuf)| {
-        prepare(path).and_then(|()| Claim::take(path)).map_err(|error| cannot(path, &error)).transpose()
+        prepare(path).and_then(|()| WriteLock::take(path)).map_err(|error| write_error(path, &error)).transpose()
     };
-    Ok(Claims(outputs.iter().filter_map(take).collect::<Result<_, String>>()?))
+    Ok(OutputLocks(outputs.iter().filter_map(take).collect::<Result<_, String>>()?))
 }
 
 /// Refuses to write what is read, and to write two things into one file. An output is what asks for it, for messages, and
 /// its file; files that are asked for together may be one. Makes nothing.
-pub(super) fn apart(outputs: &[(&str, PathBuf)], inputs: &[PathBuf]) -> Result<(), String> {
+pub(super) fn check_distinct(outputs: &[(&str, PathBuf)], inputs: &[PathBuf]) -> Result<(), String> {
     let there = inputs.iter().filter(|path| path.is_file());
     let inputs: Vec<Identity> = there.filter_map(|path| Identity::of(path)).collect();
     let mut before: Vec<(&str, Identity)> = Vec::new();
@@ -121,10 +121,10 @@ impl Identity {
 
 /// Writes a file.
 pub(super) fn write(path: &Path, text: impl AsRef<[u8]>) -> Result<(), String> {
-    prepare(path).and_then(|()| files::write(path, text)).map_err(|error| cannot(path, &error))
+    prepare(path).and_then(|()| files::write(path, text)).map_err(|error| write_error(path, &error))
 }
 
-fn cannot(path: &Path, error: &io::Error) -> String {
+fn write_error(path: &Path, error: &io::Error) -> String {
     format!("error: cannot write {}: {error}", path.display())
 }
 
@@ -147,27 +147,30 @@ mod tests {
     }
 
     #[test]
-    fn files_are_told_apart_whatever_they_are_called() {
+    fn aliases_of_one_file_are_recognised() {
         let folder = tempfile::tempdir().unwrap();
         let at = |path: &str| folder.path().join(path);
         fs::create_dir(at("d")).unwrap();
         fs::write(at("in"), "x").unwrap();
         let read = [at("in")];
-        assert_eq!(apart(&[("a", at("x")), ("b", at("d/x")), ("c", at("n/x"))], &read), Ok(()));
+        assert_eq!(check_distinct(&[("a", at("x")), ("b", at("d/x")), ("c", at("n/x"))], &read), Ok(()));
         for same in ["in", "d/../in", "./in"] {
-            assert!(apart(&[("a", at(same))], &read).unwrap_err().contains("which is read"), "{same}");
+            assert!(check_distinct(&[("a", at(same))], &read).unwrap_err().contains("which is read"), "{same}");
         }
         for (one, other) in [("x", "d/../x"), ("n/x", "n/./x"), ("n/x", "n/m/../x")] {
-            let error = apart(&[("a", at(one)), ("b", at(other))], &read).unwrap_err();
+            let error = check_distinct(&[("a", at(one)), ("b", at(other))], &read).unwrap_err();
             assert!(error.contains("a and b would write the same file"), "{one} {other}: {error}");
         }
         #[cfg(unix)]
         {
             std::os::unix::fs::symlink(at("in"), at("link")).unwrap();
             fs::hard_link(at("in"), at("twin")).unwrap();
-            assert!(apart(&[("a", at("link"))], &read).is_err() && apart(&[("a", at("twin"))], &read).is_err());
+            assert!(
+                check_distinct(&[("a", at("link"))], &read).is_err()
+                    && check_distinct(&[("a", at("twin"))], &read).is_err()
+            );
             let null = PathBuf::from("/dev/null");
-            assert_eq!(apart(&[("a", null.clone()), ("b", null)], &read), Ok(()));
+            assert_eq!(check_distinct(&[("a", null.clone()), ("b", null)], &read), Ok(()));
         }
         assert!(!at("n").exists());
     }

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Map, Value as Json, json};
 
 use super::frame::bytes_of;
-use super::{Exit, complain, print};
+use super::{Exit, print, print_error};
 use watershed_arith::{DType, Op, Round};
 use watershed_pbv::packet::{
     Body, ConfigRecord, Control, Groups, Header, InitRecord, Message, NO_DEVICE, Packet, Status,
@@ -115,19 +115,19 @@ struct Encode {
     #[arg(long, value_name = "ID,ID,...", value_delimiter = ',', value_parser = number, num_args = 1)]
     entries: Vec<u64>,
     /// configuration: which entries are engines, one bit an entry
-    #[arg(long, value_name = "BITS", default_value = "0", value_parser = wide)]
+    #[arg(long, value_name = "BITS", default_value = "0", value_parser = parse_u128)]
     switches: u128,
     /// configuration: watchdog time-out in cycles
     #[arg(long, value_name = "CYCLES", default_value = "0", value_parser = number)]
     timeout: u64,
     /// initialisation: participants, one bit an entry
-    #[arg(long, value_name = "BITS", default_value = "0", value_parser = wide)]
+    #[arg(long, value_name = "BITS", default_value = "0", value_parser = parse_u128)]
     pbv: u128,
     /// initialisation: the engine is the master of the context
     #[arg(long)]
     master: bool,
     /// initialisation: entries that messages go down to, if not those of --pbv
-    #[arg(long, value_name = "BITS", value_parser = wide)]
+    #[arg(long, value_name = "BITS", value_parser = parse_u128)]
     down: Option<u128>,
     /// initialisation: 64-bit words of data
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -144,7 +144,7 @@ fn number(text: &str) -> Result<u64, String> {
     super::frame::number(text)
 }
 
-fn wide(text: &str) -> Result<u128, String> {
+fn parse_u128(text: &str) -> Result<u128, String> {
     let parsed = match text.strip_prefix("0x") {
         Some(digits) => u128::from_str_radix(digits, 16).ok(),
         None => text.parse().ok(),
@@ -163,7 +163,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
             Exit::Fine
         }
         Err(error) => {
-            complain(&format_args!("error: {error}"));
+            print_error(&format_args!("error: {error}"));
             Exit::Bad
         }
     }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
-use watershed_scenario::run::{Control, Inside, Progress, watch};
+use watershed_scenario::run::{Control, NetworkContents, Progress, watch};
 
 /// Set by a signal, read between two cycles.
 static STOP: AtomicBool = AtomicBool::new(false);
@@ -27,7 +27,7 @@ struct Status {
     /// The run that was looked at last, and where it was when it was looked at first.
     run: Option<(Progress, (u64, Instant))>,
     /// What was in its network when that was looked at last.
-    inside: Option<Inside>,
+    inside: Option<NetworkContents>,
     /// Parts done, of how many, and what they are.
     parts: Option<(usize, Option<usize>, &'static str)>,
 }
@@ -56,7 +56,7 @@ impl Status {
         if *total > 0 {
             let _ = write!(text, ", {done} of {total} elements");
         }
-        if let Some(Inside { cycle, flits, longest_head }) = &self.inside {
+        if let Some(NetworkContents { cycle, flits, longest_head }) = &self.inside {
             let _ = write!(text, "; in cycle {cycle} {flits} flits were under way");
             if let Some((place, cycles)) = longest_head {
                 let _ = write!(text, ", and a head had waited {cycles} cycles at {place}, the longest");
@@ -67,24 +67,24 @@ impl Status {
 }
 
 /// Begins to tell how far the program is when it is asked. Every command does: being asked must end none of them.
-pub(super) fn tell() {
+pub(super) fn serve_status() {
     *status() = Some(Status { started: Instant::now(), run: None, inside: None, parts: None });
     #[cfg(unix)]
-    signals::tell();
+    signals::serve_status();
 }
 
 /// Tells no more: another process of the same run does.
-pub(super) fn hush() {
+pub(super) fn stop_status() {
     *status() = None;
 }
 
 /// Tells it now and then without being asked.
-pub(super) fn tell_every(period: Duration) {
+pub(super) fn print_status_every(period: Duration) {
     let tell = move || {
         loop {
             std::thread::sleep(period);
             if let Some(status) = &*status() {
-                super::complain(&status.text());
+                super::print_error(&status.text());
             }
         }
     };
@@ -93,10 +93,10 @@ pub(super) fn tell_every(period: Duration) {
 }
 
 /// Lets signals end the program cleanly, which must then look at [`stopped`] now and then; all runs do.
-pub(super) fn listen() {
-    watch(look);
+pub(super) fn handle_signals() {
+    watch(on_progress);
     #[cfg(unix)]
-    signals::listen();
+    signals::handle_signals();
     // A handler may be there already when the program's main function is called as a library: that one then decides.
     #[cfg(not(unix))]
     let _ = ctrlc::set_handler(|| stop(130));
@@ -115,7 +115,7 @@ pub(super) fn stopped() -> bool {
 }
 
 /// Takes notice of a run.
-pub(super) fn look(progress: Progress) -> Control {
+pub(super) fn on_progress(progress: Progress) -> Control {
     if let Some(status) = &mut *status() {
         let begun = status.run.take().filter(|(before, _)| before.cycle <= progress.cycle);
         if begun.is_none() || progress.inside.is_some() {
@@ -144,7 +144,7 @@ mod signals {
     static LISTENER: OnceLock<Option<Handle>> = OnceLock::new();
 
     /// Starts the thread that takes signals.
-    pub(super) fn tell() {
+    pub(super) fn serve_status() {
         LISTENER.get_or_init(|| {
             let mut signals = Signals::new([SIGUSR1]).ok()?;
             let handle = signals.handle();
@@ -153,7 +153,7 @@ mod signals {
                     if signal != SIGUSR1 {
                         super::stop(128 + signal);
                     } else if let Some(status) = &*super::status() {
-                        crate::complain(&status.text());
+                        crate::print_error(&status.text());
                     }
                 }
             };
@@ -163,8 +163,8 @@ mod signals {
     }
 
     /// Has it take those that end the program, too.
-    pub(super) fn listen() {
-        tell();
+    pub(super) fn handle_signals() {
+        serve_status();
         let Some(Some(handle)) = LISTENER.get() else { return };
         for signal in [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| !ignored(*signal)) {
             // Without it the signal ends the program as the system has it.
@@ -182,24 +182,24 @@ mod signals {
 }
 
 /// The progress of one run.
-pub(super) struct Meter {
+pub(super) struct RunProgress {
     bar: ProgressBar,
     started: Instant,
 }
 
-impl Meter {
+impl RunProgress {
     /// Starts listening for signals.
     pub fn new() -> Self {
-        listen();
+        handle_signals();
         Self { bar: ProgressBar::hidden(), started: Instant::now() }
     }
 
     /// Called by the run now and then.
     pub fn update(&self, progress: &Progress) -> Control {
-        if look(progress.clone()) == Control::Stop {
+        if on_progress(progress.clone()) == Control::Stop {
             return Control::Stop;
         }
-        if super::watched() && self.started.elapsed() > QUIET {
+        if super::shows_progress() && self.started.elapsed() > QUIET {
             if self.bar.is_hidden() {
                 self.show(progress);
             }
@@ -232,23 +232,23 @@ impl Meter {
 }
 
 /// The progress of many runs, which threads may report.
-pub(super) struct Counter {
+pub(super) struct BatchProgress {
     bar: ProgressBar,
     what: &'static str,
     started: Instant,
 }
 
-impl Counter {
+impl BatchProgress {
     /// Starts listening for signals.
     pub fn new(what: &'static str) -> Self {
-        listen();
+        handle_signals();
         Self { bar: ProgressBar::hidden(), what, started: Instant::now() }
     }
 
     /// How many are done, and of how many.
     pub fn show(&self, done: usize, of: usize) {
         count(done, Some(of), self.what);
-        if !super::watched() || self.started.elapsed() < QUIET {
+        if !super::shows_progress() || self.started.elapsed() < QUIET {
             return;
         }
         if self.bar.is_hidden() {
@@ -267,7 +267,7 @@ impl Counter {
     }
 
     /// Prints without the bar in the way.
-    pub fn aside(&self, print: impl FnOnce()) {
+    pub fn print_above(&self, print: impl FnOnce()) {
         self.bar.suspend(print);
     }
 

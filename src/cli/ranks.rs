@@ -15,16 +15,16 @@ const PANICS: &str = "WATERSHED_PANICS";
 
 /// The ranks of this run, while MPI is there.
 #[cfg_attr(not(feature = "mpi"), allow(dead_code, reason = "only MPI makes one"))]
-pub(super) struct Crew {
+pub(super) struct MpiRanks {
     exchange: Arc<dyn Exchange>,
-    counts: Arc<Counts>,
+    counts: Arc<ExchangeCounters>,
     #[cfg(feature = "mpi")]
     _universe: Option<mpi::environment::Universe>,
 }
 
 /// What a rank gave to the others.
 #[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize)]
-pub(super) struct Exchanged {
+pub(super) struct ExchangeStatistics {
     pub ranks: usize,
     /// How often all ranks met.
     pub exchanges: u64,
@@ -40,13 +40,13 @@ pub(super) fn started() -> usize {
     of("OMPI_COMM_WORLD_SIZE").or_else(|| of("PMI_SIZE")).unwrap_or(1)
 }
 
-impl Crew {
+impl MpiRanks {
     /// The ranks, if this process was started by `mpirun` with others.
     ///
     /// # Errors
     /// It was, and the program was built without MPI, or MPI cannot be begun.
     #[cfg(feature = "mpi")]
-    pub fn join() -> Result<Option<Crew>, RunError> {
+    pub fn join() -> Result<Option<MpiRanks>, RunError> {
         if started() < 2 {
             return Ok(None);
         }
@@ -54,14 +54,14 @@ impl Crew {
         let (universe, _) = begun.ok_or_else(|| RunError::Usage("MPI has been begun already".to_owned()))?;
         let exchange = over_mpi::World::new();
         exchange.abort_on_panic();
-        let counts = Arc::new(Counts::default());
-        let exchange = Arc::new(Counted { inner: exchange, counts: Arc::clone(&counts) });
-        Ok(Some(Crew { exchange, counts, _universe: Some(universe) }))
+        let counts = Arc::new(ExchangeCounters::default());
+        let exchange = Arc::new(CountedExchange { inner: exchange, counts: Arc::clone(&counts) });
+        Ok(Some(MpiRanks { exchange, counts, _universe: Some(universe) }))
     }
 
     /// As with MPI: without it, more processes than one would all run the same and write the same files.
     #[cfg(not(feature = "mpi"))]
-    pub fn join() -> Result<Option<Crew>, RunError> {
+    pub fn join() -> Result<Option<MpiRanks>, RunError> {
         match started() {
             0 | 1 => Ok(None),
             more => Err(RunError::Usage(format!(
@@ -77,10 +77,10 @@ impl Crew {
     }
 
     /// What this rank has given to the others.
-    pub fn exchanged(&self) -> Exchanged {
-        let Counts { calls, bytes, nanos } = &*self.counts;
+    pub fn exchanged(&self) -> ExchangeStatistics {
+        let ExchangeCounters { calls, bytes, nanos } = &*self.counts;
         let [calls, bytes, nanos] = [calls, bytes, nanos].map(|count| count.load(Ordering::Relaxed));
-        Exchanged {
+        ExchangeStatistics {
             ranks: self.exchange.ranks(),
             exchanges: calls,
             given_bytes: bytes,
@@ -89,7 +89,7 @@ impl Crew {
     }
 
     /// Whether another rank prints and writes.
-    pub fn follows(&self) -> bool {
+    pub fn is_follower(&self) -> bool {
         self.exchange.rank() > 0
     }
 
@@ -114,7 +114,7 @@ impl Crew {
 /// What an exchange took.
 #[derive(Default)]
 #[cfg_attr(not(feature = "mpi"), allow(dead_code, reason = "only MPI makes one"))]
-struct Counts {
+struct ExchangeCounters {
     calls: AtomicU64,
     bytes: AtomicU64,
     nanos: AtomicU64,
@@ -122,13 +122,13 @@ struct Counts {
 
 /// An exchange that is measured.
 #[cfg(feature = "mpi")]
-struct Counted<X> {
+struct CountedExchange<X> {
     inner: X,
-    counts: Arc<Counts>,
+    counts: Arc<ExchangeCounters>,
 }
 
 #[cfg(feature = "mpi")]
-impl<X: Exchange> Counted<X> {
+impl<X: Exchange> CountedExchange<X> {
     fn count(&self, bytes: usize, exchange: impl FnOnce(&X) -> Vec<Vec<u8>>) -> Vec<Vec<u8>> {
         let begun = std::time::Instant::now();
         let came = exchange(&self.inner);
@@ -140,7 +140,7 @@ impl<X: Exchange> Counted<X> {
 }
 
 #[cfg(feature = "mpi")]
-impl<X: Exchange> Exchange for Counted<X> {
+impl<X: Exchange> Exchange for CountedExchange<X> {
     fn rank(&self) -> usize {
         self.inner.rank()
     }
@@ -282,7 +282,7 @@ mod over_mpi {
         use super::*;
 
         #[test]
-        fn what_does_not_fit_into_a_call_goes_in_rounds() {
+        fn large_exchanges_are_split_into_several_calls() {
             let lengths = [5, 0, 12, 10];
             let rounds: Vec<_> = (0..3).map(|round| counts(&lengths, round, 5)).collect();
             assert_eq!(rounds[0], (vec![5, 0, 5, 5], vec![0, 5, 5, 10], 15));

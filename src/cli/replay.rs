@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::Value as Json;
 
-use super::progress::{self, Meter};
-use super::{Exit, complain, print};
+use super::progress::{self, RunProgress};
+use super::{Exit, print, print_error};
 use watershed_scenario::Loaded;
 use watershed_scenario::kind::{self, Kind};
 use watershed_scenario::result::{Document, Outcome, commit, upgraded};
@@ -36,7 +36,7 @@ pub(super) struct Arguments {
     #[arg(long)]
     scenario: bool,
     #[command(flatten)]
-    _every: super::talk::Every,
+    _status: super::messages::StatusOptions,
 }
 
 pub(super) fn main(arguments: &Arguments) -> Exit {
@@ -52,7 +52,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
                 }
             }
             Err(error) => {
-                complain(&error);
+                print_error(&error);
                 exit = Exit::Bad;
             }
         }
@@ -63,11 +63,11 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
 /// What of a document the options of a run decide.
 const OPTIONAL: [&str; 3] = ["links", "checks", "scenario"];
 
-/// What is wanted where something else was given.
+/// The expected kind of file, for error messages.
 pub(super) const RESULT: &str = "a result document, as `watershed run SCENARIO --out DIR` writes it";
 
 /// A result document and the scenario it was made from.
-pub(super) struct Recorded {
+pub(super) struct RecordedRun {
     /// The document as it stands in the file, in the shape of this version.
     pub json: Json,
     /// The same, read.
@@ -76,23 +76,25 @@ pub(super) struct Recorded {
     pub loaded: Loaded,
 }
 
-impl Recorded {
+impl RecordedRun {
     /// Reads a document and its scenario.
     pub fn read(file: &Path) -> Result<Self, String> {
         let name = file.display();
-        if let Some(kind) = kind::surely_other(file, &[]).filter(|kind| !matches!(kind, Kind::Result(_) | Kind::Json)) {
+        if let Some(kind) =
+            kind::certain_other_kind(file, &[]).filter(|kind| !matches!(kind, Kind::Result(_) | Kind::Json))
+        {
             let made = match kind {
                 Kind::Explanation => "\n  `watershed why` takes the result that this was made from",
                 _ => "",
             };
-            return Err(format!("{}{made}", kind::instead(file, RESULT)));
+            return Err(format!("{}{made}", kind::wrong_kind_message(file, RESULT)));
         }
         let kind = Kind::of(file);
         if matches!(kind, Kind::Shipped | Kind::Missing) {
             let given = file.to_string_lossy();
             let pattern = kind == Kind::Missing && given.contains(['*', '?', '[']);
             let pattern = if pattern { "\n  no file matched this pattern, so the shell left it as it is" } else { "" };
-            return Err(format!("{}{pattern}", kind::instead(file, RESULT)));
+            return Err(format!("{}{pattern}", kind::wrong_kind_message(file, RESULT)));
         }
         let text = std::fs::read_to_string(file).map_err(|error| format!("error: cannot read {name}: {error}"))?;
         let no_document = |why: &dyn std::fmt::Display| format!("error: {name} is no result document: {why}");
@@ -114,7 +116,7 @@ impl Recorded {
 
     /// How it was run.
     pub fn options(&self) -> RunOptions<'_> {
-        let options = self.document.scenario.as_ref().map(watershed_scenario::written::Written::run_options);
+        let options = self.document.scenario.as_ref().map(watershed_scenario::run_inputs::RunInputs::run_options);
         RunOptions { stop_cycle: self.stopped().then_some(self.document.cycles), ..options.unwrap_or_default() }
     }
 
@@ -137,7 +139,7 @@ impl Recorded {
 
     /// The first place at which a run of today differs from what was recorded, if any: a file that the scenario reads has
     /// changed, or the program. How much of the links is told and checked is the run's option.
-    pub fn changed(&self, now: &Document) -> Result<Option<String>, String> {
+    pub fn first_difference(&self, now: &Document) -> Result<Option<String>, String> {
         let without = |mut document: Json| {
             if let Some(document) = document.as_object_mut() {
                 document.retain(|key, _| !OPTIONAL.contains(&key.as_str()));
@@ -145,16 +147,16 @@ impl Recorded {
             document
         };
         let differs = self.difference(now, without)?;
-        Ok(differs.map(|Differs { path, .. }| path))
+        Ok(differs.map(|FirstDifference { path, .. }| path))
     }
 
     /// The first difference of a run of today, in what `part` leaves of both documents.
-    fn difference(&self, now: &Document, part: impl Fn(Json) -> Json) -> Result<Option<Differs>, String> {
+    fn difference(&self, now: &Document, part: impl Fn(Json) -> Json) -> Result<Option<FirstDifference>, String> {
         let text = serde_json::to_string(now).unwrap_or_default();
         let now: Json = serde_json::from_str(&text).map_err(|error| error.to_string())?;
         let made = &self.document.stamp;
-        let mut before = part(comparable(self.json.clone()));
-        let mut now = part(comparable(now));
+        let mut before = part(comparable_part(self.json.clone()));
+        let mut now = part(comparable_part(now));
         if made.commit != commit() || made.version != env!("CARGO_PKG_VERSION") {
             // Fields may have been added since: they are no difference, nor is the hash over all of them, nor how a scenario is
             // written down. What they say is compared.
@@ -166,21 +168,21 @@ impl Recorded {
                     stamp.shift_remove("config_hash");
                 }
             }
-            keep_known(&before, &mut now);
+            drop_unknown_fields(&before, &mut now);
         }
         Ok(first_difference(&before, &now, String::new()))
     }
 }
 
 fn replay(file: &Path, scenario_only: bool) -> Result<bool, String> {
-    let recorded = Recorded::read(file)?;
+    let recorded = RecordedRun::read(file)?;
     if scenario_only {
         if let Some(written) = &recorded.document.scenario {
             print(&written.lines.join("\n"));
         }
         return Ok(true);
     }
-    let meter = Meter::new();
+    let meter = RunProgress::new();
     let hook = |progress| meter.update(&progress);
     let outcome = run::run(&recorded.loaded, &RunOptions { hook: Some(&hook), ..recorded.options() });
     meter.finish();
@@ -192,7 +194,7 @@ fn replay(file: &Path, scenario_only: bool) -> Result<bool, String> {
         return Ok(false);
     }
     let difference = recorded.difference(&now, |document| document)?;
-    let Some(Differs { path, recorded: was, now: is }) = difference else {
+    let Some(FirstDifference { path, recorded: was, now: is }) = difference else {
         let cycles = recorded.document.cycles;
         let far = if recorded.stopped() { "stopped in cycle " } else { "" };
         let unit = if recorded.stopped() { "" } else { " cycles" };
@@ -216,7 +218,7 @@ fn replay(file: &Path, scenario_only: bool) -> Result<bool, String> {
 }
 
 /// What of a document is compared: not who made it, and not which way its values were set.
-fn comparable(mut document: Json) -> Json {
+fn comparable_part(mut document: Json) -> Json {
     if let Some(stamp) = document["stamp"].as_object_mut() {
         for key in ["program", "version", "commit", "overrides"] {
             stamp.shift_remove(key);
@@ -226,14 +228,14 @@ fn comparable(mut document: Json) -> Json {
 }
 
 /// Takes fields out of a document that an older one does not have.
-fn keep_known(old: &Json, new: &mut Json) {
+fn drop_unknown_fields(old: &Json, new: &mut Json) {
     match (old, new) {
         (Json::Object(old), Json::Object(new)) => {
             new.retain(|key, _| old.contains_key(key));
-            new.iter_mut().for_each(|(key, value)| keep_known(&old[key], value));
+            new.iter_mut().for_each(|(key, value)| drop_unknown_fields(&old[key], value));
         }
         (Json::Array(old), Json::Array(new)) => {
-            old.iter().zip(new).for_each(|(old, new)| keep_known(old, new));
+            old.iter().zip(new).for_each(|(old, new)| drop_unknown_fields(old, new));
         }
         _ => {}
     }
@@ -241,20 +243,20 @@ fn keep_known(old: &Json, new: &mut Json) {
 
 /// The first place at which two documents differ.
 #[derive(Debug, PartialEq, Eq)]
-struct Differs {
+struct FirstDifference {
     path: String,
     recorded: String,
     now: String,
 }
 
-fn first_difference(recorded: &Json, now: &Json, path: String) -> Option<Differs> {
+fn first_difference(recorded: &Json, now: &Json, path: String) -> Option<FirstDifference> {
     const SHOWN: usize = 200;
     let shown = |value: Option<&Json>| {
         let text = value.map_or_else(|| "nothing".to_owned(), ToString::to_string);
         if text.chars().count() > SHOWN { text.chars().take(SHOWN).collect::<String>() + "…" } else { text }
     };
     let differs =
-        |path: String, a: Option<&Json>, b: Option<&Json>| Differs { path, recorded: shown(a), now: shown(b) };
+        |path: String, a: Option<&Json>, b: Option<&Json>| FirstDifference { path, recorded: shown(a), now: shown(b) };
     match (recorded, now) {
         (Json::Object(a), Json::Object(b)) => {
             let extra = b.keys().filter(|key| !a.contains_key(*key));
@@ -285,10 +287,10 @@ mod tests {
     fn fields_that_were_added_later_are_no_difference() {
         let old = json!({"a": [{"b": 1}, {"b": 2}], "c": {"d": 1}});
         let mut new = json!({"a": [{"b": 1, "n": 9}, {"b": 2}], "c": {"d": 1, "e": {}}, "f": 1});
-        keep_known(&old, &mut new);
+        drop_unknown_fields(&old, &mut new);
         assert_eq!(first_difference(&old, &new, String::new()), None);
         let mut changed = json!({"a": [{"b": 1}, {"b": 3}], "c": {"d": 1}});
-        keep_known(&old, &mut changed);
+        drop_unknown_fields(&old, &mut changed);
         assert_eq!(first_difference(&old, &changed, String::new()).map(|found| found.path), Some("a[1].b".into()));
     }
 

@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::progress::{self, Meter};
-use super::replay::Recorded;
-use super::{Exit, complain, output, print};
+use super::progress::{self, RunProgress};
+use super::replay::RecordedRun;
+use super::{Exit, output, print, print_error};
 use watershed_scenario::build;
 use watershed_scenario::hosts::file::HostMode;
 use watershed_scenario::kind::Kind;
 use watershed_scenario::run::{self, RunOptions};
-use watershed_scenario::why::Ask;
+use watershed_scenario::why::WhyQuery;
 use watershed_study::report::{RunSubject, Subject, SweepSubject, page};
 use watershed_study::sweep::{self, Store};
 
@@ -53,7 +53,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
             Exit::Fine
         }
         Err(error) => {
-            complain(&error);
+            print_error(&error);
             if progress::stopped() { Exit::Failed } else { Exit::Bad }
         }
     }
@@ -77,20 +77,20 @@ fn subject(source: &Path) -> Result<Subject, String> {
         let rows = store.rows();
         return Ok(Subject::Sweep(Box::new(SweepSubject { source: name, sweep: read, rows })));
     }
-    let recorded = Recorded::read(source).map_err(|error| match Kind::of(source) {
+    let recorded = RecordedRun::read(source).map_err(|error| match Kind::of(source) {
         Kind::Result(_) | Kind::Json => error,
         _ => format!("{error}\n  a report is made of result documents and of folders of sweeps"),
     })?;
     let scenario = &recorded.loaded.scenario;
     let software = scenario.hosts.iter().any(|host| host.file.mode == HostMode::Fabric);
     let collective = !scenario.collectives.is_empty() || software || scenario.armed.is_some() || scenario.pbv.is_some();
-    let meter = Meter::new();
+    let meter = RunProgress::new();
     let hook = |progress| meter.update(&progress);
     let options = RunOptions {
         hook: Some(&hook),
         all_links: true,
         timeline: true,
-        why: collective.then(Ask::default),
+        why: collective.then(WhyQuery::default),
         ..recorded.options()
     };
     let outcome = run::run(&recorded.loaded, &options);
@@ -100,7 +100,7 @@ fn subject(source: &Path) -> Result<Subject, String> {
         return Err(format!("{}: no page was written", recorded.cut_short(&result.document)));
     }
     let mut notes = result.notes;
-    if recorded.changed(&result.document)?.is_some() {
+    if recorded.first_difference(&result.document)?.is_some() {
         notes.push("Run again, something else came out; `watershed replay` shows the first difference. This page shows what came out now.".into());
     }
     if collective && result.why.is_empty() && notes.is_empty() {

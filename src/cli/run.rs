@@ -7,19 +7,19 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::output::Claims;
-use super::progress::{self, Meter};
-use super::ranks::Crew;
-use super::talk::{self, Took, note, step};
-use super::{Exit, complain, output, print, print_painted, shown};
-use watershed_files::{self as files, Draft};
+use super::messages::{self, ResourceUsage, note, step};
+use super::output::OutputLocks;
+use super::progress::{self, RunProgress};
+use super::ranks::MpiRanks;
+use super::{Exit, output, print, print_error, print_painted, wave_command};
+use watershed_files::{self as files, AtomicFile};
 use watershed_probe::ladder::{COLUMNS, Ladder};
 use watershed_scenario::checkpoint::{Checkpoint, Checkpoints};
 use watershed_scenario::expr::Expr;
-use watershed_scenario::kept::Kept;
 use watershed_scenario::result::Document;
+use watershed_scenario::result_detail::ResultDetail;
 use watershed_scenario::run::{Control, RunError, RunOptions, TriggerOptions, WaveOptions};
-use watershed_scenario::summary::{self, Written};
+use watershed_scenario::summary::{self, WrittenFile};
 use watershed_scenario::workload::perfetto;
 use watershed_scenario::{Loaded, Problem, Problems, data, estimate, load_named, run};
 
@@ -116,7 +116,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "SWITCH:ID:WORD:MASK", value_parser = fault)]
     flip: Option<Fault>,
     #[command(flatten)]
-    _every: talk::Every,
+    _status: messages::StatusOptions,
 }
 
 /// What becomes of the result document, and how much is in it.
@@ -130,7 +130,7 @@ struct DocumentArguments {
     all_links: bool,
     /// Hold of vectors of results all elements ("all"), their beginnings ("first N") or none ("hash") in the document; of what it does not hold whole it has the SHA-256. Sets the scenario's `results`
     #[arg(long, value_name = "WHAT")]
-    results: Option<Kept>,
+    results: Option<ResultDetail>,
 }
 
 /// Where a run that may be killed is kept, and where one goes on.
@@ -234,7 +234,7 @@ fn glob_in(condition: &str) -> Option<&str> {
 
 /// Reads a trigger.
 pub(super) fn condition(text: &str) -> Result<Expr, String> {
-    let expr = Expr::told(text).map_err(|wrong| {
+    let expr = Expr::parse_argument(text).map_err(|wrong| {
         glob_in(text).map_or(wrong, |glob| {
             format!(
                 "`{glob}` is a glob; a condition takes one signal by its whole name: `watershed wave list FILE|SCENARIO '{glob}'` prints those that match"
@@ -262,7 +262,7 @@ pub(super) struct ScenarioArguments {
 }
 
 /// Says what the caller of a run should know.
-fn tell(loaded: &Loaded, notes: &[String]) {
+fn print_notes(loaded: &Loaded, notes: &[String]) {
     note_older(loaded);
     for text in notes {
         note(text);
@@ -343,55 +343,55 @@ pub(super) fn window(text: &str) -> Result<Window, String> {
 }
 
 pub(super) fn main(arguments: &Arguments) -> Exit {
-    let crew = match Crew::join() {
+    let crew = match MpiRanks::join() {
         Ok(crew) => crew,
         Err(error) => {
-            complain(&error);
+            print_error(&error);
             return Exit::Bad;
         }
     };
-    if crew.as_ref().is_some_and(Crew::follows) {
-        progress::hush();
+    if crew.as_ref().is_some_and(MpiRanks::is_follower) {
+        progress::stop_status();
     }
     match (execute(arguments, crew.as_ref()), &crew) {
         (Ok(exit), _) => exit,
         // The first rank says it, if it has the same error or was told of this one.
-        (Err(_), Some(crew)) if crew.follows() => Exit::Bad,
+        (Err(_), Some(crew)) if crew.is_follower() => Exit::Bad,
         (Err(error), _) => {
-            complain(&error);
+            print_error(&error);
             Exit::Bad
         }
     }
 }
 
-/// What is made ready before a run.
-struct Ready {
+/// A checked scenario with its output files, before the run.
+struct PreparedRun {
     loaded: Loaded,
     wave: Option<WaveOptions>,
     checkpoints: Option<Checkpoints>,
     resume: Option<Checkpoint>,
     /// Held until all is written.
-    _claims: Option<Claims>,
+    _claims: Option<OutputLocks>,
 }
 
-impl Ready {
+impl PreparedRun {
     /// Reads what the run needs, and claims the files that it will write; only one of several ranks does.
-    fn new(arguments: &Arguments, writes: bool) -> Result<Ready, RunError> {
+    fn new(arguments: &Arguments, writes: bool) -> Result<PreparedRun, RunError> {
         let results = arguments.document.results.map(|kept| format!("results=\"{kept}\""));
         let loaded = arguments.scenario.load_with(results.as_slice())?;
-        asked_in_vain(arguments, &loaded)?;
+        check_requested_files(arguments, &loaded)?;
         let wave = wave_options(arguments, &loaded);
         let checkpoints = arguments.checkpoints.written(&arguments.scenario.stem(), arguments.out.as_deref());
         let claims = || output::claim(&outputs(arguments, &loaded, wave.as_ref()), &loaded.inputs());
         let said = |error: String| RunError::Usage(error.trim_start_matches("error: ").to_owned());
         let claims = writes.then(claims).transpose().map_err(said)?;
         let resume = arguments.checkpoints.resume.as_deref().map(Checkpoint::read).transpose()?;
-        Ok(Ready { loaded, wave, checkpoints, resume, _claims: claims })
+        Ok(PreparedRun { loaded, wave, checkpoints, resume, _claims: claims })
     }
 }
 
 /// A rank that is not the first evaluates its share of the system, and keeps nothing.
-fn follow(options: &RunOptions<'_>, loaded: &Loaded) -> Result<Exit, RunError> {
+fn run_follower(options: &RunOptions<'_>, loaded: &Loaded) -> Result<Exit, RunError> {
     let hook = |_| if progress::stopped() { Control::Stop } else { Control::Continue };
     match run::run(loaded, &RunOptions { hook: Some(&hook), ..*options }) {
         Ok(_) | Err(RunError::Elsewhere) => Ok(Exit::Fine),
@@ -401,20 +401,20 @@ fn follow(options: &RunOptions<'_>, loaded: &Loaded) -> Result<Exit, RunError> {
 
 /// What was written of a run that has ended, and what could not be: one file that fails takes no other with it.
 #[derive(Default)]
-struct Files {
-    written: Vec<Written>,
+struct OutputFiles {
+    written: Vec<WrittenFile>,
     lost: Vec<String>,
 }
 
-impl Files {
+impl OutputFiles {
     /// The document, and what the run took: that is of the machine and of the hour, so it stands beside the document.
-    fn keep(&mut self, at: &Path, document: &str, took: Took) {
+    fn write_document(&mut self, at: &Path, document: &str, took: ResourceUsage) {
         let named = |end: &str| PathBuf::from(format!("{}.{end}", at.display()));
         let path = named("json");
         let before = fs::read(&path).ok();
         let before = before.map(|before| if before == document.as_bytes() { "as it was" } else { "replaced" });
         let outcome = files::write(&path, document);
-        self.take("result", path, before, outcome);
+        self.record_output("result", path, before, outcome);
         let (path, text) = (named("run.json"), serde_json::to_string_pretty(&took).unwrap_or_default() + "\n");
         if let Err(error) = files::write(&path, text) {
             self.lost.push(write_error(&path, error).to_string());
@@ -423,21 +423,27 @@ impl Files {
 
     /// Writes a file of text.
     fn text(&mut self, what: &'static str, path: PathBuf, text: String) {
-        let (before, outcome) = (replaced(&path), files::write(&path, text));
-        self.take(what, path, before, outcome);
+        let (before, outcome) = (overwrite_word(&path), files::write(&path, text));
+        self.record_output(what, path, before, outcome);
     }
 
     /// A file and how writing it ended.
-    fn take(&mut self, what: &'static str, path: PathBuf, before: Option<&'static str>, outcome: std::io::Result<()>) {
+    fn record_output(
+        &mut self,
+        what: &'static str,
+        path: PathBuf,
+        before: Option<&'static str>,
+        outcome: std::io::Result<()>,
+    ) {
         match outcome {
-            Ok(()) => self.written.push(Written::new(what, path).over(before)),
+            Ok(()) => self.written.push(WrittenFile::new(what, path).replacing(before)),
             Err(error) => self.lost.push(write_error(&path, error).to_string()),
         }
     }
 }
 
 /// Files that a scenario has nothing for.
-fn asked_in_vain(arguments: &Arguments, loaded: &Loaded) -> Result<(), Problems> {
+fn check_requested_files(arguments: &Arguments, loaded: &Loaded) -> Result<(), Problems> {
     let refused = |message: &str, help: &str| {
         Err(Problems::new(loaded.source.clone(), vec![Problem::general(message).help(help)]))
     };
@@ -453,14 +459,14 @@ fn asked_in_vain(arguments: &Arguments, loaded: &Loaded) -> Result<(), Problems>
 }
 
 /// An error says that nothing was run.
-fn execute(arguments: &Arguments, crew: Option<&Crew>) -> Result<Exit, RunError> {
-    let follows = crew.is_some_and(Crew::follows);
-    let ready = Ready::new(arguments, !follows);
+fn execute(arguments: &Arguments, crew: Option<&MpiRanks>) -> Result<Exit, RunError> {
+    let follows = crew.is_some_and(MpiRanks::is_follower);
+    let ready = PreparedRun::new(arguments, !follows);
     let ready = match crew {
         Some(crew) => crew.begin(ready),
         None => ready,
     };
-    let Ready { loaded, wave, checkpoints, resume, _claims } = ready?;
+    let PreparedRun { loaded, wave, checkpoints, resume, _claims } = ready?;
     let had_wave = wave.as_ref().is_some_and(|wave| wave.path.exists());
     if let (Some(cycles), Some(wave)) = (arguments.estimate_wave, &wave) {
         if follows {
@@ -469,7 +475,7 @@ fn execute(arguments: &Arguments, crew: Option<&Crew>) -> Result<Exit, RunError>
         print(&estimate::wave(&loaded, wave, cycles)?.to_string());
         return Ok(Exit::Fine);
     }
-    let meter = Meter::new();
+    let meter = RunProgress::new();
     let hook = |progress| meter.update(&progress);
     let options = RunOptions {
         wave: wave.as_ref(),
@@ -481,46 +487,46 @@ fn execute(arguments: &Arguments, crew: Option<&Crew>) -> Result<Exit, RunError>
         ladder: arguments.ladder.file.is_some(),
         record: arguments.record.as_deref(),
         threads: arguments.threads,
-        ranks: crew.map(Crew::exchange),
+        ranks: crew.map(MpiRanks::exchange),
         checkpoints: checkpoints.as_ref(),
         resume: resume.as_ref(),
         hook: Some(&hook),
         ..RunOptions::default()
     };
     if follows {
-        return follow(&options, &loaded);
+        return run_follower(&options, &loaded);
     }
     let outcome = run::run(&loaded, &options);
     meter.finish();
     let result = outcome?;
-    let took = Took { exchanged: crew.map(Crew::exchanged), ..Took::now(result.document.cycles) };
+    let took = ResourceUsage { exchanged: crew.map(MpiRanks::exchanged), ..ResourceUsage::now(result.document.cycles) };
     step(&format_args!("ran {} cycles", result.document.cycles));
-    tell(&loaded, &result.notes);
+    print_notes(&loaded, &result.notes);
 
     let document = &result.document;
     let json = || serde_json::to_string_pretty(document).unwrap_or_default() + "\n";
-    let Files { mut written, mut lost } = write_files(arguments, &loaded, &result, (&json, took));
+    let OutputFiles { mut written, mut lost } = write_files(arguments, &loaded, &result, (&json, took));
     if let (Some(wave), Some(_)) = (&wave, &result.wave) {
-        written.push(Written::new("wave", wave.path.clone()).over(had_wave.then_some("replaced")));
+        written.push(WrittenFile::new("wave", wave.path.clone()).replacing(had_wave.then_some("replaced")));
     }
     lost.extend(result.wave_error.into_iter().chain(result.checkpoint_error));
     if arguments.document.json {
         print(&json());
     } else {
         print_painted(&summary::text(&loaded.scenario, document, &written));
-        if talk::is_watched() || talk::is_verbose() {
+        if messages::is_watched() || messages::is_verbose() {
             print(&took.to_string());
         }
         // Who watches is told how to keep it; what goes into a file or another program stays as it is.
-        if arguments.out.is_none() && talk::is_watched() {
+        if arguments.out.is_none() && messages::is_watched() {
             print(NOT_KEPT);
         }
     }
     for error in &lost {
-        complain(error);
+        print_error(error);
     }
     let wave = wave.as_ref().filter(|_| result.wave.is_some()).map(|wave| wave.path.as_path());
-    shown::tell(&loaded, document, wave);
+    wave_command::print_wave_commands(&loaded, document, wave);
     Ok(match document.passed() {
         false => Exit::Failed,
         true if lost.is_empty() => Exit::Fine,
@@ -533,19 +539,19 @@ fn write_files(
     arguments: &Arguments,
     loaded: &Loaded,
     result: &run::RunResult,
-    (json, took): (&dyn Fn() -> String, Took),
-) -> Files {
+    (json, took): (&dyn Fn() -> String, ResourceUsage),
+) -> OutputFiles {
     let document = &result.document;
-    let mut done = Files::default();
+    let mut done = OutputFiles::default();
     if let Some(folder) = &arguments.out {
-        done.keep(&folder.join(arguments.scenario.stem()), &json(), took);
+        done.write_document(&folder.join(arguments.scenario.stem()), &json(), took);
     }
     if let Some(file) = &arguments.save_npy.as_ref().map(|file| arguments.place(file)) {
         for data in &result.data {
             let path = npy_path(file, &data.name, result.data.len());
-            let before = replaced(&path);
+            let before = overwrite_word(&path);
             let outcome = data::save_npy(&path, data.dtype, &data.rows.iter().collect::<Vec<_>>());
-            done.take("array", path, before, outcome);
+            done.record_output("array", path, before, outcome);
         }
     }
     if let Some(file) = &arguments.histogram {
@@ -559,10 +565,10 @@ fn write_files(
         done.text("ladder", path.clone(), arguments.ladder.drawn(path, ladder));
     }
     if let Some(recording) = &result.recording {
-        let mut write = |path: PathBuf, body: &dyn Fn(&mut BufWriter<Draft>) -> std::io::Result<()>| {
-            let before = replaced(&path);
+        let mut write = |path: PathBuf, body: &dyn Fn(&mut BufWriter<AtomicFile>) -> std::io::Result<()>| {
+            let before = overwrite_word(&path);
             let outcome = files::write_with(&path, body);
-            done.take("record", path, before, outcome);
+            done.record_output("record", path, before, outcome);
         };
         let [inputs, outputs, table] = record_paths(arguments, &recording.block);
         write(inputs, &|out| recording.write_hex(0, out));
@@ -629,7 +635,7 @@ fn histogram(document: &Document) -> String {
 const NOT_KEPT: &str = "not kept       --out DIR keeps the result, for why, report and replay";
 
 /// What is said of a file that is there already.
-fn replaced(path: &Path) -> Option<&'static str> {
+fn overwrite_word(path: &Path) -> Option<&'static str> {
     path.exists().then_some("replaced")
 }
 

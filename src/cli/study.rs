@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::compare::{refuse, threads};
-use super::progress::{self, Counter};
-use super::{Exit, complain, output, print};
+use super::compare::{report_error, threads};
+use super::progress::{self, BatchProgress};
+use super::{Exit, output, print, print_error};
 use watershed_scenario::{names, shipped};
 use watershed_study::compare::study::{SHIPPED, Study, study_schema};
 use watershed_study::compare::{page, table};
-use watershed_study::named::{self, Report};
+use watershed_study::reproduction::{self, Report};
 use watershed_study::training;
 
 /// Run a study: simulations whose results stand beside the values of a source, or beside each other.
@@ -57,7 +57,7 @@ pub(super) struct Arguments {
     #[arg(long, exclusive = true)]
     schema: bool,
     #[command(flatten)]
-    _every: super::talk::Every,
+    _status: super::messages::StatusOptions,
 }
 
 pub(super) fn main(arguments: &Arguments) -> Exit {
@@ -73,31 +73,32 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
     let _claims = match output::claim(&outputs, &[PathBuf::from(name)]) {
         Ok(claims) => claims,
         Err(error) => {
-            complain(&error);
+            print_error(&error);
             return Exit::Bad;
         }
     };
-    if let Some(study) = named::find(name) {
+    if let Some(study) = reproduction::find(name) {
         if arguments.csv {
-            complain(&"error: --csv is for study files");
+            print_error(&"error: --csv is for study files");
             return Exit::Bad;
         }
-        return beside_a_source(study, arguments);
+        return run_reproduction(study, arguments);
     }
     let known = |(path, _): &(&str, &str)| shipped::stem(path) == name;
     let file = Path::new(name).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml"));
     if file || SHIPPED.iter().any(known) {
-        return beside_each_other(name, arguments);
+        return run_comparison(name, arguments);
     }
-    let all = named::ALL.iter().map(|study| study.name).chain(SHIPPED.iter().map(|(path, _)| shipped::stem(path)));
-    complain(&format_args!("error: there is no study \"{name}\"; there is {}, or a FILE.toml", names::one_of(all)));
+    let all =
+        reproduction::ALL.iter().map(|study| study.name).chain(SHIPPED.iter().map(|(path, _)| shipped::stem(path)));
+    print_error(&format_args!("error: there is no study \"{name}\"; there is {}, or a FILE.toml", names::one_of(all)));
     Exit::Bad
 }
 
 /// All studies, a line each.
 fn list() -> String {
     let mut entries: Vec<(&str, String)> =
-        named::ALL.iter().map(|study| (study.name, study.about.to_owned())).collect();
+        reproduction::ALL.iter().map(|study| (study.name, study.about.to_owned())).collect();
     for (path, text) in SHIPPED {
         let about = toml::from_str::<toml::Table>(text).ok();
         let about = about.and_then(|table| table.get("about")?.as_str().map(str::to_owned)).unwrap_or_default();
@@ -119,9 +120,9 @@ fn write_pictures(arguments: &Arguments, report: &Report) -> Result<(), String> 
     Ok(())
 }
 
-fn beside_a_source(study: &named::Study, arguments: &Arguments) -> Exit {
+fn run_reproduction(study: &reproduction::Study, arguments: &Arguments) -> Exit {
     if let Some(Err(error)) = arguments.svg.as_ref().map(|folder| output::folder_for(folder)) {
-        complain(&format_args!("error: {}: {error}", arguments.svg.as_deref().unwrap_or(Path::new("")).display()));
+        print_error(&format_args!("error: {}: {error}", arguments.svg.as_deref().unwrap_or(Path::new("")).display()));
         return Exit::Bad;
     }
     let tell = |what: &str| {
@@ -129,7 +130,7 @@ fn beside_a_source(study: &named::Study, arguments: &Arguments) -> Exit {
             eprint!("\r\x1b[2K{what} ...");
         }
     };
-    progress::listen();
+    progress::handle_signals();
     let mut report = Report::default();
     let result = (study.run)(&tell, &mut report);
     if std::io::stderr().is_terminal() {
@@ -143,11 +144,11 @@ fn beside_a_source(study: &named::Study, arguments: &Arguments) -> Exit {
     if let Err(error) = result
         && !stopped
     {
-        complain(&format_args!("error: {error}"));
+        print_error(&format_args!("error: {error}"));
         return Exit::Failed;
     }
     if let Err(error) = write_pictures(arguments, &report) {
-        complain(&error);
+        print_error(&error);
         return Exit::Bad;
     }
     if arguments.json {
@@ -158,24 +159,24 @@ fn beside_a_source(study: &named::Study, arguments: &Arguments) -> Exit {
     if report.holds() && !stopped { Exit::Fine } else { Exit::Failed }
 }
 
-fn beside_each_other(name: &str, arguments: &Arguments) -> Exit {
+fn run_comparison(name: &str, arguments: &Arguments) -> Exit {
     if arguments.svg.is_some() {
-        complain(&"error: --svg is for studies by name; --out makes a page of a study file");
+        print_error(&"error: --svg is for studies by name; --out makes a page of a study file");
         return Exit::Bad;
     }
     let study = match Study::load(name) {
         Ok(study) => study,
         Err(problems) => {
-            complain(&problems);
+            print_error(&problems);
             return Exit::Bad;
         }
     };
     let Arguments { json, csv, out, jobs, .. } = arguments;
-    told(&study, &Wanted { json: *json, csv: *csv, out: out.as_deref(), jobs: *jobs })
+    run_study_file(&study, &StudyOutput { json: *json, csv: *csv, out: out.as_deref(), jobs: *jobs })
 }
 
-/// What is wanted of a study file.
-pub(super) struct Wanted<'a> {
+/// Output options of a study.
+pub(super) struct StudyOutput<'a> {
     pub json: bool,
     pub csv: bool,
     pub out: Option<&'a Path>,
@@ -183,21 +184,21 @@ pub(super) struct Wanted<'a> {
 }
 
 /// Runs a study file and tells what it found.
-pub(super) fn told(study: &Study, wanted: &Wanted<'_>) -> Exit {
+pub(super) fn run_study_file(study: &Study, wanted: &StudyOutput<'_>) -> Exit {
     if study.file.training.is_some() {
         return trained(study, wanted);
     }
-    let counter = Counter::new("contestants");
+    let counter = BatchProgress::new("contestants");
     let outcome = study.run(threads(wanted.jobs), &progress::stopped, &|done, of| counter.show(done, of));
     counter.finish();
     let outcome = match outcome {
         Ok(outcome) => outcome,
-        Err(stopped) => return refuse(&stopped),
+        Err(stopped) => return report_error(&stopped),
     };
     if let Some(path) = wanted.out
         && let Err(error) = output::write(path, page::of_study(&outcome))
     {
-        complain(&error);
+        print_error(&error);
         return Exit::Bad;
     }
     if wanted.json {
@@ -211,19 +212,19 @@ pub(super) fn told(study: &Study, wanted: &Wanted<'_>) -> Exit {
 }
 
 /// Runs a training study and tells what it found.
-fn trained(study: &Study, wanted: &Wanted<'_>) -> Exit {
-    let counter = Counter::new("all-reduces");
+fn trained(study: &Study, wanted: &StudyOutput<'_>) -> Exit {
+    let counter = BatchProgress::new("all-reduces");
     let outcome =
         training::training(study, threads(wanted.jobs), &progress::stopped, &|done, of| counter.show(done, of));
     counter.finish();
     let outcome = match outcome {
         Ok(outcome) => outcome,
-        Err(stopped) => return refuse(&stopped),
+        Err(stopped) => return report_error(&stopped),
     };
     if let Some(path) = wanted.out
         && let Err(error) = output::write(path, training::table::page(&outcome))
     {
-        complain(&error);
+        print_error(&error);
         return Exit::Bad;
     }
     if wanted.json {

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
-use super::{Exit, complain, output, print, progress};
-use watershed_study::sweep::best::Ask;
+use super::{Exit, output, print, print_error, progress};
+use watershed_study::sweep::best::BestQuery;
 use watershed_study::sweep::file::{number, sweep_schema};
-use watershed_study::sweep::{self, Changes, Merged, Options, Report, Row, Store, Sweep, SweepError};
+use watershed_study::sweep::{self, Changes, MergeOutcome, Options, Report, Row, Store, Sweep, SweepError};
 
 /// Run scenarios over many values of their parameters.
 #[derive(Debug, Args)]
@@ -82,7 +82,7 @@ pub(super) struct Arguments {
     #[arg(long)]
     schema: bool,
     #[command(flatten)]
-    _every: super::talk::Every,
+    _status: super::messages::StatusOptions,
 }
 
 #[derive(Debug, Subcommand)]
@@ -170,13 +170,13 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
     let result = match &arguments.command {
         Some(Command::Merge(merge)) => sweep::merge(&merge.out, &merge.parts).map(|merged| {
             let table = merge.out.join("points.csv");
-            let Merged { points, size, missing } = &merged;
+            let MergeOutcome { points, size, missing } = &merged;
             if missing.is_empty() {
                 print(&format!("{points} points in {}", table.display()));
                 return true;
             }
             print(&format!("{points} of {} points in {}", size.unwrap_or_default(), table.display()));
-            complain(&still_missing(missing, &merge.out));
+            print_error(&missing_points(missing, &merge.out));
             false
         }),
         Some(Command::Best(best)) => best::main(best),
@@ -204,14 +204,14 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
         Ok(true) => Exit::Fine,
         Ok(false) => Exit::Failed,
         Err(error) => {
-            complain(&error);
+            print_error(&error);
             Exit::Bad
         }
     }
 }
 
 /// Which points no shard has, and what to do about it.
-fn still_missing(missing: &[u64], folder: &Path) -> String {
+fn missing_points(missing: &[u64], folder: &Path) -> String {
     const LISTED: usize = 8;
     let mut runs: Vec<(u64, u64)> = Vec::new();
     for &number in missing {
@@ -236,7 +236,7 @@ fn usage(error: String) -> SweepError {
 }
 
 /// See [`output::claim`].
-fn claim(outputs: &[(&str, PathBuf)], inputs: &[PathBuf]) -> Result<output::Claims, SweepError> {
+fn claim(outputs: &[(&str, PathBuf)], inputs: &[PathBuf]) -> Result<output::OutputLocks, SweepError> {
     output::claim(outputs, inputs).map_err(usage)
 }
 
@@ -248,14 +248,14 @@ fn execute(arguments: &Arguments) -> Result<bool, SweepError> {
     let scenarios = read.scenarios.iter().map(|entry| entry.file.clone());
     let inputs: Vec<PathBuf> = std::iter::once(file.clone()).chain(scenarios).collect();
     let outputs: Vec<_> = Store::files(folder).into_iter().map(|path| ("--out", path)).collect();
-    output::apart(&outputs, &inputs).map_err(usage)?;
+    output::check_distinct(&outputs, &inputs).map_err(usage)?;
     output::possible(folder).map_err(|error| SweepError::Write { path: folder.clone(), error })?;
-    progress::listen();
+    progress::handle_signals();
     let bar = ProgressBar::hidden();
     let started = std::time::Instant::now();
     let show = |done: usize, size: Option<usize>, failed: usize| {
         progress::count(done, size, "points");
-        if !super::watched() || started.elapsed() < progress::QUIET {
+        if !super::shows_progress() || started.elapsed() < progress::QUIET {
             return;
         }
         if bar.is_hidden() {
@@ -289,10 +289,10 @@ fn execute(arguments: &Arguments) -> Result<bool, SweepError> {
     bar.finish_and_clear();
     let report = outcome?;
     if let Some(changes) = &report.changes {
-        complain(&changed(changes, report.interrupted));
+        print_error(&changed(changes, report.interrupted));
     }
     for note in &report.notes {
-        super::talk::note(note);
+        super::messages::note(note);
     }
     let rows = sweep::rows(folder)?;
     let mut table = folder.join("points.csv").display().to_string();
@@ -301,7 +301,7 @@ fn execute(arguments: &Arguments) -> Result<bool, SweepError> {
     }
     print(&summary(&read, &report, &rows, &table));
     let strict = !arguments.strict || rows.iter().all(|row| row.status == "ok");
-    Ok(useful(&read, &rows) && !report.interrupted && strict)
+    Ok(can_answer(&read, &rows) && !report.interrupted && strict)
 }
 
 /// Whether the folder is shared: if the user says so, or in a Slurm array of several tasks. A search is one process's: tasks of an array
@@ -312,7 +312,7 @@ fn shares(arguments: &Arguments, sweep: &Sweep) -> bool {
     let can = several && arguments.shard.is_none() && !arguments.shared && sweep.file.search.is_none();
     let array = task("SLURM_ARRAY_TASK_ID").filter(|_| can);
     if let Some(number) = array {
-        super::talk::note(&format!("task {number} of a Slurm array: the points are shared with the other tasks"));
+        super::messages::note(&format!("task {number} of a Slurm array: the points are shared with the other tasks"));
     }
     arguments.shared || array.is_some()
 }
@@ -334,10 +334,10 @@ fn changed(changes: &Changes, interrupted: bool) -> String {
 }
 
 /// Whether the table can answer what was asked: some point ran, and every objective has a value somewhere. Says what is not so.
-fn useful(sweep: &Sweep, rows: &[Row]) -> bool {
+fn can_answer(sweep: &Sweep, rows: &[Row]) -> bool {
     let ran: Vec<&Row> = rows.iter().filter(|row| row.status == "ok").collect();
     if ran.is_empty() {
-        complain(&format_args!("error: none of {} points could be run", rows.len()));
+        print_error(&format_args!("error: none of {} points could be run", rows.len()));
         return rows.is_empty();
     }
     let absent = |name: &str| {
@@ -347,14 +347,14 @@ fn useful(sweep: &Sweep, rows: &[Row]) -> bool {
     let objectives = sweep.objectives.iter().map(|(name, _)| name);
     let near = |name: &str| {
         let expr = sweep.metrics.iter().find(|(metric, _)| metric == name).map(|(_, expr)| expr.clone());
-        let ask = Ask { constraints: expr.into_iter().collect(), ..Ask::default() };
+        let ask = BestQuery { constraints: expr.into_iter().collect(), ..BestQuery::default() };
         let found = ask.unknown(sweep, rows).into_iter().find_map(|(name, near)| Some((name, near?)));
         found.map_or_else(String::new, |(name, near)| format!("\n  `{name}`: did you mean `{near}`?"))
     };
     let metrics =
         sweep.metrics.iter().map(|(name, _)| name).filter(|name| objectives.clone().all(|other| other != *name));
     for name in metrics.filter(|name| absent(name)) {
-        complain(&format_args!(
+        print_error(&format_args!(
             "note: metric `{name}` has a value at none of {} points: no result has what it reads{}",
             ran.len(),
             near(name)
@@ -362,7 +362,7 @@ fn useful(sweep: &Sweep, rows: &[Row]) -> bool {
     }
     let mut fine = true;
     for name in objectives.clone().filter(|name| absent(name)) {
-        complain(&format_args!(
+        print_error(&format_args!(
             "error: objective `{name}` has a value at none of {} points: no result has what it reads{}",
             ran.len(),
             near(name)
@@ -402,7 +402,7 @@ fn summary(sweep: &Sweep, report: &Report, rows: &[Row], table: &str) -> String 
     if !report.brackets.is_empty() {
         saturation(sweep, report, &mut out);
     }
-    best::told(sweep, rows, &mut out);
+    best::objectives_summary(sweep, rows, &mut out);
     let _ = writeln!(out, "table          {table}");
     out
 }

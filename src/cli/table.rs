@@ -22,7 +22,7 @@ fn gates() -> Vec<Op> {
     Op::ALL.iter().copied().filter(|op| op.is_bitwise()).collect()
 }
 
-/// What was seen.
+/// Counts of compared vectors and of differences.
 #[derive(Debug, Clone, Copy, Default)]
 struct Tally {
     vectors: u64,
@@ -32,7 +32,7 @@ struct Tally {
 }
 
 impl Tally {
-    fn see<V: PartialEq + Copy, F: PartialEq + Copy>(&mut self, got: (V, F), expected: (V, F)) {
+    fn record<V: PartialEq + Copy, F: PartialEq + Copy>(&mut self, got: (V, F), expected: (V, F)) {
         self.vectors += 1;
         self.values += u64::from(got.0 != expected.0);
         self.flags += u64::from(got.1 != expected.1);
@@ -133,7 +133,7 @@ impl Row {
                     let got = unit.evaluate(a, b);
                     let softfloat = soft::operate(op, dtype, round, a, b);
                     let expected = softfloat.unwrap_or_else(|| exact::operate(op, dtype, round, a, b));
-                    tally.see((got.bits, got.flags), expected);
+                    tally.record((got.bits, got.flags), expected);
                     if softfloat.is_none() {
                         // Two oracles that differ in an unknown way are as bad as a wrong value.
                         match small::deviation(op, dtype, round, (a, b), expected) {
@@ -164,20 +164,22 @@ impl Row {
                         let softfloat = soft::predicate(predicate, dtype, a, b);
                         let (truth, flags) = softfloat.unwrap_or_else(|| lane_predicate(predicate, dtype, a, b));
                         let got = unit.evaluate(a, b);
-                        tally.see((got.bits, got.flags), (u64::from(truth), flags));
+                        tally.record((got.bits, got.flags), (u64::from(truth), flags));
                     }
                 }
             }
             Self::Widen(pair) => {
                 for lane in 0..1 << pair.operand().bits() {
                     let got = pair.widen(mode, lane);
-                    tally.see((got.bits, got.flags), exact::convert(pair.operand(), pair.accumulator(), round, lane));
+                    tally
+                        .record((got.bits, got.flags), exact::convert(pair.operand(), pair.accumulator(), round, lane));
                 }
             }
             Self::Narrow(pair) => {
                 let mut check = |lane: u64| {
                     let got = pair.narrow(mode, lane);
-                    tally.see((got.bits, got.flags), exact::convert(pair.accumulator(), pair.operand(), round, lane));
+                    tally
+                        .record((got.bits, got.flags), exact::convert(pair.accumulator(), pair.operand(), round, lane));
                 };
                 if pair.accumulator().bits() == 16 {
                     (0..1 << 16).for_each(check);
@@ -201,7 +203,7 @@ impl Row {
                         for &(i, j) in places {
                             let (p, q) = (Quad::of([a, i, b, j]), Quad::of([b, j, a, i]));
                             let (got, expected) = (unit.evaluate(p, q), quad_pair(op, dtype, mode, p, q));
-                            tally.see((got.lanes, got.code), (expected.lanes, expected.code));
+                            tally.record((got.lanes, got.code), (expected.lanes, expected.code));
                         }
                     }
                 }
@@ -219,7 +221,7 @@ fn reproducible_sums(tally: &mut Tally, mode: Mode, random: u64, rng: &mut Rng) 
     for (a, b) in pairs(DType::F64, random, rng) {
         for operand in [repsum::split(a), repsum::split(b)] {
             let (got, expected) = (unit.evaluate(sum, operand), quad_pair(Op::RepSum, DType::F64, mode, sum, operand));
-            tally.see(
+            tally.record(
                 (got.lanes, (got.code, got.m, got.oflow_id)),
                 (expected.lanes, (expected.code, expected.m, expected.oflow_id)),
             );
@@ -238,7 +240,7 @@ fn lanes(tally: &mut Tally, dtype: DType, mode: Mode, ops: &[Op], random: u64, r
         let Some(unit) = Unit::of(op, dtype, mode) else { continue };
         for (a, b) in pairs(dtype, random, rng) {
             let got = unit.evaluate(a, b);
-            tally.see((got.bits, got.flags), lane_pair(op, dtype, mode, a, b));
+            tally.record((got.bits, got.flags), lane_pair(op, dtype, mode, a, b));
         }
     }
 }
@@ -341,9 +343,9 @@ mod tests {
     #[test]
     fn a_difference_is_counted_where_it_is() {
         let mut tally = Tally::default();
-        tally.see((1, Flags::NONE), (1, Flags::NONE));
-        tally.see((1, Flags::NONE), (2, Flags::NONE));
-        tally.see((1, Flags::NONE), (1, Flags::INEXACT));
+        tally.record((1, Flags::NONE), (1, Flags::NONE));
+        tally.record((1, Flags::NONE), (2, Flags::NONE));
+        tally.record((1, Flags::NONE), (1, Flags::INEXACT));
         assert_eq!((tally.vectors, tally.values, tally.flags), (3, 1, 1));
     }
 }

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::compare::threads;
-use super::progress::{self, Counter};
-use super::{Exit, complain, output, print};
+use super::progress::{self, BatchProgress};
+use super::{Exit, output, print, print_error};
 use watershed_probe::Selection;
-use watershed_study::snapshot::{self, FOLDER, Found, Mode, Outcome, Test, junit::junit};
+use watershed_study::snapshot::{self, FOLDER, FoundTests, Mode, Outcome, Test, junit::junit};
 
 /// Run every scenario below folders and compare with golden files.
 #[derive(Debug, Args)]
@@ -59,14 +59,14 @@ pub(super) struct Arguments {
     #[arg(short, long, value_name = "N", default_value_t = 0)]
     jobs: usize,
     #[command(flatten)]
-    _every: super::talk::Every,
+    _status: super::messages::StatusOptions,
 }
 
 pub(super) fn main(arguments: &Arguments) -> Exit {
     match execute(arguments) {
         Ok(exit) => exit,
         Err(error) => {
-            complain(&error);
+            print_error(&error);
             Exit::Bad
         }
     }
@@ -79,7 +79,7 @@ fn execute(arguments: &Arguments) -> Result<Exit, String> {
     let mut found = snapshot::find(&arguments.places, arguments.golden.as_deref())?;
     let all = found.tests.len();
     if all == 0 {
-        return Err(nothing(&arguments.places, &found));
+        return Err(no_tests_message(&arguments.places, &found));
     }
     filter(&mut found, &arguments.filter)?;
     if found.tests.is_empty() {
@@ -90,12 +90,12 @@ fn execute(arguments: &Arguments) -> Result<Exit, String> {
     let outputs: Vec<_> = arguments.junit.iter().map(|path| ("--junit", path.clone())).collect();
     let _claims = output::claim(&outputs, &inputs)?;
 
-    let counter = Counter::new("scenarios");
+    let counter = BatchProgress::new("scenarios");
     let mode = if arguments.accept { Mode::Accept } else { Mode::Check };
     let width = found.tests.iter().map(|test| test.name.chars().count()).max().unwrap_or(0);
     let total = found.tests.len();
     let done = |at: usize, outcome: &Outcome| {
-        counter.aside(|| print(&line(outcome, width)));
+        counter.print_above(|| print(&line(outcome, width)));
         counter.show(at + 1, total);
     };
     let outcomes = snapshot::check_all(&found.tests, mode, threads(arguments.jobs), &progress::stopped, &done);
@@ -108,16 +108,16 @@ fn execute(arguments: &Arguments) -> Result<Exit, String> {
     if let Some(path) = &arguments.junit
         && let Err(error) = output::write(path, junit(&outcomes, &found.strays))
     {
-        complain(&error);
+        print_error(&error);
         exit = Exit::Unwritten;
     }
     if outcomes.len() < total {
-        complain(&format_args!("stopped after {} of {total} scenarios", outcomes.len()));
+        print_error(&format_args!("stopped after {} of {total} scenarios", outcomes.len()));
         return Ok(Exit::Failed);
     }
     let passed = outcomes.iter().all(Outcome::passed) && found.strays.is_empty();
     if !passed && outcomes.iter().any(|outcome| !outcome.differences.is_empty() && !outcome.accepted) {
-        complain(&"--accept makes what came out the golden files");
+        print_error(&"--accept makes what came out the golden files");
     }
     Ok(if passed { exit } else { Exit::Failed })
 }
@@ -129,7 +129,7 @@ fn read_by(test: &Test) -> Vec<PathBuf> {
     std::iter::once(test.scenario.clone()).chain(goldens).collect()
 }
 
-fn nothing(places: &[PathBuf], found: &Found) -> String {
+fn no_tests_message(places: &[PathBuf], found: &FoundTests) -> String {
     let places: Vec<String> = places.iter().map(|place| place.display().to_string()).collect();
     let others = match found.passed_over {
         0 => "no TOML file at all".to_owned(),
@@ -143,7 +143,7 @@ fn nothing(places: &[PathBuf], found: &Found) -> String {
 }
 
 /// Leaves only the scenarios that are asked for; golden files without a scenario are then nobody's question.
-fn filter(found: &mut Found, names: &[String]) -> Result<(), String> {
+fn filter(found: &mut FoundTests, names: &[String]) -> Result<(), String> {
     if names.is_empty() {
         return Ok(());
     }
@@ -181,7 +181,7 @@ fn line(outcome: &Outcome, width: usize) -> String {
     text
 }
 
-fn conclusion(outcomes: &[Outcome], found: &Found) -> String {
+fn conclusion(outcomes: &[Outcome], found: &FoundTests) -> String {
     let mut parts = Vec::new();
     for word in ["as it was", "accepted", "DIFFERS", "FAILS", "ERROR", "LEFT OVER", "left out"] {
         let count = outcomes.iter().filter(|outcome| outcome.word() == word).count();

@@ -5,7 +5,7 @@ use std::io::BufRead;
 
 use clap::Args;
 
-use super::{Exit, complain, print};
+use super::{Exit, print, print_error};
 use watershed_arith::comparator::Selection;
 use watershed_arith::{DType, Flags, Function, Mode, Pipe, PipeIn, PipeOut, Round};
 
@@ -70,12 +70,7 @@ fn function(name: &str) -> Result<(Function, DType), String> {
 }
 
 fn is_predicate(function: Function) -> bool {
-    matches!(
-        function,
-        Function::Select(Selection::Equal)
-            | Function::Select(Selection::LessOrEqual)
-            | Function::Select(Selection::Less)
-    )
+    matches!(function, Function::Select(Selection::Equal | Selection::LessOrEqual | Selection::Less))
 }
 
 /// Reads `a b expected flags`.
@@ -107,7 +102,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
         Ok(0) => Exit::Fine,
         Ok(_) => Exit::Failed,
         Err(message) => {
-            complain(&format!("error: {message}"));
+            print_error(&format!("error: {message}"));
             Exit::Bad
         }
     }

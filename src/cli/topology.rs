@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::run::ScenarioArguments;
-use super::{Exit, complain, print};
+use super::{Exit, print, print_error};
 use watershed_scenario::{build, drawing};
 
 /// Show the switches and links of a scenario.
@@ -36,7 +36,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
     let loaded = match arguments.scenario.load() {
         Ok(loaded) => loaded,
         Err(problems) => {
-            complain(&problems);
+            print_error(&problems);
             return Exit::Bad;
         }
     };
@@ -45,14 +45,14 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
     let _claims = match super::output::claim(&outputs, &loaded.inputs()) {
         Ok(claims) => claims,
         Err(error) => {
-            complain(&error);
+            print_error(&error);
             return Exit::Bad;
         }
     };
     if let Some((text, json)) = drawing::figures(&loaded.scenario.topology.shape, &loaded.scenario.link) {
         if arguments.svg.is_some() {
             let (most, there) = (drawing::DRAWN, loaded.scenario.topology.switches());
-            complain(&format_args!("error: a picture has room for {most} switches, there are {there}"));
+            print_error(&format_args!("error: a picture has room for {most} switches, there are {there}"));
             return Exit::Bad;
         }
         print(&if arguments.json { serde_json::to_string_pretty(&json).unwrap_or_default() } else { text });
@@ -61,18 +61,18 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
     let layout = match build::layout(&loaded) {
         Ok(layout) => layout,
         Err(problems) => {
-            complain(&problems);
+            print_error(&problems);
             return Exit::Bad;
         }
     };
     if let Some(file) = &svg {
         let Some(picture) = drawing::svg(&layout, &loaded.scenario.name) else {
             let (most, there) = (drawing::DRAWN, layout.switches());
-            complain(&format_args!("error: a picture has room for {most} switches, there are {there}"));
+            print_error(&format_args!("error: a picture has room for {most} switches, there are {there}"));
             return Exit::Bad;
         };
         if let Err(error) = super::output::write(file, picture) {
-            complain(&error);
+            print_error(&error);
             return Exit::Bad;
         }
     }

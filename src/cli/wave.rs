@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
-use super::called::on_path;
+use super::invocation::on_path;
+use super::messages::note;
 use super::run::Window;
-use super::talk::note;
-use super::{Exit, complain, print};
+use super::{Exit, print, print_error};
 use watershed_probe::ascii::{DrawError, Options, draw};
 use watershed_probe::diff::{DiffOptions, diff};
 use watershed_probe::wave_in::{self, Changes, Header, Table, Variable, WaveFile};
@@ -144,13 +144,13 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
                 Ok(found) => {
                     print(&found.to_string());
                     if let Err(error) = note_unused(&[a, b], ignore) {
-                        complain(&format_args!("error: {error}"));
+                        print_error(&format_args!("error: {error}"));
                         return Exit::Bad;
                     }
                     if found.is_equal() { Exit::Fine } else { Exit::Failed }
                 }
                 Err(error) => {
-                    complain(&no_wave(&[a, b]).unwrap_or_else(|| format!("error: {error}")));
+                    print_error(&no_wave(&[a, b]).unwrap_or_else(|| format!("error: {error}")));
                     Exit::Bad
                 }
             }
@@ -161,11 +161,11 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
                 Exit::Fine
             }
             Err(error) => {
-                complain(&error);
+                print_error(&error);
                 Exit::Bad
             }
         },
-        Command::Open { file, viewer } => open(file, *viewer),
+        Command::Open { file, viewer } => open_viewer(file, *viewer),
         Command::Show { file, signals, window, at, depth, width, period_ns } => {
             match show(file, signals, (*window, at.as_ref()), *depth, *width, *period_ns) {
                 Ok(picture) => {
@@ -173,7 +173,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
                     Exit::Fine
                 }
                 Err(error) => {
-                    complain(&no_wave(&[file]).unwrap_or_else(|| format!("error: {error}")));
+                    print_error(&no_wave(&[file]).unwrap_or_else(|| format!("error: {error}")));
                     Exit::Bad
                 }
             }
@@ -203,24 +203,24 @@ impl Viewer {
 }
 
 /// Starts a viewer and leaves it alone.
-fn open(file: &Path, wanted: Option<Viewer>) -> Exit {
+fn open_viewer(file: &Path, wanted: Option<Viewer>) -> Exit {
     if let Err(error) = WaveFile::open(file) {
         let error = format!("error: {}: {error}", file.display());
-        complain(&no_wave(&[&file.to_owned()]).unwrap_or(error));
+        print_error(&no_wave(&[&file.to_owned()]).unwrap_or(error));
         return Exit::Bad;
     }
     let all = [Viewer::Gtkwave, Viewer::Surfer];
     let mut viewers = all.into_iter().filter(|viewer| wanted.is_none_or(|wanted| wanted == *viewer));
     let Some((viewer, program)) = viewers.find_map(|viewer| Some((viewer, viewer.installed()?))) else {
         let what = wanted.map_or("neither gtkwave nor surfer".to_owned(), |viewer| format!("no {}", viewer.program()));
-        complain(&format_args!(
+        print_error(&format_args!(
             "error: there is {what} in PATH: install GTKWave (`apt-get install gtkwave`, `brew install gtkwave`) or Surfer (surfer-project.org); `watershed wave show {}` draws here",
             file.display()
         ));
         return Exit::Failed;
     };
     if !has_display() {
-        complain(&format_args!(
+        print_error(&format_args!(
             "error: there is no display for {}: `watershed wave show {}` draws in the terminal",
             viewer.program(),
             file.display()
@@ -249,7 +249,7 @@ fn open(file: &Path, wanted: Option<Viewer>) -> Exit {
             Exit::Fine
         }
         Err(error) => {
-            complain(&format_args!("error: cannot start {}: {error}", program.display()));
+            print_error(&format_args!("error: cannot start {}: {error}", program.display()));
             Exit::Failed
         }
     }
@@ -263,8 +263,8 @@ fn has_display() -> bool {
 
 /// What the first of these files is that is surely no waveform.
 fn no_wave(files: &[&PathBuf]) -> Option<String> {
-    let other = |file: &&&PathBuf| kind::surely_other(file, &[Kind::Wave]).is_some();
-    files.iter().find(other).map(|file| kind::instead(file, "a waveform"))
+    let other = |file: &&&PathBuf| kind::certain_other_kind(file, &[Kind::Wave]).is_some();
+    files.iter().find(other).map(|file| kind::wrong_kind_message(file, "a waveform"))
 }
 
 /// What prints the names in a waveform, as the next line of an error.
@@ -311,7 +311,7 @@ fn list(arguments: &ListArguments) -> Result<String, String> {
             let loaded = load_named(target, &[]).map_err(|problems| problems.to_string())?;
             signals::declared(&loaded, globs.clone(), *depth).map_err(|error| error.to_string())?
         }
-        _ => return Err(kind::instead(target, "a waveform or a scenario")),
+        _ => return Err(kind::wrong_kind_message(target, "a waveform or a scenario")),
     };
     let mut out = String::new();
     let mut names = Vec::new();
@@ -322,7 +322,7 @@ fn list(arguments: &ListArguments) -> Result<String, String> {
         }
         out += &variable.name;
         if *long {
-            let _ = write!(out, "\t{}", what(&header, variable));
+            let _ = write!(out, "\t{}", describe_signal(&header, variable));
         }
         out.push('\n');
     }
@@ -335,7 +335,7 @@ fn list(arguments: &ListArguments) -> Result<String, String> {
 }
 
 /// Width and kind of a signal, or its states in the order of their values.
-fn what(header: &Header, variable: &Variable) -> String {
+fn describe_signal(header: &Header, variable: &Variable) -> String {
     let states = variable.table.and_then(|table| header.tables.get(table)).map(states_of).unwrap_or_default();
     let kind = match variable.kind {
         wave_in::Kind::Real => return "-\treal".to_owned(),
@@ -392,7 +392,7 @@ fn first_cycle(file: &Path, condition: &Expr, period: Option<Period>) -> Result<
             let bits = std::str::from_utf8(changes.value().strip_prefix(b"b")?).ok()?;
             u64::from_str_radix(bits, 2).ok().map(|number| Value::Number(number as f64))
         };
-        if condition.eval(&read).is_some_and(|value| value.holds()) {
+        if condition.eval(&read).is_some_and(|value| value.is_true()) {
             return Ok(period.cycle_at(u64::try_from(moment / 1000).unwrap_or(u64::MAX)));
         }
     }

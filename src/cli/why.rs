@@ -5,16 +5,16 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::progress::Meter;
-use super::replay::Recorded;
+use super::progress::RunProgress;
+use super::replay::RecordedRun;
 use super::run::{Window, window};
-use super::{Exit, called, complain, output, print, shown};
+use super::{Exit, invocation, output, print, print_error, wave_command};
 use watershed_scenario::Scenario;
 use watershed_scenario::config::Family;
 use watershed_scenario::programs::result::call_name;
 use watershed_scenario::run::{self, RunOptions, WaveOptions};
 use watershed_scenario::segments;
-use watershed_scenario::why::{Ask, Why};
+use watershed_scenario::why::{Why, WhyQuery};
 use watershed_study::sweep::store::shell_word;
 
 /// Say where the cycles of a collective's latency went.
@@ -67,7 +67,7 @@ pub(super) struct Arguments {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    _every: super::talk::Every,
+    _status: super::messages::StatusOptions,
 }
 
 /// What `--packet` names.
@@ -103,7 +103,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
         Ok(true) => Exit::Fine,
         Ok(false) => Exit::Failed,
         Err(error) => {
-            complain(&error);
+            print_error(&error);
             Exit::Bad
         }
     }
@@ -123,7 +123,7 @@ fn check_source(arguments: &Arguments, scenario: &Scenario) -> Result<(), String
 }
 
 fn execute(arguments: &Arguments) -> Result<bool, String> {
-    let recorded = Recorded::read(&arguments.file)?;
+    let recorded = RecordedRun::read(&arguments.file)?;
     let scenario = &recorded.loaded.scenario;
     // The collective that programs call of which one call is asked for, and which one.
     let call = arguments.collective.as_deref().and_then(|name| {
@@ -149,9 +149,9 @@ fn execute(arguments: &Arguments) -> Result<bool, String> {
         }
     }
     check_source(arguments, scenario)?;
-    let meter = Meter::new();
+    let meter = RunProgress::new();
     let hook = |progress| meter.update(&progress);
-    let ask = Ask {
+    let ask = WhyQuery {
         collective: arguments.collective.as_deref(),
         packet: arguments.packet.map(|packet| packet.number),
         source: arguments.packet.and_then(|packet| packet.source),
@@ -172,7 +172,7 @@ fn execute(arguments: &Arguments) -> Result<bool, String> {
     meter.finish();
     let result = outcome.map_err(|error| error.to_string())?;
     if recorded.is_cut_short(&result.document) {
-        complain(&format_args!("{}", recorded.cut_short(&result.document)));
+        print_error(&format_args!("{}", recorded.cut_short(&result.document)));
         return Ok(false);
     }
     if let Some((base, number)) = call {
@@ -184,25 +184,25 @@ fn execute(arguments: &Arguments) -> Result<bool, String> {
             return Err(format!("error: there is no call {name}: {base} was called {times}, counted from 0"));
         }
     }
-    if let Some(path) = recorded.changed(&result.document)? {
+    if let Some(path) = recorded.first_difference(&result.document)? {
         let name = arguments.file.display();
-        complain(&format_args!(
+        print_error(&format_args!(
             "note: run again, something else came out than {name} has, first at {path}: this is about what came out now"
         ));
     }
     for note in &result.notes {
-        super::talk::note(note);
+        super::messages::note(note);
     }
     if let Some(error) = &result.wave_error {
         return Err(error.clone());
     }
     // A run that hangs is explained by who waits for whom.
     if let Some(detail) = result.document.unfinished() {
-        complain(&format_args!("the run did not finish: {detail}"));
+        print_error(&format_args!("the run did not finish: {detail}"));
     }
     if result.why.is_empty() {
         if result.notes.is_empty() {
-            complain(&"no collective, round or packet has ended whose latency could be explained");
+            print_error(&"no collective, round or packet has ended whose latency could be explained");
         }
         return Ok(false);
     }
@@ -213,14 +213,14 @@ fn execute(arguments: &Arguments) -> Result<bool, String> {
             result.why.iter().map(|why| text(why, arguments.cycles, arguments.wave.as_deref())).collect();
         print(&texts.join("\n"));
         if arguments.wave.is_none() {
-            print(&to_see(&result.why, arguments));
+            print(&wave_hint(&result.why, arguments));
         }
     }
     Ok(true)
 }
 
 /// What shows the longest step in a waveform: the command that writes one, and the line that draws the step.
-fn to_see(whys: &[Why], arguments: &Arguments) -> String {
+fn wave_hint(whys: &[Why], arguments: &Arguments) -> String {
     let parts = whys.iter().flat_map(|why| &why.parts);
     let Some(longest) = parts.max_by_key(|part| (part.to - part.from, std::cmp::Reverse(part.from))) else {
         return String::new();
@@ -239,8 +239,8 @@ fn to_see(whys: &[Why], arguments: &Arguments) -> String {
     let command = format!("watershed why {}{ask} --wave {}", word(&arguments.file), word(&wave));
     format!(
         "\nthe longest step in a waveform (`--wave` prints such a line for each step):\n  {}\n  {}\n",
-        called::line(&command),
-        shown::line(&wave, &[&longest.place], longest.from, longest.to)
+        invocation::line(&command),
+        wave_command::line(&wave, &[&longest.place], longest.from, longest.to)
     )
 }
 
@@ -271,7 +271,7 @@ fn text(why: &Why, window: Option<Window>, wave: Option<&Path>) -> String {
                 part.place
             );
             if let Some(wave) = wave {
-                let _ = writeln!(out, "          {}", shown::line(wave, &[&part.place], part.from, part.to));
+                let _ = writeln!(out, "          {}", wave_command::line(wave, &[&part.place], part.from, part.to));
             }
         }
     }
@@ -294,7 +294,8 @@ fn text(why: &Why, window: Option<Window>, wave: Option<&Path>) -> String {
             engine.cycle
         );
         if let Some(wave) = wave {
-            let _ = writeln!(out, "          {}", shown::line(wave, &[&engine.switch], engine.cycle, engine.cycle));
+            let _ =
+                writeln!(out, "          {}", wave_command::line(wave, &[&engine.switch], engine.cycle, engine.cycle));
         }
     }
     let sums = |list: Vec<(&str, u64)>| {

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 
-use super::{Exit, complain, output, print};
+use super::{Exit, output, print, print_error};
 use watershed_workload::model::{self, Model};
-use watershed_workload::train::{Reduce, Training};
-use watershed_workload::{Error, Group, Kind, Matched, Pace, Times, Trace, chakra, pace};
+use watershed_workload::train::{GradientReduction, Training};
+use watershed_workload::{Durations, Error, Group, Kind, MatchedTrace, Schedule, Trace, chakra, schedule};
 
 /// Look at traces of applications, MLCommons Chakra and GOAL, and write traces of training.
 #[derive(Debug, Args)]
@@ -95,8 +95,8 @@ struct Train {
     #[arg(long, value_name = "X", value_parser = positive)]
     bandwidth_gbps: Option<f64>,
     /// When gradients are added up: those of a layer as soon as backpropagation is through with it, or all at the end of it
-    #[arg(long, value_enum, default_value_t = ReduceWord::Layers)]
-    reduce: ReduceWord,
+    #[arg(long, value_enum, default_value_t = GradientReductionArg::Layers)]
+    reduce: GradientReductionArg,
     /// Write PREFIX.0.et, PREFIX.1.et and so on
     #[arg(short, long, value_name = "PREFIX")]
     out: Option<PathBuf>,
@@ -106,7 +106,7 @@ struct Train {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ReduceWord {
+enum GradientReductionArg {
     Layers,
     End,
 }
@@ -134,7 +134,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
                 Exit::Fine
             }
             Err(error) => {
-                complain(&error);
+                print_error(&error);
                 Exit::Bad
             }
         },
@@ -144,7 +144,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
 fn inspect(arguments: &Inspect) -> Exit {
     let read = Trace::read(&arguments.trace, &arguments.group);
     let paced = read.and_then(|(trace, matched)| {
-        let pace = pace(&trace, &matched, Times::MEASURED)?;
+        let pace = schedule(&trace, &matched, Durations::MEASURED)?;
         Ok((trace, matched, pace))
     });
     match paced {
@@ -153,7 +153,7 @@ fn inspect(arguments: &Inspect) -> Exit {
             Exit::Fine
         }
         Err(error) => {
-            complain(&error);
+            print_error(&error);
             Exit::Bad
         }
     }
@@ -171,7 +171,7 @@ fn time(ps: u64) -> String {
 /// The longest steps that are printed.
 const STEPS: usize = 8;
 
-fn text(trace: &Trace, matched: &Matched, pace: &Pace) -> String {
+fn text(trace: &Trace, matched: &MatchedTrace, pace: &Schedule) -> String {
     let totals = trace.totals();
     let mut out = String::new();
     let mut line = |label: &str, text: &str| {
@@ -208,7 +208,7 @@ fn text(trace: &Trace, matched: &Matched, pace: &Pace) -> String {
     out
 }
 
-fn json(trace: &Trace, matched: &Matched, pace: &Pace) -> String {
+fn json(trace: &Trace, matched: &MatchedTrace, pace: &Schedule) -> String {
     let totals = trace.totals();
     let ranks = trace.ranks.iter().zip(&pace.ends).map(|(rank, end)| {
         let computes = |kind: &Kind| if let Kind::Compute(compute) = kind { compute.ps } else { 0 };
@@ -217,7 +217,7 @@ fn json(trace: &Trace, matched: &Matched, pace: &Pace) -> String {
     });
     let collectives = matched.collectives.iter().map(|instance| {
         let of = instance.collective;
-        json!({ "kind": of.what.name(), "bytes": of.bytes, "group": trace.groups[of.group as usize].name, "ranks": instance.nodes.len() })
+        json!({ "kind": of.op.name(), "bytes": of.bytes, "group": trace.groups[of.group as usize].name, "ranks": instance.nodes.len() })
     });
     let path = pace.path.iter().rev().map(|step| {
         let node = &trace.ranks[step.rank as usize].nodes[step.node as usize];
@@ -251,8 +251,8 @@ fn train(arguments: &Train) -> Result<String, String> {
         peak_tflops: arguments.peak_tflops,
         bandwidth_gbps: arguments.bandwidth_gbps,
         reduce: match arguments.reduce {
-            ReduceWord::Layers => Reduce::Layers,
-            ReduceWord::End => Reduce::End,
+            GradientReductionArg::Layers => GradientReduction::Layers,
+            GradientReductionArg::End => GradientReduction::End,
         },
     };
     let nodes = training.nodes_of_a_rank(&model) * u64::from(training.ranks);

@@ -2,10 +2,10 @@
 //!
 //! | step | what is there |
 //! |---|---|
-//! | [`Claim::take`] | `.NAME.lock`, locked, names the process that writes: a second process that wants the file is refused |
-//! | [`Draft::create`] | `STEM.part.EXT` grows; the file of the final name is unchanged |
-//! | [`Draft::keep`] | the part is on the disk and takes the final name, in one step |
-//! | a [`Draft`] dropped | only the old file: the part is deleted, which frees its space on a full disk |
+//! | [`WriteLock::take`] | `.NAME.lock`, locked, names the process that writes: a second process that wants the file is refused |
+//! | [`AtomicFile::create`] | `STEM.part.EXT` grows; the file of the final name is unchanged |
+//! | [`AtomicFile::keep`] | the part is on the disk and takes the final name, in one step |
+//! | a [`AtomicFile`] dropped | only the old file: the part is deleted, which frees its space on a full disk |
 //!
 //! A process that is killed (`kill -9`, a power cut) leaves the part, which can be read as far as it goes, and the lock
 //! file. The system frees the lock when the process ends, so the next writer takes over both files.
@@ -23,16 +23,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A name that only this process writes, until this is dropped. A process can take it any number of times.
 #[derive(Debug)]
-pub struct Claim {
+pub struct WriteLock {
     target: PathBuf,
     locked: bool,
 }
 
 /// What this process has claimed.
-static HELD: Mutex<BTreeMap<PathBuf, Held>> = Mutex::new(BTreeMap::new());
+static HELD: Mutex<BTreeMap<PathBuf, HeldLock>> = Mutex::new(BTreeMap::new());
 
 /// A lock of this process.
-struct Held {
+struct HeldLock {
     /// The lock's file, which is kept open.
     _file: File,
     /// How often it is claimed.
@@ -41,21 +41,21 @@ struct Held {
     locked: bool,
 }
 
-fn held() -> MutexGuard<'static, BTreeMap<PathBuf, Held>> {
+fn held() -> MutexGuard<'static, BTreeMap<PathBuf, HeldLock>> {
     HELD.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Claim {
+impl WriteLock {
     /// Claims a file, which need not be there; `None` for devices and pipes.
     ///
     /// # Errors
     /// Another process has it ([`io::ErrorKind::ResourceBusy`], with its number and command), or the lock cannot be made.
-    pub fn take(path: &Path) -> io::Result<Option<Claim>> {
+    pub fn take(path: &Path) -> io::Result<Option<WriteLock>> {
         let Some(target) = target(path)? else { return Ok(None) };
         let mut held = held();
         if let Some(held) = held.get_mut(&target) {
             held.times += 1;
-            return Ok(Some(Claim { target, locked: held.locked }));
+            return Ok(Some(WriteLock { target, locked: held.locked }));
         }
         let name = lock_of(&target);
         let (mut lock, locked) = loop {
@@ -81,8 +81,8 @@ impl Claim {
         let who = format!("process {}: watershed {}\n", std::process::id(), command.join(" "));
         // Words for others only: a disk that is full loses nothing by them.
         let _ = lock.set_len(0).and_then(|()| lock.write_all(who.as_bytes()));
-        held.insert(target.clone(), Held { _file: lock, times: 1, locked });
-        Ok(Some(Claim { target, locked }))
+        held.insert(target.clone(), HeldLock { _file: lock, times: 1, locked });
+        Ok(Some(WriteLock { target, locked }))
     }
 
     /// Whether nobody else can have it: the file system knows locks.
@@ -91,7 +91,7 @@ impl Claim {
     }
 }
 
-impl Drop for Claim {
+impl Drop for WriteLock {
     fn drop(&mut self) {
         let mut held = held();
         let Some(lock) = held.get_mut(&self.target) else { return };
@@ -154,22 +154,22 @@ pub fn part_of(path: &Path) -> PathBuf {
 
 /// A file that grows beside its name.
 #[derive(Debug)]
-pub struct Draft {
+pub struct AtomicFile {
     file: File,
     /// Part and name; none of a device.
     rename: Option<(PathBuf, PathBuf)>,
-    _claim: Option<Claim>,
+    _claim: Option<WriteLock>,
 }
 
-impl Draft {
+impl AtomicFile {
     /// Begins a file. What cannot be written shows here.
     ///
     /// # Errors
-    /// What the system says, and see [`Claim::take`].
-    pub fn create(path: &Path) -> io::Result<Draft> {
+    /// What the system says, and see [`WriteLock::take`].
+    pub fn create(path: &Path) -> io::Result<AtomicFile> {
         let Some(target) = target(path)? else {
             let file = File::options().write(true).open(path)?;
-            return Ok(Draft { file, rename: None, _claim: None });
+            return Ok(AtomicFile { file, rename: None, _claim: None });
         };
         // A file that is protected stays as it is, although its folder would let it be replaced.
         let old = match File::options().write(true).open(&target) {
@@ -177,10 +177,10 @@ impl Draft {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error),
         };
-        let claim = Claim::take(&target)?;
+        let claim = WriteLock::take(&target)?;
         let part = part_of(&target);
         let file = File::options().read(true).write(true).create(true).truncate(true).open(&part)?;
-        let draft = Draft { file, rename: Some((part, target)), _claim: claim };
+        let draft = AtomicFile { file, rename: Some((part, target)), _claim: claim };
         if let Some(permissions) = old {
             draft.file.set_permissions(permissions)?;
         }
@@ -213,7 +213,7 @@ impl Draft {
     }
 }
 
-impl Drop for Draft {
+impl Drop for AtomicFile {
     fn drop(&mut self) {
         if let Some((part, _)) = &self.rename {
             let _ = fs::remove_file(part);
@@ -221,7 +221,7 @@ impl Drop for Draft {
     }
 }
 
-impl Write for Draft {
+impl Write for AtomicFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.file.write(bytes)
     }
@@ -231,7 +231,7 @@ impl Write for Draft {
     }
 }
 
-impl Seek for Draft {
+impl Seek for AtomicFile {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         self.file.seek(to)
     }
@@ -250,7 +250,7 @@ pub fn sync_folder(folder: &Path) {
 /// Writes a file, or leaves what is there.
 ///
 /// # Errors
-/// What the system says, and see [`Claim::take`].
+/// What the system says, and see [`WriteLock::take`].
 pub fn write(path: &Path, bytes: impl AsRef<[u8]>) -> io::Result<()> {
     write_with(path, |out| out.write_all(bytes.as_ref()))
 }
@@ -259,28 +259,28 @@ pub fn write(path: &Path, bytes: impl AsRef<[u8]>) -> io::Result<()> {
 ///
 /// # Errors
 /// That of the body, and see [`write()`].
-pub fn write_with(path: &Path, body: impl FnOnce(&mut BufWriter<Draft>) -> io::Result<()>) -> io::Result<()> {
-    let mut out = BufWriter::new(Draft::create(path)?);
+pub fn write_with(path: &Path, body: impl FnOnce(&mut BufWriter<AtomicFile>) -> io::Result<()>) -> io::Result<()> {
+    let mut out = BufWriter::new(AtomicFile::create(path)?);
     body(&mut out)?;
     out.into_inner().map_err(io::IntoInnerError::into_error)?.keep()
 }
 
 /// A folder of this process, which goes with what is in it when it is no longer needed.
 #[derive(Debug)]
-pub struct Scratch(PathBuf);
+pub struct TempFolder(PathBuf);
 
-impl Scratch {
+impl TempFolder {
     /// Makes one below the system's folder for such; `what` is a part of its name.
     ///
     /// # Errors
     /// It cannot be made.
-    pub fn new(what: &str) -> io::Result<Scratch> {
+    pub fn new(what: &str) -> io::Result<TempFolder> {
         static MADE: AtomicU64 = AtomicU64::new(0);
         let number = MADE.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("watershed-{what}-{}-{number}", std::process::id()));
         fs::create_dir_all(&folder)
             .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", folder.display())))?;
-        Ok(Scratch(folder))
+        Ok(TempFolder(folder))
     }
 
     /// The folder.
@@ -289,7 +289,7 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for TempFolder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
@@ -311,7 +311,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.b.txt");
         write(&path, "old").unwrap();
-        let mut draft = Draft::create(&path).unwrap();
+        let mut draft = AtomicFile::create(&path).unwrap();
         draft.write_all(b"new").unwrap();
         assert_eq!(names(folder.path()), [".a.b.txt.lock", "a.b.part.txt", "a.b.txt"]);
         assert_eq!(fs::read_to_string(&path).unwrap(), "old");
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_process_left_is_taken_over() {
+    fn the_lock_of_a_killed_process_is_taken_over() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("w.vcd");
         fs::write(folder.path().join("w.part.vcd"), "a long piece of a wave").unwrap();
@@ -349,13 +349,13 @@ mod tests {
         fs::write(&lock, "process 4711: watershed run x\n").unwrap();
         let other = File::open(&lock).unwrap();
         other.lock().unwrap();
-        for error in [Claim::take(&path).unwrap_err(), write(&path, "x").unwrap_err()] {
+        for error in [WriteLock::take(&path).unwrap_err(), write(&path, "x").unwrap_err()] {
             assert_eq!(error.kind(), io::ErrorKind::ResourceBusy);
             assert_eq!(error.to_string(), "it is being written by process 4711: watershed run x");
         }
         assert!(!path.exists());
         drop(other);
-        let claim = Claim::take(&path).unwrap();
+        let claim = WriteLock::take(&path).unwrap();
         write(&path, "x").unwrap();
         assert!(lock.exists(), "the claim goes on behind a file that was written");
         drop(claim);
@@ -381,7 +381,7 @@ mod tests {
         assert_eq!(fs::read_to_string(at("d/later")).unwrap(), "new");
         assert_eq!(fs::metadata(at("d/real")).unwrap().permissions().mode() & 0o777, 0o640);
         write(Path::new("/dev/null"), "x").unwrap();
-        assert!(Claim::take(Path::new("/dev/null")).unwrap().is_none());
+        assert!(WriteLock::take(Path::new("/dev/null")).unwrap().is_none());
         assert!(!Path::new("/dev/null.part").exists());
     }
 }

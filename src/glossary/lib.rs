@@ -71,14 +71,14 @@ pub fn entries() -> impl Iterator<Item = Entry> {
 }
 
 /// The entries about a whole term.
-pub fn about(term: &str) -> Vec<Entry> {
+pub fn entries_about(term: &str) -> Vec<Entry> {
     entries().filter(|entry| !term.is_empty() && entry.is_about(term)).collect()
 }
 
 /// The entries about a term, or about the words of a phrase: "P7 1 earlier" is two.
 pub fn find(term: &str) -> Vec<Entry> {
     let punctuation = |c: char| !c.is_alphanumeric() && c != '_' && c != '-';
-    let whole = about(term.trim_matches(punctuation));
+    let whole = entries_about(term.trim_matches(punctuation));
     if !whole.is_empty() {
         return whole;
     }
@@ -89,7 +89,7 @@ pub fn find(term: &str) -> Vec<Entry> {
     while at < words.len() {
         let known = (at + 1..=words.len()).rev().find_map(|end| {
             let phrase = words[at..end].join(" ");
-            let about = about(&phrase);
+            let about = entries_about(&phrase);
             (!about.is_empty()).then_some((end, about))
         });
         let Some((end, about)) = known else {
@@ -103,7 +103,7 @@ pub fn find(term: &str) -> Vec<Entry> {
 }
 
 /// The term that is spelt most like what was asked for.
-pub fn like(term: &str) -> Option<String> {
+pub fn nearest_term(term: &str) -> Option<String> {
     let all: Vec<&str> = entries().flat_map(|entry| entry.each().collect::<Vec<_>>()).collect();
     nearest(term, all)
 }
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(terms("sw7 1 earlier"), ["core0, sw4", "too, earlier"]);
         assert_eq!(terms("held up"), ["held up"]);
         assert_eq!(terms("nonsense"), Vec::<&str>::new());
-        assert_eq!(like("CENGG").as_deref(), Some("CENG"));
+        assert_eq!(nearest_term("CENGG").as_deref(), Some("CENG"));
     }
 
     #[test]

@@ -10,7 +10,7 @@
 //! | [`workload`] | `[workload]` |
 //! | [`golden`] | `[golden]` |
 //! | [`names`] | operations, data types and rounding modes |
-//! | [`kept`] | how much of its vectors a document holds |
+//! | [`result_detail`] | how much of its vectors a document holds |
 //! | [`limits`] | the greatest sizes of a scenario |
 //!
 //! Nothing here knows how a system is built or run. What is read, checked against the schema and put together from jobs,
@@ -29,11 +29,11 @@ pub mod armed;
 pub mod file;
 pub mod golden;
 pub mod hosts;
-pub mod kept;
 pub mod limits;
 pub mod names;
 pub mod pbv;
 pub mod programs;
+pub mod result_detail;
 pub mod workload;
 
 pub use file::ScenarioFile;

@@ -9,7 +9,7 @@ pub use watershed_arith::{Accumulate, DType, Op, Round};
 pub use watershed_operands::{Layout, layout};
 
 /// A type whose values have names in a scenario.
-pub trait Named: Copy + PartialEq + 'static {
+pub trait NamedValues: Copy + PartialEq + 'static {
     /// Every value with its name, in the order in which messages list them.
     const NAMES: &'static [(&'static str, Self)];
 
@@ -42,15 +42,15 @@ macro_rules! names_of {
     }};
 }
 
-impl Named for Op {
+impl NamedValues for Op {
     const NAMES: &'static [(&'static str, Self)] = &names_of!(Op::COMMON);
 }
 
-impl Named for DType {
+impl NamedValues for DType {
     const NAMES: &'static [(&'static str, Self)] = &names_of!(DType::ALL);
 }
 
-impl Named for Round {
+impl NamedValues for Round {
     const NAMES: &'static [(&'static str, Self)] = &names_of!(Round::ALL);
 }
 
@@ -220,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nearest_finds_slips_and_leaves_strangers_alone() {
+    fn nearest_finds_misspellings_and_ignores_other_words() {
         let keys = ["pipeline_stages", "arbiter", "collective_ids"];
         assert_eq!(nearest("pipeline_stage", keys).as_deref(), Some("pipeline_stages"));
         assert_eq!(nearest("Pipeline-Stages", keys).as_deref(), Some("pipeline_stages"));
@@ -297,7 +297,7 @@ mod tests {
 
     #[test]
     fn names_are_unique_and_come_back() {
-        fn all<T: Named + fmt::Debug>() {
+        fn all<T: NamedValues + fmt::Debug>() {
             for &(name, value) in T::NAMES {
                 assert_eq!(value.name(), name);
                 assert_eq!(T::from_name(name), Some(value));

@@ -640,7 +640,7 @@ pub enum OrderFile {
 pub const MEAN: &str = "mean";
 
 fn operations(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-    let names: Vec<&str> = <Op as crate::names::Named>::names().chain([MEAN]).collect();
+    let names: Vec<&str> = <Op as crate::names::NamedValues>::names().chain([MEAN]).collect();
     schemars::json_schema!({ "type": "string", "enum": names })
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use watershed_workload::What;
+use watershed_workload::CollectiveOp;
 
 use crate::file::ParticipantsFile;
 
@@ -181,14 +181,14 @@ impl Engine {
     }
 
     /// The algorithms that can compute a kind of collective in software.
-    pub fn algorithms(what: What) -> impl Iterator<Item = Engine> {
+    pub fn algorithms(what: CollectiveOp) -> impl Iterator<Item = Engine> {
         Self::of(what).iter().copied().filter(|engine| !engine.is_in_network())
     }
 
     /// Those that can compute a kind of collective; engines in the network first.
-    pub const fn of(what: What) -> &'static [Engine] {
+    pub const fn of(what: CollectiveOp) -> &'static [Engine] {
         match what {
-            What::AllReduce => &[
+            CollectiveOp::AllReduce => &[
                 Self::Piuma,
                 Self::Armed,
                 Self::Pbv,
@@ -197,28 +197,28 @@ impl Engine {
                 Self::Rabenseifner,
                 Self::BinaryTree,
             ],
-            What::Reduce | What::Broadcast => &[Self::Piuma, Self::Armed, Self::Pbv, Self::Binomial],
-            What::Barrier => &[Self::Piuma, Self::Armed, Self::Pbv, Self::Dissemination],
-            What::AllGather | What::ReduceScatter => &[Self::Ring],
-            What::AllToAll => &[Self::Pairwise],
-            What::Gather | What::Scatter => &[Self::Linear],
+            CollectiveOp::Reduce | CollectiveOp::Broadcast => &[Self::Piuma, Self::Armed, Self::Pbv, Self::Binomial],
+            CollectiveOp::Barrier => &[Self::Piuma, Self::Armed, Self::Pbv, Self::Dissemination],
+            CollectiveOp::AllGather | CollectiveOp::ReduceScatter => &[Self::Ring],
+            CollectiveOp::AllToAll => &[Self::Pairwise],
+            CollectiveOp::Gather | CollectiveOp::Scatter => &[Self::Linear],
         }
     }
 }
 
 impl EngineFile {
     /// What is given for a kind of collective.
-    pub fn given(&self, what: What) -> Option<Engine> {
+    pub fn given(&self, what: CollectiveOp) -> Option<Engine> {
         match what {
-            What::AllReduce => self.allreduce,
-            What::Reduce => self.reduce,
-            What::Broadcast => self.broadcast,
-            What::Barrier => self.barrier,
-            What::AllGather => self.allgather,
-            What::ReduceScatter => self.reduce_scatter,
-            What::AllToAll => self.alltoall,
-            What::Gather => self.gather,
-            What::Scatter => self.scatter,
+            CollectiveOp::AllReduce => self.allreduce,
+            CollectiveOp::Reduce => self.reduce,
+            CollectiveOp::Broadcast => self.broadcast,
+            CollectiveOp::Barrier => self.barrier,
+            CollectiveOp::AllGather => self.allgather,
+            CollectiveOp::ReduceScatter => self.reduce_scatter,
+            CollectiveOp::AllToAll => self.alltoall,
+            CollectiveOp::Gather => self.gather,
+            CollectiveOp::Scatter => self.scatter,
         }
     }
 }

@@ -116,7 +116,7 @@ struct Prefixes {
     id: u16,
     seq: u64,
     /// In rank order; `None` for the first.
-    prefixes: Vec<(u16, Option<Value>)>,
+    of_ports: Vec<(u16, Option<Value>)>,
 }
 
 /// A scan unit at work.
@@ -230,7 +230,7 @@ impl ScanUnit {
             });
         }
         let made = now + (stages * (inputs.len() as u64 - 1)).max(1);
-        let kept = Prefixes { id, seq, prefixes };
+        let kept = Prefixes { id, seq, of_ports: prefixes };
         if root {
             self.descend(&kept, None, select, made, stages);
         } else {
@@ -243,7 +243,7 @@ impl ScanUnit {
     }
 
     fn descend(&mut self, kept: &Prefixes, before: Option<Value>, select: OpSelect, from: Cycle, stages: u64) {
-        for (at, &(port, prefix)) in kept.prefixes.iter().enumerate() {
+        for (at, &(port, prefix)) in kept.of_ports.iter().enumerate() {
             let value = match (before, prefix) {
                 (Some(before), Some(prefix)) => Some(joined(select, before, prefix)),
                 (before, prefix) => before.or(prefix),

@@ -23,7 +23,7 @@ use fst_writer::{
 use super::gtkw::{SaveFile, keep};
 use super::notes::{Notes, fst};
 use super::{Declarations, SignalId, Sink, SinkSummary, Value, Values};
-use watershed_files::Draft;
+use watershed_files::AtomicFile;
 
 /// Bytes of collected changes after which a block is written, besides eight for each bit of all signals: a block also holds
 /// all values at its beginning. What a run that is killed loses is at most a block.
@@ -32,7 +32,7 @@ pub const BLOCK: usize = 4 << 20;
 /// Writes an FST file, and beside it what GTKWave needs to show names of states.
 pub struct FstSink {
     path: PathBuf,
-    file: Option<Draft>,
+    file: Option<AtomicFile>,
     body: Option<FstBodyWriter<SharedFile>>,
     out: Option<SharedFile>,
     signals: Vec<FstSignalId>,
@@ -50,10 +50,10 @@ impl std::fmt::Debug for FstSink {
 
 /// The file, of the library and of this sink: what the library does not write goes between its blocks.
 #[derive(Clone)]
-struct SharedFile(Arc<Mutex<BufWriter<Draft>>>);
+struct SharedFile(Arc<Mutex<BufWriter<AtomicFile>>>);
 
 impl SharedFile {
-    fn with<T>(&self, work: impl FnOnce(&mut BufWriter<Draft>) -> T) -> T {
+    fn with<T>(&self, work: impl FnOnce(&mut BufWriter<AtomicFile>) -> T) -> T {
         work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -82,14 +82,14 @@ fn failed(error: fst_writer::FstWriteError) -> io::Error {
 }
 
 impl FstSink {
-    /// Creates the file at once, so that a wrong path shows before the run. It grows beside its name ([`Draft`]) and takes it,
+    /// Creates the file at once, so that a wrong path shows before the run. It grows beside its name ([`AtomicFile`]) and takes it,
     /// together with what stands beside it, at the end.
     ///
     /// # Errors
     /// Whatever the system says when the file cannot be created.
     pub fn create(path: impl AsRef<Path>) -> io::Result<FstSink> {
         let path = path.as_ref().to_owned();
-        let file = Draft::create(&path)?;
+        let file = AtomicFile::create(&path)?;
         Ok(FstSink {
             path,
             file: Some(file),

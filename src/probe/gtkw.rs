@@ -37,7 +37,7 @@ use super::curate::Curator;
 use super::sink::Values;
 use super::vcd_out::word;
 use super::{Declarations, EnumTable, Period, SignalId};
-use watershed_files::Draft;
+use watershed_files::AtomicFile;
 
 /// Cycles that GTKWave shows before the first event of interest.
 const LEAD: u64 = 4;
@@ -52,7 +52,12 @@ const FIRST: &str = "stage registers";
 const MAPPINGS: &str = ".surfer/mappings";
 
 /// Gives a waveform its name, and what stands beside it: all of it is on the disk before the first file is replaced.
-pub(super) fn keep(mut wave: Draft, path: &Path, beside: Option<&SaveFile>, end_ps: u64) -> io::Result<Vec<PathBuf>> {
+pub(super) fn keep(
+    mut wave: AtomicFile,
+    path: &Path,
+    beside: Option<&SaveFile>,
+    end_ps: u64,
+) -> io::Result<Vec<PathBuf>> {
     let mut files = vec![path.to_owned()];
     let mut drafts = Vec::new();
     wave.sync()?;
@@ -62,13 +67,13 @@ pub(super) fn keep(mut wave: Draft, path: &Path, beside: Option<&SaveFile>, end_
         files.push(file);
     }
     wave.keep()?;
-    drafts.into_iter().try_for_each(Draft::keep)?;
+    drafts.into_iter().try_for_each(AtomicFile::keep)?;
     Ok(files)
 }
 
 /// Writes a file beside a waveform, with the folders in its name; `None` if it is there already: tables of names are shared
 /// by all waveforms of a folder.
-fn begin(path: &Path, text: &str) -> io::Result<Option<Draft>> {
+fn begin(path: &Path, text: &str) -> io::Result<Option<AtomicFile>> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         fs::create_dir_all(folder)?;
     }
@@ -77,7 +82,7 @@ fn begin(path: &Path, text: &str) -> io::Result<Option<Draft>> {
         if fs::read(path).is_ok_and(|there| there == text.as_bytes()) {
             return Ok(None);
         }
-        match Draft::create(path) {
+        match AtomicFile::create(path) {
             // Another run writes its waveform into this folder, and with it the same table.
             Err(error) if error.kind() == io::ErrorKind::ResourceBusy && patience > 0 => {
                 patience -= 1;

@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::gtkw::{SaveFile, keep};
 use super::{Declarations, EnumTable, SignalId, Sink, SinkSummary, Value, Values};
-use watershed_files::Draft;
+use watershed_files::AtomicFile;
 
 /// Bytes collected before they are handed to the file.
 const BUFFER: usize = 1 << 16;
@@ -45,7 +45,7 @@ pub struct VcdSink {
 /// The destination of the text.
 enum Destination {
     Any(Box<dyn Write + Send>),
-    File(Draft),
+    File(AtomicFile),
 }
 
 impl Destination {
@@ -64,14 +64,14 @@ impl std::fmt::Debug for VcdSink {
 }
 
 impl VcdSink {
-    /// Creates the file at once, so that a wrong path shows before the run. It grows beside its name ([`Draft`]) and takes it,
+    /// Creates the file at once, so that a wrong path shows before the run. It grows beside its name ([`AtomicFile`]) and takes it,
     /// together with what stands beside it, at the end: until then an older waveform is there as it was.
     ///
     /// # Errors
     /// Whatever the system says when the file cannot be created.
     pub fn create(path: impl AsRef<Path>) -> io::Result<VcdSink> {
         let path = path.as_ref().to_owned();
-        Ok(VcdSink { path: Some(path.clone()), ..Self::to(Destination::File(Draft::create(&path)?)) })
+        Ok(VcdSink { path: Some(path.clone()), ..Self::to(Destination::File(AtomicFile::create(&path)?)) })
     }
 
     /// Writes to anything; there is no save file then.

@@ -25,7 +25,7 @@ pub(crate) struct Background<'a> {
     measurement: Measurement,
     /// The network at the start and at the end of the window.
     window: [Option<Snapshot>; 2],
-    feed: Feed,
+    feed: TraceFeed,
     /// Steps since what end points have measured was collected.
     steps: u32,
     /// Sources were told to create nothing more.
@@ -34,12 +34,12 @@ pub(crate) struct Background<'a> {
 
 state!(['a] Background<'a> { saved: measurement, window, feed, steps, stopped; built: loaded, sources });
 
-/// What is to be done before the next step.
-pub(crate) enum Before {
-    /// An input is wrong: the run ends.
-    Wrong,
-    /// Something was looked at: ask again.
-    Again,
+/// What the runner does next.
+pub(crate) enum NextStep {
+    /// An input file has an error: the run ends.
+    InputError,
+    /// A measurement was taken: call again before the step.
+    Recheck,
     /// Simulate no cycle from this one on.
     Until(Cycle),
 }
@@ -65,14 +65,14 @@ struct Snapshot {
 
 /// Traces that are read as the run goes on.
 #[derive(Default)]
-struct Feed {
+struct TraceFeed {
     traces: Vec<Trace>,
     /// Everything before this cycle has been read.
     until: u64,
     wrong: Option<Problem>,
 }
 
-state!(Feed { saved: until; each: traces; built: wrong });
+state!(TraceFeed { saved: until; each: traces; built: wrong });
 
 struct Trace {
     traffic: usize,
@@ -116,7 +116,7 @@ impl<'a> Background<'a> {
     /// A trace cannot be read.
     pub fn new(loaded: &'a Loaded, sources: Sources, system: &mut dyn Simulation) -> Result<Background<'a>, RunError> {
         system.each_traffic(&mut Traffic::measure);
-        let feed = Feed::open(loaded, &sources, system)?;
+        let feed = TraceFeed::open(loaded, &sources, system)?;
         let measurement = Measurement::new(loaded.scenario.measure, sources.classes.len());
         Ok(Background { loaded, sources, measurement, window: [None, None], feed, steps: 0, stopped: false })
     }
@@ -133,15 +133,15 @@ impl<'a> Background<'a> {
             return self.measurement.phase == Phase::Done;
         }
         let endless = self.is_endless();
-        endless && work || !endless && self.drained(system)
+        endless && work || !endless && self.is_drained(system)
     }
 
     /// Whether nothing else ends it and all that was to be measured is.
-    pub fn waits_for_work(&self) -> bool {
+    pub fn ends_with_work(&self) -> bool {
         self.is_endless() && (!self.measurement.has_window() || self.measurement.phase == Phase::Done)
     }
 
-    /// Lets sources create nothing more: what is under way arrives, and the network comes to rest.
+    /// Lets sources create nothing more: what is under way arrives, and the network drains.
     pub fn stop(&mut self, system: &mut dyn Simulation) {
         self.stopped = true;
         let now = system.now();
@@ -149,16 +149,16 @@ impl<'a> Background<'a> {
     }
 
     /// Before each step.
-    pub fn before(&mut self, system: &mut dyn Simulation) -> Before {
+    pub fn before_step(&mut self, system: &mut dyn Simulation) -> NextStep {
         let now = system.now();
         if now + MARGIN >= self.feed.until && !self.feed(now, system) {
-            return Before::Wrong;
+            return NextStep::InputError;
         }
         if now >= self.measurement.next() {
             self.measure(now, system);
-            return Before::Again;
+            return NextStep::Recheck;
         }
-        Before::Until(self.measurement.next().min(self.feed.until))
+        NextStep::Until(self.measurement.next().min(self.feed.until))
     }
 
     /// Nothing moves any more. Whether there was something to do about it.
@@ -179,7 +179,7 @@ impl<'a> Background<'a> {
     }
 
     /// After a step.
-    pub fn stepped(&mut self, system: &mut dyn Simulation) {
+    pub fn after_step(&mut self, system: &mut dyn Simulation) {
         self.steps += 1;
         if self.steps.is_multiple_of(COLLECT) && !system.runs_in_windows() {
             self.collect(system);
@@ -187,22 +187,22 @@ impl<'a> Background<'a> {
     }
 
     /// What turned out to be wrong with a trace while the run read it.
-    pub fn take_wrong(&mut self) -> Option<Problem> {
+    pub fn take_trace_problem(&mut self) -> Option<Problem> {
         self.feed.wrong.take()
     }
 
     /// Whether a run that has ended leaves none of it in the network.
-    pub fn drains(&self) -> bool {
+    pub fn ends_drained(&self) -> bool {
         !self.measurement.has_window() && !self.is_endless()
     }
 
     /// What the limit of cycles means for traffic beside which there is nothing else.
-    pub fn limit_is_end(&self, work: bool) -> Option<&'static str> {
+    pub fn cycle_limit_reason(&self, work: bool) -> Option<&'static str> {
         let alone = self.is_endless() && !work && !self.measurement.has_window();
         alone.then_some("ran to limits.max_cycles under endless traffic")
     }
 
-    /// Whether all packets arrived; `work`: there is something beside traffic. With `lossy`, a link that stands loses packets.
+    /// Whether all packets arrived; `work`: there is something beside traffic. With `lossy`, a stopped link loses packets.
     pub fn check(&self, system: &dyn Simulation, document: &Document, work: bool, lossy: bool) -> Vec<Check> {
         let mut checks = Vec::new();
         if self.measurement.has_window() && !work {
@@ -212,7 +212,7 @@ impl<'a> Background<'a> {
             let detail = format!("{sent} flits entered, {received} arrived, {live} are on their way");
             checks.push(Check { name: "nothing lost".into(), passed: sent == received + live, detail });
         }
-        if self.drains() && document.outcome == Outcome::Finished {
+        if self.ends_drained() && document.outcome == Outcome::Finished {
             let (created, received) = totals(system);
             let detail = format!("{received} of {created} packets arrived whole");
             checks.push(Check { name: "nothing lost".into(), passed: created == received || lossy, detail });
@@ -250,7 +250,7 @@ impl<'a> Background<'a> {
         link_report(system, loads, (all_waits.as_ref(), &waits), there, cycles, all)
     }
 
-    fn drained(&self, system: &dyn Simulation) -> bool {
+    fn is_drained(&self, system: &dyn Simulation) -> bool {
         // Asked in every cycle, of systems of any size: mostly something is on a link, and that is known at once.
         if system.flits_on_links() > 0 {
             return false;
@@ -302,7 +302,7 @@ impl<'a> Background<'a> {
         });
     }
 
-    /// The measurement has come to a cycle in which something is to be looked at.
+    /// Takes the measurement that is due in this cycle.
     fn measure(&mut self, now: u64, system: &mut dyn Simulation) {
         self.collect(system);
         system.refresh_all();
@@ -444,7 +444,7 @@ impl<'a> Background<'a> {
     }
 
     /// Which traffic began or stopped within the window.
-    fn unfilled(&self) -> Vec<String> {
+    fn partial_traffic(&self) -> Vec<String> {
         let (from, to) = (self.measurement.from, self.measurement.to);
         let ended = |index: usize| self.feed.traces.iter().find(|trace| trace.traffic == index && trace.next.is_none());
         let list = self.loaded.scenario.traffic.iter().enumerate();
@@ -477,7 +477,7 @@ impl<'a> Background<'a> {
             .sum();
         let entered = to.entered - from.entered;
         let (saturated, mut verdict) = self.measurement.verdict(self.created_in_window(), offered, accepted_mean);
-        for part in self.unfilled() {
+        for part in self.partial_traffic() {
             verdict = format!("{verdict}; {part}, so that the window is not filled");
         }
         MeasureResult {
@@ -502,13 +502,13 @@ fn totals(system: &dyn Simulation) -> (u64, u64) {
     (created, received)
 }
 
-fn trace_problem(traffic: usize, wrong: &trace::Wrong) -> Problem {
+fn trace_problem(traffic: usize, wrong: &trace::TraceError) -> Problem {
     Problem::at(format!("traffic[{traffic}].file"), &wrong.message).expected(&wrong.expected)
 }
 
-impl Feed {
-    fn open(loaded: &Loaded, of: &Sources, system: &dyn Simulation) -> Result<Feed, RunError> {
-        let mut feed = Feed::default();
+impl TraceFeed {
+    fn open(loaded: &Loaded, of: &Sources, system: &dyn Simulation) -> Result<TraceFeed, RunError> {
+        let mut feed = TraceFeed::default();
         let ends = loaded.scenario.topology.end_points();
         for (index, traffic) in loaded.scenario.traffic.iter().enumerate() {
             let TrafficPattern::Trace { path, .. } = &traffic.pattern else { continue };

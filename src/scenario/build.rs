@@ -1,11 +1,11 @@
 //! From the checked configuration to a system that can be clocked: layout, registers, end points, and the checks that
 //! need them (register legality, overlaps). A wrong configuration ends here with a [`Problem`] at its place.
 
-pub use super::built::{Built, Segment, operation, oracle_tree, select};
+pub use super::built_collective::{BuiltCollective, Segment, operation, oracle_tree, select};
 use super::config::{Collective, CollectiveKind, Family, SwitchRegisters, Tree};
 use super::hosts;
 use super::mixed::channels::has_engines;
-use super::piuma::{ground, overlaps};
+use super::piuma::{embedding_graph, overlaps};
 use super::problem::Problem;
 use super::programs::build as programs;
 use super::scan;
@@ -28,11 +28,11 @@ use watershed_piuma::{
 };
 
 /// A system and what runs on it; without the system (`()`) where the runner owns that.
-pub struct Ready<S = System> {
+pub struct PiumaBuild<S = System> {
     /// The system at cycle 0.
     pub system: S,
     /// The collectives, in the order of the scenario.
-    pub collectives: Vec<Built>,
+    pub collectives: Vec<BuiltCollective>,
     /// Values that follow from the rest, for the printed configuration.
     pub derived: Vec<(String, u64)>,
     /// The sources of traffic, if there are any.
@@ -47,19 +47,19 @@ pub struct Ready<S = System> {
     pub ends: Vec<EndPlace>,
 }
 
-impl<S> Ready<S> {
+impl<S> PiumaBuild<S> {
     /// The system, and what runs on it.
-    pub(crate) fn split(self) -> (S, Ready<()>) {
-        let Ready { system, collectives, derived, sources, ideal, all_links, claims, ends } = self;
-        (system, Ready { system: (), collectives, derived, sources, ideal, all_links, claims, ends })
+    pub(crate) fn split(self) -> (S, PiumaBuild<()>) {
+        let PiumaBuild { system, collectives, derived, sources, ideal, all_links, claims, ends } = self;
+        (system, PiumaBuild { system: (), collectives, derived, sources, ideal, all_links, claims, ends })
     }
 }
 
-impl Ready<()> {
+impl PiumaBuild<()> {
     /// The same with a system.
-    fn with(self, system: System) -> Ready {
-        let Ready { collectives, derived, sources, ideal, all_links, claims, ends, .. } = self;
-        Ready { system, collectives, derived, sources, ideal, all_links, claims, ends }
+    fn with(self, system: System) -> PiumaBuild {
+        let PiumaBuild { collectives, derived, sources, ideal, all_links, claims, ends, .. } = self;
+        PiumaBuild { system, collectives, derived, sources, ideal, all_links, claims, ends }
     }
 }
 
@@ -85,7 +85,7 @@ pub struct BuildOptions {
 ///
 /// # Errors
 /// What is wrong with the configuration, at its place.
-pub fn build(loaded: &Loaded, options: BuildOptions) -> Result<Ready, Problems> {
+pub fn build(loaded: &Loaded, options: BuildOptions) -> Result<PiumaBuild, Problems> {
     let mut builder = Builder::new(loaded);
     let ready = builder.build(options);
     match ready {
@@ -101,7 +101,12 @@ pub(super) fn lay_out(scenario: &Scenario, common: &Common) -> Layout {
 
 /// The topology of a scenario, laid out, and routed as it says. A routing function sees the channels of one lane: what
 /// `switch.point_to_point_vcs` says, divided into `lanes`.
-pub(super) fn routed(loaded: &Loaded, common: &Common, lanes: u8, problems: &mut Vec<Problem>) -> Option<Layout> {
+pub(super) fn routed_layout(
+    loaded: &Loaded,
+    common: &Common,
+    lanes: u8,
+    problems: &mut Vec<Problem>,
+) -> Option<Layout> {
     let scenario = &loaded.scenario;
     let unicast = scenario.switch.point_to_point_vcs as u8 / lanes;
     let mut layout = lay_out(scenario, &Common { vcs: Vcs { unicast, ..common.vcs }, ..*common });
@@ -129,7 +134,7 @@ pub(super) fn routed(loaded: &Loaded, common: &Common, lanes: u8, problems: &mut
 /// may fall back, and accesses to registers in band.
 fn sends_packets(scenario: &Scenario) -> bool {
     let messages = hosts::build::simulated(scenario) || scenario.armed.is_some();
-    messages || !scenario.traffic.is_empty() || programs::goes_in_band(scenario)
+    messages || !scenario.traffic.is_empty() || programs::is_access_in_band(scenario)
 }
 
 /// Only the layout of a scenario: switches, links, end points of traffic, routing.
@@ -164,22 +169,22 @@ pub(super) fn common(scenario: &Scenario) -> Common {
 }
 
 /// Registers, and the trees that stand in them.
-pub(crate) struct Laid {
+pub(crate) struct RegisterPlan {
     /// The registers.
     pub registers: Registers,
-    collectives: Vec<Built>,
+    collectives: Vec<BuiltCollective>,
     multicasts: Vec<Footprint>,
     claims: overlaps::Plan,
 }
 
-impl Laid {
+impl RegisterPlan {
     fn footprints(&self) -> BTreeMap<overlaps::Owner, &Footprint> {
-        overlaps::footprints(self.collectives.iter().map(Built::footprints), &self.multicasts)
+        overlaps::footprints(self.collectives.iter().map(BuiltCollective::footprints), &self.multicasts)
     }
 }
 
 /// What stands where, before there is a network.
-pub(crate) struct Placed {
+pub(crate) struct Placement {
     /// The configuration registers.
     pub registers: Registers,
     /// The engine of every switch.
@@ -204,7 +209,7 @@ impl<'a> Builder<'a> {
     fn layout(&mut self, common: &Common) -> Option<Layout> {
         let shares = self.shares();
         let all = shares.lanes + u8::from(shares.messages > 0);
-        routed(self.loaded, common, all, &mut self.problems)
+        routed_layout(self.loaded, common, all, &mut self.problems)
     }
 
     /// Messages of hosts and ranks have channels of their own beside traffic.
@@ -214,7 +219,7 @@ impl<'a> Builder<'a> {
         sources::shares(scenario, talk && !scenario.traffic.is_empty())
     }
 
-    fn build(&mut self, options: BuildOptions) -> Option<Ready> {
+    fn build(&mut self, options: BuildOptions) -> Option<PiumaBuild> {
         let scenario = self.scenario;
         let engine = self.engine();
         let (pipeline, router) = (pipeline(scenario), router(scenario));
@@ -243,10 +248,11 @@ impl<'a> Builder<'a> {
             Some(_) => Names::Shape(layout.shape.clone()),
             None => Names::List(layout.switch_names().map(String::from).collect()),
         };
-        let mut laid = self.lay(&layout, &common, &neighbours, names)?;
+        let mut laid = self.place_trees(&layout, &common, &neighbours, names)?;
         laid.registers.shares = self.shares();
         // Who looks at ports by their numbers (embeddings, waves) does not run in windows.
-        let windows = options.windows && sparse.is_some() && laid.claims.wiring.is_empty() && self.acts_alone();
+        let windows =
+            options.windows && sparse.is_some() && laid.claims.wiring.is_empty() && self.has_only_collectives();
         if let Some(nodes) = sparse {
             let footprints = laid.footprints();
             let used = self.used_ports(&layout, footprints.values().copied());
@@ -263,7 +269,7 @@ impl<'a> Builder<'a> {
             monitors: scenario.checks.monitors && !options.no_monitors,
             router,
         };
-        let (Placed { registers, ceng, mut ends }, ready) = ready.split();
+        let (Placement { registers, ceng, mut ends }, ready) = ready.split();
         let messages = registers.shares.messages;
         for (end, mut traffic) in sources.take_traffic(scenario.seed, !options.no_monitors) {
             traffic.leave(messages);
@@ -288,7 +294,7 @@ impl<'a> Builder<'a> {
         }
         let all_links = sparse.map(|nodes| nodes.links_by_level().to_vec());
         let sources = (!scenario.traffic.is_empty()).then_some(sources);
-        Some(Ready { sources, all_links, ..ready.with(system) })
+        Some(PiumaBuild { sources, all_links, ..ready.with(system) })
     }
 
     /// Whether switches have engines.
@@ -302,13 +308,13 @@ impl<'a> Builder<'a> {
     }
 
     /// The registers of a layout, and all trees.
-    pub(crate) fn lay(
+    pub(crate) fn place_trees(
         &mut self,
         layout: &Layout,
         common: &Common,
         neighbours: &Neighbours,
         names: Names,
-    ) -> Option<Laid> {
+    ) -> Option<RegisterPlan> {
         let scenario = self.scenario;
         let cfg = RegistersCfg {
             switches: scenario.topology.switches(),
@@ -324,15 +330,20 @@ impl<'a> Builder<'a> {
         if !self.problems.is_empty() {
             return None;
         }
-        let footprints = overlaps::footprints(collectives.iter().map(Built::footprints), &multicasts);
+        let footprints = overlaps::footprints(collectives.iter().map(BuiltCollective::footprints), &multicasts);
         let claims = programs::overlaps(scenario, (layout, common, neighbours), &registers, &footprints);
-        Some(Laid { registers, collectives, multicasts, claims })
+        Some(RegisterPlan { registers, collectives, multicasts, claims })
     }
 
     /// Engines and end points.
-    pub(crate) fn place(&mut self, laid: Laid, layout: &Layout, common: &Common) -> Option<Ready<Placed>> {
+    pub(crate) fn place(
+        &mut self,
+        laid: RegisterPlan,
+        layout: &Layout,
+        common: &Common,
+    ) -> Option<PiumaBuild<Placement>> {
         let (scenario, pipeline) = (self.scenario, pipeline(self.scenario));
-        let Laid { registers, collectives, claims, .. } = laid;
+        let RegisterPlan { registers, collectives, claims, .. } = laid;
         let tree =
             TreeCfg { radix: scenario.switch.ceng.radix.known() as u8, unit_stages: scenario.switch.ceng.stages as u8 };
         let enough = CengCfg::enough_result_slots(tree, pipeline.front());
@@ -374,8 +385,8 @@ impl<'a> Builder<'a> {
         }
         self.round_trips(layout, common);
         let places = if claims.wiring.is_empty() { Vec::new() } else { layout.ends.clone() };
-        Some(Ready {
-            system: Placed { registers, ceng: Ceng::new(ceng), ends },
+        Some(PiumaBuild {
+            system: Placement { registers, ceng: Ceng::new(ceng), ends },
             collectives,
             derived: std::mem::take(&mut self.derived),
             sources: None,
@@ -406,11 +417,11 @@ impl<'a> Builder<'a> {
         let ends = scenario.collectives.iter().flat_map(|of| of.participants.iter().chain(&of.receiver).copied());
         let programs = scenario.programs.iter().flat_map(|all| programs::participating(scenario, all));
         let places = ends.chain(programs).map(|end| layout.ends[end as usize]);
-        ground::used_ports(scenario.topology.switches(), footprints, places)
+        embedding_graph::used_ports(scenario.topology.switches(), footprints, places)
     }
 
     /// Whether nobody but the cores of the collectives acts on the system while it runs.
-    fn acts_alone(&self) -> bool {
+    fn has_only_collectives(&self) -> bool {
         let scenario = self.scenario;
         scenario.programs.is_none() && scenario.hosts.is_empty() && scenario.measure.is_none()
     }
@@ -423,14 +434,15 @@ impl<'a> Builder<'a> {
         layout: &Layout,
         neighbours: &Neighbours,
         registers: &mut Registers,
-    ) -> Option<Vec<Built>> {
-        let ways = ground::ways(layout);
-        let ground = ground::of(layout, neighbours, registers, ways.as_ref());
+    ) -> Option<Vec<BuiltCollective>> {
+        let ways = embedding_graph::switch_graph(layout);
+        let ground = embedding_graph::ground(layout, neighbours, registers, ways.as_ref());
         let scenario = self.scenario;
         // Every tree there is: its collective, its id, its registers.
         let mut all: Vec<(usize, u32, Vectors)> = Vec::new();
         for (index, collective) in scenario.collectives.iter().enumerate() {
-            let apart = ground::apart(&collective.participants, collective.segments, layout, ways.as_ref());
+            let apart =
+                embedding_graph::disjoint_trees(&collective.participants, collective.segments, layout, ways.as_ref());
             for (segment, id) in collective.ids().enumerate() {
                 let tree = (collective.segments > 1).then_some(segment as u32);
                 let ground = EmbedContext { tree, apart: &apart, ..ground };
@@ -453,7 +465,7 @@ impl<'a> Builder<'a> {
                 return None;
             }
         }
-        let mut built: Vec<Built> = Vec::new();
+        let mut built: Vec<BuiltCollective> = Vec::new();
         for (index, collective) in scenario.collectives.iter().enumerate() {
             let places: Vec<EndPlace> = collective.participants.iter().map(|&end| layout.ends[end as usize]).collect();
             let (senders, mut receivers, reduces) = roles(collective, &places);
@@ -502,7 +514,7 @@ impl<'a> Builder<'a> {
                 let meet = |(one, two): (&Segment, &Segment)| {
                     one.id != two.id && one.plane == two.plane && legality::meet(&one.footprint, &two.footprint)
                 };
-                if workload::build::stand_apart(scenario, (a, b), || pairs().any(meet), &mut self.problems) {
+                if workload::build::check_disjoint(scenario, (a, b), || pairs().any(meet), &mut self.problems) {
                     return None;
                 }
             }
@@ -517,8 +529,8 @@ impl<'a> Builder<'a> {
         neighbours: &Neighbours,
         registers: &mut Registers,
     ) -> Option<Vec<Footprint>> {
-        let ways = ground::ways(layout);
-        let ground = ground::of(layout, neighbours, registers, ways.as_ref());
+        let ways = embedding_graph::switch_graph(layout);
+        let ground = embedding_graph::ground(layout, neighbours, registers, ways.as_ref());
         let list = self.scenario.programs.iter().flat_map(|programs| &programs.multicasts);
         for (index, multicast) in list.enumerate() {
             let place = format!("multicast[{index}]");
@@ -654,7 +666,7 @@ impl<'a> Builder<'a> {
     }
 
     /// A collective with the words that all contributors have in memory: lanes packed, one contribution after the other.
-    fn input(&self, index: usize, collective: &Collective, footprints: Vec<Footprint>) -> Built {
+    fn input(&self, index: usize, collective: &Collective, footprints: Vec<Footprint>) -> BuiltCollective {
         let words_of = |dtype: arith::DType, elements: u64| elements.div_ceil(u64::from(dtype.lanes()));
         let (barrier, wide) = (collective.kind == CollectiveKind::Barrier, collective.network_dtype());
         let segment = |(at, footprint): (u32, Footprint)| {
@@ -670,7 +682,7 @@ impl<'a> Builder<'a> {
             }
         };
         let segments: Vec<Segment> = (0..).zip(footprints).map(segment).collect();
-        let empty = |words, stored_words, input, contributions| Built {
+        let empty = |words, stored_words, input, contributions| BuiltCollective {
             segments,
             jobs: Vec::new(),
             words,
@@ -709,9 +721,9 @@ impl<'a> Builder<'a> {
     fn ends(
         &self,
         layout: &Layout,
-        (mut built, claims): (Vec<Built>, &overlaps::Plan),
+        (mut built, claims): (Vec<BuiltCollective>, &overlaps::Plan),
         memory: &Arc<MemoryCfg>,
-    ) -> (Vec<End>, Vec<Built>) {
+    ) -> (Vec<End>, Vec<BuiltCollective>) {
         let scenario = self.scenario;
         let mut ends: Vec<End> = vec![End::default(); layout.ends.len()];
         let started = scenario.collectives.iter().zip(&mut built).enumerate();

@@ -20,7 +20,7 @@ use std::sync::OnceLock;
 use serde::{Deserialize, Serialize};
 
 use crate::Loaded;
-use watershed_files::Draft;
+use watershed_files::AtomicFile;
 use watershed_kernel::Digest;
 use watershed_state::{Mismatch, Saver, Sink};
 
@@ -39,7 +39,7 @@ pub struct Checkpoints {
 /// Why a run cannot go on from a file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Refused(String);
+pub struct ResumeError(String);
 
 /// Which run a checkpoint is of: of another one none can go on from it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -122,8 +122,8 @@ impl Checkpoint {
     ///
     /// # Errors
     /// It is not there, no checkpoint, or not whole.
-    pub fn read(path: &Path) -> Result<Checkpoint, Refused> {
-        let not = |why: &str| Refused(format!("{} {why}", path.display()));
+    pub fn read(path: &Path) -> Result<Checkpoint, ResumeError> {
+        let not = |why: &str| ResumeError(format!("{} {why}", path.display()));
         let unread = |error: io::Error| not(&format!("cannot be read: {error}"));
         let damaged = || not("is damaged: begin again, or take an older checkpoint");
         let mut file = BufReader::new(File::open(path).map_err(unread)?);
@@ -134,7 +134,7 @@ impl Checkpoint {
         }
         file.read_line(&mut lines[1]).map_err(|_| damaged())?;
         let header: Header = serde_json::from_str(&lines[1]).map_err(|_| damaged())?;
-        let mut packed = Hashed::new(file);
+        let mut packed = HashedStream::new(file);
         let mut state = Vec::new();
         lz4_flex::frame::FrameDecoder::new(&mut packed).read_to_end(&mut state).map_err(|_| damaged())?;
         let hash = packed.hash.finish();
@@ -146,8 +146,8 @@ impl Checkpoint {
         Ok(Checkpoint { path: path.to_owned(), header, state })
     }
 
-    fn refused(&self, why: &str) -> Refused {
-        Refused(format!("{} {why}", self.path.display()))
+    fn refused(&self, why: &str) -> ResumeError {
+        ResumeError(format!("{} {why}", self.path.display()))
     }
 
     /// The cycle in which the run goes on.
@@ -157,7 +157,7 @@ impl Checkpoint {
     }
 
     /// The state, if it is that of this run in as many parts.
-    pub(crate) fn state(&self, of: &Identity, parts: usize) -> Result<&[u8], Refused> {
+    pub(crate) fn state(&self, of: &Identity, parts: usize) -> Result<&[u8], ResumeError> {
         if let Some(why) = of.differs(&self.header.of) {
             return Err(self.refused(&why));
         }
@@ -169,7 +169,7 @@ impl Checkpoint {
     }
 
     /// Why the state could not be loaded.
-    pub(crate) fn misfit(&self, why: &Mismatch) -> Refused {
+    pub(crate) fn misfit(&self, why: &Mismatch) -> ResumeError {
         self.refused(&format!("cannot be gone on from: {why}"))
     }
 }
@@ -203,11 +203,11 @@ impl<'a> Writer<'a> {
     pub fn open(&mut self, now: u64, parts: usize) -> io::Result<Saver> {
         self.next = now.saturating_add(self.to.every);
         (self.header.cycle, self.header.parts) = (now, parts);
-        let mut to = BufWriter::new(Draft::create(&self.to.path)?);
+        let mut to = BufWriter::new(AtomicFile::create(&self.to.path)?);
         to.write_all(MAGIC.as_bytes())?;
         serde_json::to_writer(&mut to, &self.header)?;
         to.write_all(b"\n")?;
-        Ok(Saver::to(Box::new(Packing(lz4_flex::frame::FrameEncoder::new(Hashed::new(to))))))
+        Ok(Saver::to(Box::new(StateWriter(lz4_flex::frame::FrameEncoder::new(HashedStream::new(to))))))
     }
 
     /// Another process writes the one of this cycle.
@@ -230,18 +230,18 @@ impl<'a> Writer<'a> {
 }
 
 /// Bytes on their way, and the hash of those that have passed.
-struct Hashed<T> {
+struct HashedStream<T> {
     inner: T,
     hash: DefaultHasher,
 }
 
-impl<T> Hashed<T> {
-    fn new(inner: T) -> Hashed<T> {
-        Hashed { inner, hash: DefaultHasher::new() }
+impl<T> HashedStream<T> {
+    fn new(inner: T) -> HashedStream<T> {
+        HashedStream { inner, hash: DefaultHasher::new() }
     }
 }
 
-impl<T: Read> Read for Hashed<T> {
+impl<T: Read> Read for HashedStream<T> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(bytes)?;
         self.hash.write(&bytes[..read]);
@@ -249,7 +249,7 @@ impl<T: Read> Read for Hashed<T> {
     }
 }
 
-impl<T: Write> Write for Hashed<T> {
+impl<T: Write> Write for HashedStream<T> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.inner.write(bytes)?;
         self.hash.write(&bytes[..written]);
@@ -262,9 +262,9 @@ impl<T: Write> Write for Hashed<T> {
 }
 
 /// State on its way into a file.
-struct Packing(lz4_flex::frame::FrameEncoder<Hashed<BufWriter<Draft>>>);
+struct StateWriter(lz4_flex::frame::FrameEncoder<HashedStream<BufWriter<AtomicFile>>>);
 
-impl Write for Packing {
+impl Write for StateWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.write(bytes)
     }
@@ -274,9 +274,9 @@ impl Write for Packing {
     }
 }
 
-impl Sink for Packing {
+impl Sink for StateWriter {
     fn end(self: Box<Self>) -> io::Result<()> {
-        let Hashed { mut inner, hash } = self.0.finish().map_err(io::Error::other)?;
+        let HashedStream { mut inner, hash } = self.0.finish().map_err(io::Error::other)?;
         inner.write_all(&hash.finish().to_le_bytes())?;
         let draft = inner.into_inner().map_err(io::IntoInnerError::into_error)?;
         draft.keep()

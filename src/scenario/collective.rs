@@ -7,7 +7,7 @@ use serde::ser::{SerializeMap, SerializeStruct};
 use serde::{Serialize, Serializer};
 
 use super::file::{CollectiveKind, Distribution, Number};
-use super::names::{Accumulate, DType, Named, Op, Round};
+use super::names::{Accumulate, DType, NamedValues, Op, Round};
 
 /// A collective.
 #[derive(Debug, Clone, PartialEq)]
@@ -140,7 +140,7 @@ pub enum Data {
     None,
     /// Seeded random data.
     Random(Distribution),
-    /// What the ranks of a workload contribute: see [`Traced`](crate::workload::config::Traced).
+    /// What the ranks of a workload contribute: see [`TracedWorkload`](crate::workload::config::TracedWorkload).
     Called,
     /// Rows of numbers in the scenario.
     Values(Vec<Vec<Number>>),
@@ -217,11 +217,11 @@ impl Serialize for Collective {
         fields.serialize_field("name", &self.name)?;
         fields.serialize_field("kind", &self.kind)?;
         fields.serialize_field("id", &self.id)?;
-        fields.serialize_field("op", &self.op.map(Named::name))?;
+        fields.serialize_field("op", &self.op.map(NamedValues::name))?;
         fields.serialize_field("dtype", self.dtype.name())?;
         if let Some(pair) = self.accumulate {
-            fields.serialize_field("accumulate", Named::name(pair.accumulator()))?;
-            fields.serialize_field("result_dtype", Named::name(self.result_dtype()))?;
+            fields.serialize_field("accumulate", NamedValues::name(pair.accumulator()))?;
+            fields.serialize_field("result_dtype", NamedValues::name(self.result_dtype()))?;
         }
         fields.serialize_field("round", self.round.name())?;
         if self.called {

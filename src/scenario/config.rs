@@ -33,8 +33,8 @@ pub struct Scenario {
     /// Seed of everything random.
     pub seed: u64,
     /// What the document holds of results; left out where nothing was asked for.
-    #[serde(skip_serializing_if = "super::kept::Kept::is_auto")]
-    pub results: super::kept::Kept,
+    #[serde(skip_serializing_if = "super::result_detail::ResultDetail::is_auto")]
+    pub results: super::result_detail::ResultDetail,
     /// The clock.
     pub clock: Clock,
     /// The technology table, if the scenario names one.

@@ -67,7 +67,12 @@ impl From<Rows> for Table {
 ///
 /// # Errors
 /// As [`load`].
-pub fn each(collective: &Collective, index: usize, seed: u64, mut take: impl FnMut(&[u64])) -> Result<(), Problem> {
+pub fn for_each_row(
+    collective: &Collective,
+    index: usize,
+    seed: u64,
+    mut take: impl FnMut(&[u64]),
+) -> Result<(), Problem> {
     if let Data::Random(distribution) = &collective.data {
         let layout = layout(collective.dtype);
         let mut elements = Vec::with_capacity(collective.elements as usize);
@@ -332,7 +337,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::names::Named;
+    use crate::names::NamedValues;
 
     fn file(name: &str, content: &[u8]) -> (tempfile::TempDir, std::path::PathBuf) {
         let folder = tempfile::tempdir().unwrap();

@@ -218,7 +218,7 @@ const HALF: f64 = 10.0;
 const OFF: (f64, f64) = (4.0, 18.0);
 
 /// Where the switches of a picture stand.
-struct Places {
+struct SwitchPositions {
     at: Vec<(f64, f64)>,
     /// Half the width of a switch: that of the longest name.
     half: f64,
@@ -231,7 +231,7 @@ struct Places {
     margin: f64,
 }
 
-impl Places {
+impl SwitchPositions {
     fn of(layout: &Layout) -> Self {
         let switches = layout.switches();
         let letters = layout.plan.nodes[..switches].iter().map(|node| node.name.len()).max().unwrap_or(0);
@@ -315,7 +315,7 @@ pub fn svg_of(layout: &Layout, title: &str, tree: Option<Tree<'_>>) -> Option<St
     if switches > DRAWN {
         return None;
     }
-    let places = Places::of(layout);
+    let places = SwitchPositions::of(layout);
     let width = places.extent.0 + 2.0 * places.margin;
     let named = levels(layout);
     let legend = 20.0 * named.len() as f64;

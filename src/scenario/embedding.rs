@@ -77,7 +77,7 @@ pub fn all(loaded: &Loaded) -> Result<Vec<Embedding>, Problems> {
         .map(|((at, far), link)| Link { at, far, latency: link.latency, level: link.level })
         .collect();
     links.sort_unstable_by_key(|link| link.at);
-    let view = View { system: &ready.system, links };
+    let view = NetworkView { system: &ready.system, links };
     let collectives = loaded.scenario.collectives.iter().zip(&ready.collectives);
     let trees = collectives.flat_map(|(collective, built)| {
         let names = segments::names(collective).into_iter().map(|(_, name)| name);
@@ -129,7 +129,7 @@ pub fn all(loaded: &Loaded) -> Result<Vec<Embedding>, Problems> {
 }
 
 /// Counts the links that segments of one collective share.
-fn share(all: &mut [Embedding], view: &View<'_>) {
+fn share(all: &mut [Embedding], view: &NetworkView<'_>) {
     let mut users: BTreeMap<(String, (u32, u16)), u32> = BTreeMap::new();
     let links = |of: &Embedding| -> BTreeSet<(u8, (u32, u16))> {
         let link = |at: &(u32, u16)| view.link(at.0, at.1).filter(|link| link.level > 0);
@@ -154,13 +154,13 @@ fn share(all: &mut [Embedding], view: &View<'_>) {
     }
 }
 
-struct View<'a> {
+struct NetworkView<'a> {
     system: &'a System,
     /// Ascending by `at`.
     links: Vec<Link>,
 }
 
-impl View<'_> {
+impl NetworkView<'_> {
     fn name(&self, node: u32) -> String {
         self.system.node_name(node).into_owned()
     }

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use super::Loaded;
 use super::run::{RunError, RunOptions, WaveOptions, run};
 use crate::result::Outcome;
-use watershed_files::Scratch;
+use watershed_files::TempFolder;
 
 /// How far an estimate may be from what comes out, for runs that do the same all the time.
 pub const FACTOR: f64 = 1.5;
@@ -84,7 +84,7 @@ fn size(bytes: f64) -> String {
 /// # Errors
 /// Those of a run.
 pub fn wave(loaded: &Loaded, wave: &WaveOptions, sample: u64) -> Result<Estimate, RunError> {
-    let scratch = Scratch::new("estimate").map_err(|error| RunError::Write { path: std::env::temp_dir(), error })?;
+    let scratch = TempFolder::new("estimate").map_err(|error| RunError::Write { path: std::env::temp_dir(), error })?;
     let name = wave.path.file_name().map_or_else(|| "sample.vcd".into(), PathBuf::from);
     let path = scratch.path().join(name);
     let options = WaveOptions::of(path.clone(), wave.shown.clone());

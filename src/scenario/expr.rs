@@ -38,7 +38,7 @@ impl Value {
     }
 
     /// Whether it holds: a number does unless it is 0.
-    pub fn holds(&self) -> bool {
+    pub fn is_true(&self) -> bool {
         match self {
             Self::Number(number) => *number != 0.0,
             Self::Truth(truth) => *truth,
@@ -67,7 +67,7 @@ pub struct Expr {
 /// What is wrong with the text of an expression.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
-pub struct Wrong {
+pub struct ExprError {
     /// What.
     pub message: String,
     /// Where, in bytes.
@@ -114,7 +114,7 @@ impl Expr {
     ///
     /// # Errors
     /// The first place that is not understood.
-    pub fn parse(text: &str) -> Result<Self, Wrong> {
+    pub fn parse(text: &str) -> Result<Self, ExprError> {
         let mut parser = Parser { tokens: tokens(text)?, at: 0, end: text.len(), depth: 0 };
         let node = parser.level(0)?;
         match parser.tokens.get(parser.at) {
@@ -129,7 +129,7 @@ impl Expr {
                 } else {
                     "the expression should end here"
                 };
-                Err(Wrong { message: message.into(), at: range.clone() })
+                Err(ExprError { message: message.into(), at: range.clone() })
             }
         }
     }
@@ -138,7 +138,7 @@ impl Expr {
     ///
     /// # Errors
     /// The place that is not understood in words, and what is wrong there.
-    pub fn told(text: &str) -> Result<Self, String> {
+    pub fn parse_argument(text: &str) -> Result<Self, String> {
         Self::parse(text).map_err(|wrong| {
             let place = text.get(wrong.at.clone()).filter(|piece| !piece.is_empty()).unwrap_or("the end");
             format!("at `{place}`: {wrong}")
@@ -240,12 +240,12 @@ fn eval(node: &Node, name: &dyn Fn(&str) -> Option<Value>) -> Option<Value> {
         Node::Value(value) => Some(value.clone()),
         Node::Name(word) => name(word),
         Node::Unary("-", inner) => Some(Value::Number(-eval(inner, name)?.number()?)),
-        Node::Unary(_, inner) => Some(Value::Truth(!eval(inner, name)?.holds())),
+        Node::Unary(_, inner) => Some(Value::Truth(!eval(inner, name)?.is_true())),
         Node::Binary("or", a, b) => match eval(a, name) {
-            Some(a) if a.holds() => Some(Value::Truth(true)),
-            _ => Some(Value::Truth(eval(b, name)?.holds())),
+            Some(a) if a.is_true() => Some(Value::Truth(true)),
+            _ => Some(Value::Truth(eval(b, name)?.is_true())),
         },
-        Node::Binary("and", a, b) => Some(Value::Truth(eval(a, name)?.holds() && eval(b, name)?.holds())),
+        Node::Binary("and", a, b) => Some(Value::Truth(eval(a, name)?.is_true() && eval(b, name)?.is_true())),
         Node::Binary(op @ ("==" | "!="), a, b) => {
             let (a, b) = (eval(a, name)?, eval(b, name)?);
             let same = match (a.number(), b.number()) {
@@ -300,7 +300,7 @@ enum Token {
 const SIGNS: [&str; 19] =
     ["&&", "||", "==", "!=", "<=", ">=", "<", ">", "+", "-", "*", "/", "%", "^", "!", "(", ")", ",", "="];
 
-fn tokens(text: &str) -> Result<Vec<(Token, Range<usize>)>, Wrong> {
+fn tokens(text: &str) -> Result<Vec<(Token, Range<usize>)>, ExprError> {
     let mut out = Vec::new();
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -311,7 +311,7 @@ fn tokens(text: &str) -> Result<Vec<(Token, Range<usize>)>, Wrong> {
             at += 1;
             continue;
         }
-        let wrong = |message: &str, end: usize| Wrong { message: message.to_owned(), at: start..end };
+        let wrong = |message: &str, end: usize| ExprError { message: message.to_owned(), at: start..end };
         let token = if byte.is_ascii_digit() {
             let hexadecimal = text[at..].starts_with("0x");
             let digit = |byte: u8| {
@@ -367,13 +367,13 @@ struct Parser {
 }
 
 impl Parser {
-    fn wrong<T>(&self, message: impl Into<String>) -> Result<T, Wrong> {
+    fn error<T>(&self, message: impl Into<String>) -> Result<T, ExprError> {
         let at = self.tokens.get(self.at).map_or(self.end..self.end, |(_, range)| range.clone());
-        Err(Wrong { message: message.into(), at })
+        Err(ExprError { message: message.into(), at })
     }
 
     /// The next token if it is one of these signs or words.
-    fn take(&mut self, signs: &[&'static str]) -> Option<&'static str> {
+    fn take_token(&mut self, signs: &[&'static str]) -> Option<&'static str> {
         let (token, _) = self.tokens.get(self.at)?;
         let found = signs.iter().find(|sign| match token {
             Token::Sign(found) => found == *sign,
@@ -384,18 +384,18 @@ impl Parser {
         Some(found)
     }
 
-    fn level(&mut self, level: usize) -> Result<Node, Wrong> {
+    fn level(&mut self, level: usize) -> Result<Node, ExprError> {
         let Some(operators) = LEVELS.get(level) else { return self.unary() };
         if level == 2
-            && let Some(_not) = self.take(&["not", "!"])
+            && let Some(_not) = self.take_token(&["not", "!"])
         {
-            self.deeper()?;
+            self.enter_nesting()?;
             let inner = self.level(2)?;
             self.depth -= 1;
             return Ok(Node::Unary("not", Box::new(inner)));
         }
         let mut left = self.level(level + 1)?;
-        while let Some(operator) = self.take(operators) {
+        while let Some(operator) = self.take_token(operators) {
             let operator = match operator {
                 "||" => "or",
                 "&&" => "and",
@@ -407,16 +407,16 @@ impl Parser {
         Ok(left)
     }
 
-    fn unary(&mut self) -> Result<Node, Wrong> {
-        if self.take(&["-"]).is_some() {
-            self.deeper()?;
+    fn unary(&mut self) -> Result<Node, ExprError> {
+        if self.take_token(&["-"]).is_some() {
+            self.enter_nesting()?;
             let inner = self.unary()?;
             self.depth -= 1;
             return Ok(Node::Unary("-", Box::new(inner)));
         }
         let base = self.atom()?;
-        if self.take(&["^"]).is_some() {
-            self.deeper()?;
+        if self.take_token(&["^"]).is_some() {
+            self.enter_nesting()?;
             let power = self.unary()?;
             self.depth -= 1;
             return Ok(Node::Binary("^", Box::new(base), Box::new(power)));
@@ -424,14 +424,14 @@ impl Parser {
         Ok(base)
     }
 
-    fn deeper(&mut self) -> Result<(), Wrong> {
+    fn enter_nesting(&mut self) -> Result<(), ExprError> {
         self.depth += 1;
-        if self.depth > DEPTH { self.wrong("this is nested too deeply") } else { Ok(()) }
+        if self.depth > DEPTH { self.error("this is nested too deeply") } else { Ok(()) }
     }
 
-    fn atom(&mut self) -> Result<Node, Wrong> {
+    fn atom(&mut self) -> Result<Node, ExprError> {
         let Some((token, _)) = self.tokens.get(self.at).cloned() else {
-            return self.wrong("a value is missing here");
+            return self.error("a value is missing here");
         };
         match token {
             Token::Number(number) => {
@@ -446,53 +446,53 @@ impl Parser {
                 let truth = match name.as_str() {
                     "true" => Some(true),
                     "false" => Some(false),
-                    "and" | "or" | "not" => return self.wrong("a value is missing here"),
+                    "and" | "or" | "not" => return self.error("a value is missing here"),
                     _ => None,
                 };
                 self.at += 1;
                 if let Some(truth) = truth {
                     return Ok(Node::Value(Value::Truth(truth)));
                 }
-                if self.take(&["("]).is_none() {
+                if self.take_token(&["("]).is_none() {
                     return Ok(Node::Name(name));
                 }
                 self.call(&name)
             }
             Token::Sign("(") => {
                 self.at += 1;
-                self.deeper()?;
+                self.enter_nesting()?;
                 let inner = self.level(0)?;
                 self.depth -= 1;
-                if self.take(&[")"]).is_none() { self.wrong("a `)` is missing here") } else { Ok(inner) }
+                if self.take_token(&[")"]).is_none() { self.error("a `)` is missing here") } else { Ok(inner) }
             }
-            Token::Sign("=") => self.wrong("equality is written `==`"),
-            Token::Sign(_) => self.wrong("a value is missing here"),
+            Token::Sign("=") => self.error("equality is written `==`"),
+            Token::Sign(_) => self.error("a value is missing here"),
         }
     }
 
-    fn call(&mut self, name: &str) -> Result<Node, Wrong> {
+    fn call(&mut self, name: &str) -> Result<Node, ExprError> {
         let Some((function, least, most)) = FUNCTIONS.iter().find(|(function, ..)| *function == name) else {
             self.at -= 2;
             let names = super::names::one_of(FUNCTIONS.iter().map(|(function, ..)| function));
-            return self.wrong(format!("there is no function `{name}`, but {names}"));
+            return self.error(format!("there is no function `{name}`, but {names}"));
         };
-        self.deeper()?;
+        self.enter_nesting()?;
         let mut operands = Vec::new();
-        if self.take(&[")"]).is_none() {
+        if self.take_token(&[")"]).is_none() {
             loop {
                 operands.push(self.level(0)?);
-                if self.take(&[")"]).is_some() {
+                if self.take_token(&[")"]).is_some() {
                     break;
                 }
-                if self.take(&[","]).is_none() {
-                    return self.wrong("a `,` or `)` is missing here");
+                if self.take_token(&[","]).is_none() {
+                    return self.error("a `,` or `)` is missing here");
                 }
             }
         }
         self.depth -= 1;
         if operands.len() < *least || operands.len() > *most {
             self.at -= 1;
-            return self.wrong(format!("`{function}` takes another number of values"));
+            return self.error(format!("`{function}` takes another number of values"));
         }
         Ok(Node::Call(function, operands))
     }

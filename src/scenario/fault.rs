@@ -1,11 +1,11 @@
-//! What faults of links and end points are asked for, whatever the family.
+//! Rules for faults of links and end points that the families share.
 
 use crate::armed::file::EffectFile;
 use crate::problem::Problem;
 use watershed_fabric::fault::Effect;
 
 /// A fault as a scenario has it.
-pub(crate) struct Asked<'a> {
+pub(crate) struct FaultRequest<'a> {
     pub effect: EffectFile,
     /// Whether a delay is given.
     pub delay: bool,
@@ -17,7 +17,7 @@ pub(crate) struct Asked<'a> {
 }
 
 /// Whether its keys go together.
-pub(crate) fn check(fault: &Asked<'_>, path: &str, problems: &mut Vec<Problem>) {
+pub(crate) fn check(fault: &FaultRequest<'_>, path: &str, problems: &mut Vec<Problem>) {
     if (fault.effect == EffectFile::Delay) != fault.delay {
         let problem = if fault.effect == EffectFile::Delay {
             Problem::at(format!("{path}.delay_cycles"), format!("`{path}.delay_cycles` is missing"))

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::link::{cycles, instead};
+use super::link::{cycles, width_suggestion};
 use super::problem::{Problem, Problems};
 use super::source::Source;
 use super::{limits, read, schema, shipped};
@@ -110,7 +110,7 @@ const LEVELS: usize = 64;
 
 /// What a topology file says.
 #[derive(Debug)]
-pub struct Read {
+pub struct TopologyContents {
     /// The switches and links.
     pub graph: Graph,
     /// What a file that gives cycles where there are widths now is told.
@@ -121,7 +121,7 @@ pub struct Read {
 ///
 /// # Errors
 /// What is wrong with it, with carets into the topology file; `Err(Err(_))` if it cannot be read at all.
-pub(crate) fn load(path: &Path, bits: u32) -> Result<(Read, Vec<u8>), Result<Problems, String>> {
+pub(crate) fn load(path: &Path, bits: u32) -> Result<(TopologyContents, Vec<u8>), Result<Problems, String>> {
     let fail = |error: &dyn std::fmt::Display| Err(Err(format!("cannot read {}: {error}", path.display())));
     match shipped::len(path) {
         Ok(len) if len > limits::SCENARIO_BYTES => return fail(&"it is too long"),
@@ -140,7 +140,7 @@ pub(crate) fn load(path: &Path, bits: u32) -> Result<(Read, Vec<u8>), Result<Pro
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn read(name: &str, text: &str, bits: u32) -> Result<Read, Problems> {
+pub fn read(name: &str, text: &str, bits: u32) -> Result<TopologyContents, Problems> {
     let (source, syntax) = Source::parse(name, text);
     let source = Arc::new(source);
     let fail = |problems| Err(Problems::new(Arc::clone(&source), problems));
@@ -158,14 +158,18 @@ pub fn read(name: &str, text: &str, bits: u32) -> Result<Read, Problems> {
     let mut reader = Reader { bits, names: HashMap::new(), taken: Vec::new(), problems: Vec::new() };
     let graph = reader.graph(&file);
     let notes = file.link.iter().enumerate().filter_map(|(at, link)| {
-        let instead = instead(bits, link.cycles_per_flit?, &[&format!("link[{at}].width_bits")]);
+        let instead = width_suggestion(bits, link.cycles_per_flit?, &[&format!("link[{at}].width_bits")]);
         Some(format!("`link[{at}].cycles_per_flit` of {name} {instead}"))
     });
-    if reader.problems.is_empty() { Ok(Read { graph, notes: notes.collect() }) } else { fail(reader.problems) }
+    if reader.problems.is_empty() {
+        Ok(TopologyContents { graph, notes: notes.collect() })
+    } else {
+        fail(reader.problems)
+    }
 }
 
 /// A switch, and its port if one is named.
-type Given = (u32, Option<u16>);
+type PortRef = (u32, Option<u16>);
 
 struct Reader<'a> {
     /// Bits of a flit on the wires.
@@ -198,7 +202,7 @@ impl<'a> Reader<'a> {
             return graph;
         }
         // Ports that are given first, so that the others keep clear of them.
-        let mut ends: Vec<[Option<Given>; 2]> = Vec::new();
+        let mut ends: Vec<[Option<PortRef>; 2]> = Vec::new();
         for (index, link) in file.link.iter().enumerate() {
             let mut both = [None; 2];
             for (end, (key, text)) in both.iter_mut().zip([("from", &link.from), ("to", &link.to)]) {
@@ -214,7 +218,7 @@ impl<'a> Reader<'a> {
         }
         for (index, switch) in file.switch.iter().enumerate() {
             for (place, &port) in switch.end_point_ports.iter().flatten().enumerate() {
-                self.take(index as u32, port as u16, format!("switch[{index}].end_point_ports[{place}]"));
+                self.take_port(index as u32, port as u16, format!("switch[{index}].end_point_ports[{place}]"));
             }
             if let Some(list) = &switch.end_point_ports
                 && list.len() as u64 != switch.end_points
@@ -272,12 +276,12 @@ impl<'a> Reader<'a> {
                 });
             }
         }
-        self.sound(&graph);
+        self.check_connected(&graph);
         graph
     }
 
     /// An end of a link: a switch, or a port of one, which is then taken.
-    fn end(&mut self, path: &str, text: &str) -> Option<Given> {
+    fn end(&mut self, path: &str, text: &str) -> Option<PortRef> {
         let (name, port) = text.split_once('.').map_or((text, None), |(name, port)| (name, Some(port)));
         let Some(&switch) = self.names.get(name) else {
             let problem = Problem::at(path, format!("there is no switch \"{name}\""));
@@ -293,11 +297,11 @@ impl<'a> Reader<'a> {
             self.problems.push(problem.expected(format!("{name}.P0 to {name}.P{}", PORTS - 1)));
             return None;
         };
-        self.take(switch, number, path.to_owned());
+        self.take_port(switch, number, path.to_owned());
         Some((switch, Some(number)))
     }
 
-    fn take(&mut self, switch: u32, port: u16, path: String) {
+    fn take_port(&mut self, switch: u32, port: u16, path: String) {
         if let Some(other) = self.taken[switch as usize].get(&port) {
             let problem = Problem::at(path, format!("port {port} of this switch is taken"));
             self.problems.push(problem.related(other.clone(), "by this one"));
@@ -318,7 +322,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Whether there is an end point, and a way between any two.
-    fn sound(&mut self, graph: &Graph) {
+    fn check_connected(&mut self, graph: &Graph) {
         if !self.problems.is_empty() {
             return;
         }
@@ -360,7 +364,7 @@ mod tests {
     const THREE: &str = "[[switch]]\nname = \"a\"\n[[switch]]\nname = \"b\"\nend_points = 2\n[[switch]]\nname = \"c\"\nend_points = 0\n";
 
     #[test]
-    fn ports_are_given_in_the_order_of_the_file_around_those_that_are_named() {
+    fn unnamed_ports_are_numbered_in_file_order_around_named_ones() {
         let links = "[[link]]\nfrom = \"a\"\nto = \"b.P1\"\nlatency_cycles = 4\nlevel = \"long\"\n[[link]]\nfrom = \"a\"\nto = \"c.P5\"\n[[link]]\nfrom = \"c\"\nto = \"b\"\nwidth_bits = 63\n";
         let graph = read("net.toml", &format!("{THREE}{links}"), 64).unwrap().graph;
         let ends: Vec<_> = graph.links.iter().map(|link| (link.a, link.b)).collect();

@@ -18,8 +18,8 @@
 use std::path::{Path, PathBuf};
 
 use super::problem::Problem;
-use super::shipped::tidy;
-use super::source::{Node, Source, Value, give_way};
+use super::shipped::normalise;
+use super::source::{Node, Source, Value, remove_alternatives};
 use super::{limits, shipped};
 
 /// Files in a chain, at most: more is a mistake.
@@ -31,12 +31,12 @@ const CHAIN: usize = 16;
 /// A base cannot be read, is not TOML, extends itself, or has no element that is to be changed.
 pub(super) fn inherit(source: &mut Source, base: &Path) -> Result<(), Problem> {
     let mut top = std::mem::replace(source.root_mut(), empty());
-    let result = lay_over(source, &mut top, base, &mut vec![tidy(Path::new(source.name()))]);
+    let result = merge_base(source, &mut top, base, &mut vec![normalise(Path::new(source.name()))]);
     *source.root_mut() = top;
     result
 }
 
-fn lay_over(source: &mut Source, node: &mut Node, base: &Path, chain: &mut Vec<PathBuf>) -> Result<(), Problem> {
+fn merge_base(source: &mut Source, node: &mut Node, base: &Path, chain: &mut Vec<PathBuf>) -> Result<(), Problem> {
     let Value::Table(table) = &mut node.value else { return Ok(()) };
     let Some(extends) = table.remove("extends") else { return Ok(()) };
     let Value::String(name) = &extends.value else {
@@ -44,7 +44,7 @@ fn lay_over(source: &mut Source, node: &mut Node, base: &Path, chain: &mut Vec<P
         return Err(Problem::in_text(extends.span, format!("`extends` is {found}"))
             .expected("the name of a scenario file, relative to this one"));
     };
-    let Found { path, folder, text } = find(base, name);
+    let BaseFile { path, folder, text } = find(base, name);
     if chain.contains(&path) {
         return Err(Problem::in_text(extends.span, "the scenario extends itself")
             .help(format!("by way of {}", chain.iter().map(|file| shown(file)).collect::<Vec<_>>().join(", "))));
@@ -58,7 +58,7 @@ fn lay_over(source: &mut Source, node: &mut Node, base: &Path, chain: &mut Vec<P
             .help("the path is relative to the scenario file; a scenario that `watershed list` names can be given by that name")
     })?;
     let mut parent = source.add_parent(shipped::shown(&path), text)?;
-    lay_over(source, &mut parent, path.parent().unwrap_or(Path::new("")), chain)?;
+    merge_base(source, &mut parent, path.parent().unwrap_or(Path::new("")), chain)?;
     // Another file is another scenario: what it is called is not inherited.
     if let Value::Table(table) = &mut parent.value {
         table.remove("name");
@@ -76,7 +76,7 @@ fn empty() -> Node {
 }
 
 /// A scenario that another one names.
-struct Found {
+struct BaseFile {
     path: PathBuf,
     /// Its folder, as the other one has to name it.
     folder: PathBuf,
@@ -85,9 +85,9 @@ struct Found {
 
 /// The scenario that one in the folder `base` means by a name, and its text: a file beside it, or one that ships with the program,
 /// wherever the file that extends it is.
-fn find(base: &Path, name: &str) -> Found {
+fn find(base: &Path, name: &str) -> BaseFile {
     let folder_of = |path: &Path| path.parent().unwrap_or(Path::new("")).to_owned();
-    let path = tidy(&base.join(name));
+    let path = normalise(&base.join(name));
     let text = match shipped::len(&path) {
         Ok(size) if size > limits::SCENARIO_BYTES => Err(format!("it has {size} bytes")),
         Ok(_) => shipped::text(&path).map_err(|error| match error.kind() {
@@ -97,12 +97,12 @@ fn find(base: &Path, name: &str) -> Found {
         Err(_) => match shipped::find(&shown(&path)).or_else(|| shipped::find(name)) {
             Some((path, text)) => {
                 let path = shipped::place(path);
-                return Found { folder: folder_of(&path), path, text: Ok(text.to_owned()) };
+                return BaseFile { folder: folder_of(&path), path, text: Ok(text.to_owned()) };
             }
             None => Err("there is no such file".to_owned()),
         },
     };
-    Found { path, folder: folder_of(Path::new(name)), text }
+    BaseFile { path, folder: folder_of(Path::new(name)), text }
 }
 
 fn shown(path: &Path) -> String {
@@ -116,7 +116,7 @@ fn relocate(node: &mut Node, folder: &Path) {
             for (key, value) in table.iter_mut() {
                 match &mut value.value {
                     Value::String(file) if key == "file" || key == "embedding" => {
-                        *file = shown(&tidy(&folder.join(&*file)));
+                        *file = shown(&normalise(&folder.join(&*file)));
                     }
                     _ => relocate(value, folder),
                 }
@@ -135,7 +135,7 @@ pub(super) fn overlay(parent: Node, child: Node, walk: &mut Vec<String>) -> Resu
         (Value::Table(mut under), Value::Table(over)) => {
             for (name, value) in over {
                 let mut joined = Node { value: Value::Table(under), span: span.clone(), key: key.clone() };
-                give_way(&mut joined, &walk.iter().map(String::as_str).collect::<Vec<_>>(), &name);
+                remove_alternatives(&mut joined, &walk.iter().map(String::as_str).collect::<Vec<_>>(), &name);
                 let Value::Table(rest) = joined.value else { unreachable!("it was a table") };
                 under = rest;
                 let value = match under.remove(&name) {
@@ -181,7 +181,7 @@ pub fn word(path: &str, table: &toml::Table, key: &str) -> Option<String> {
     if key == "name" {
         return None;
     }
-    let base = tidy(&Path::new(path).parent()?.join(table.get("extends")?.as_str()?));
+    let base = normalise(&Path::new(path).parent()?.join(table.get("extends")?.as_str()?));
     let (path, text) = shipped::find(&shown(&base))?;
     word(path, &toml::from_str(text).ok()?, key)
 }

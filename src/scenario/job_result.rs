@@ -46,20 +46,20 @@ pub struct JobResult {
     /// Elements over latency.
     pub elements_per_cycle: Option<f64>,
     /// From a round's last contribution to its last result, over whole rounds; null without any.
-    pub round_latency_cycles: Option<Spread>,
+    pub round_latency_cycles: Option<MinMeanMax>,
     /// Every result has the oracle's bits; null if it was switched off or there is none.
     pub bit_exact: Option<bool>,
     /// Its results as a hash; missing if the document holds all their words, and in documents of older programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub results: Option<Hashed>,
+    pub results: Option<HashedResults>,
     /// Where the document has what only this engine knows: a path of names and numbers, as sweeps have it.
     pub details: String,
 }
 
 /// What a document says of a job's results instead of their words.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Hashed {
-    /// Rows of the array: see the [table](super::kept).
+pub struct HashedResults {
+    /// Rows of the array: see the [table](super::result_detail).
     pub rows: u64,
     /// Elements of the longest row.
     pub elements: u64,
@@ -74,13 +74,13 @@ pub struct Hashed {
 
 /// How long a job took, from its start to its end; `None` unless every round ended whole.
 pub fn latency(start: Option<u64>, end: Option<u64>, outcomes: &Outcomes) -> Option<u64> {
-    let end = end.filter(|_| outcomes.all_whole())?;
+    let end = end.filter(|_| outcomes.all_correct())?;
     Some(end.saturating_sub(start?))
 }
 
 /// Least, mean and largest.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Spread {
+pub struct MinMeanMax {
     /// The least.
     pub min: u64,
     /// Over all of them.
@@ -89,7 +89,7 @@ pub struct Spread {
     pub max: u64,
 }
 
-impl Spread {
+impl MinMeanMax {
     /// Of one value.
     pub fn of_one(value: u64) -> Self {
         Self { min: value, mean: value as f64, max: value }
@@ -118,11 +118,11 @@ mod tests {
 
     #[test]
     fn means_count_as_often_as_there_are_values() {
-        let parts = [(Spread { min: 4, mean: 6.0, max: 8 }, 3), (Spread { min: 2, mean: 10.0, max: 18 }, 1)];
-        assert_eq!(Spread::over(parts), Some(Spread { min: 2, mean: 7.0, max: 18 }));
-        assert_eq!(Spread::over([]), None);
-        assert_eq!(Spread::of(&[4, 8, 6]), Some(Spread { min: 4, mean: 6.0, max: 8 }));
-        assert_eq!(Spread::of(&[]), None);
+        let parts = [(MinMeanMax { min: 4, mean: 6.0, max: 8 }, 3), (MinMeanMax { min: 2, mean: 10.0, max: 18 }, 1)];
+        assert_eq!(MinMeanMax::over(parts), Some(MinMeanMax { min: 2, mean: 7.0, max: 18 }));
+        assert_eq!(MinMeanMax::over([]), None);
+        assert_eq!(MinMeanMax::of(&[4, 8, 6]), Some(MinMeanMax { min: 4, mean: 6.0, max: 8 }));
+        assert_eq!(MinMeanMax::of(&[]), None);
     }
 
     #[test]

@@ -41,10 +41,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::armed::file::{DETERMINISTIC, MEAN, op_name};
 use super::file::job::{Engine, operation};
 use super::inherit::overlay;
-use super::names::{self, DType, Named, Op, Round};
+use super::names::{self, DType, NamedValues, Op, Round};
 use super::problem::Problem;
 use super::source::{Node, Source, Value};
-use super::{schema, waiting};
+use super::{inactive_settings, schema};
 use watershed_arith as arith;
 use watershed_pbv::packet::MAX_PAYLOAD_BYTES;
 
@@ -74,17 +74,18 @@ pub fn apply(source: &mut Source, arguments: &[String]) -> Vec<Problem> {
     let first = all.start;
     let (of_engines, own): (Vec<usize>, Vec<usize>) =
         all.partition(|&origin| jobs && table_of_engine(&arguments[origin - first]).is_some());
-    let mut problems: Vec<Problem> = own.into_iter().filter_map(|origin| source.put(origin).err()).collect();
-    source.spread("clock", "frequency_mhz");
+    let mut problems: Vec<Problem> = own.into_iter().filter_map(|origin| source.apply_override(origin).err()).collect();
+    source.expand_word("clock", "frequency_mhz");
     if source.has("job") {
         // What is wrong with jobs as they are written; what is wrong elsewhere beside it, or else when they are translated.
         let of_job = |problem: &Problem| {
-            problem.path().is_some_and(|path| is_common(path) || problem.is_of_key() && is_unknown_to_all(path))
+            problem.path().is_some_and(|path| is_common(path) || problem.concerns_key() && is_misspelt_engine_key(path))
         };
         let found = schema::check(source.root());
         if found.iter().any(of_job) {
-            problems
-                .extend(found.into_iter().filter(|problem| of_job(problem) || problem.path().is_some_and(is_of_none)));
+            problems.extend(
+                found.into_iter().filter(|problem| of_job(problem) || problem.path().is_some_and(is_in_no_job)),
+            );
         }
     }
     if problems.is_empty() {
@@ -95,13 +96,13 @@ pub fn apply(source: &mut Source, arguments: &[String]) -> Vec<Problem> {
         problems.extend(translate(source).err().into_iter().flatten());
         if has_jobs && problems.is_empty() {
             let found = schema::check(source.root());
-            problems.extend(waiting::set_aside(source, found));
+            problems.extend(inactive_settings::remove_inactive(source, found));
         }
     }
     for origin in of_engines {
-        problems.extend(source.put(origin).err());
+        problems.extend(source.apply_override(origin).err());
         let table = table_of_engine(&arguments[origin - first]).expect("it was sorted by that");
-        source.put_beside_jobs(origin, table);
+        source.copy_override_to_jobs(origin, table);
     }
     problems
 }
@@ -128,13 +129,13 @@ fn is_common(path: &str) -> bool {
 
 /// Whether a path leads to a key in the sub-table of an engine, if not to one of all engines, which has words of its own: a key
 /// that is misspelt there is wrong with every engine.
-fn is_unknown_to_all(path: &str) -> bool {
+fn is_misspelt_engine_key(path: &str) -> bool {
     let key = path.strip_prefix("job[").and_then(|rest| rest.split_once("].")).map_or("", |(_, key)| key);
     key.split_once('.').is_some_and(|(table, key)| Engine::read(table).is_some() && !COMMON.contains(&key))
 }
 
 /// Whether a path leads to what is no job, of no engine, and does not follow from the jobs.
-fn is_of_none(path: &str) -> bool {
+fn is_in_no_job(path: &str) -> bool {
     let first = path.split(['.', '[']).next().unwrap_or_default();
     !["", "job", "family"].contains(&first) && Engine::ALL.iter().all(|engine| !path.starts_with(engine.table()))
 }
@@ -210,7 +211,7 @@ struct Entries<'a> {
 
 impl Entries<'_> {
     /// A value that follows from another one, at the place of that.
-    fn put(&mut self, key: &str, value: Value, from: Option<&Node>) {
+    fn set_derived(&mut self, key: &str, value: Value, from: Option<&Node>) {
         let at = from.unwrap_or(self.job);
         self.out.insert(key.into(), Node { value, span: at.span.clone(), key: at.key.clone() });
     }
@@ -228,7 +229,7 @@ impl Translator {
             let Value::Table(entries) = &job.value else { return false };
             entries.get("engine").and_then(text).and_then(Engine::read).is_some_and(|engine| engine != family)
         };
-        if jobs.is_empty() || waiting::stands_in_files(node) || !jobs.iter().all(names_another) {
+        if jobs.is_empty() || inactive_settings::is_from_files(node) || !jobs.iter().all(names_another) {
             return;
         }
         let name = family.family();
@@ -288,7 +289,7 @@ impl Translator {
                     );
                 } else if other == engine {
                     left.insert(key, node);
-                } else if !waiting::stands_in_files(&node) {
+                } else if !inactive_settings::is_from_files(&node) {
                     let (own, does) = (other.name(), engine.name());
                     let problem = Problem::in_text(
                         node.span.clone(),
@@ -302,7 +303,7 @@ impl Translator {
         }
         let mut entries = Entries { job, left, out: BTreeMap::new() };
         if !entries.left.contains_key("name") {
-            entries.put("name", Value::String(format!("job{index}")), None);
+            entries.set_derived("name", Value::String(format!("job{index}")), None);
         }
         match engine {
             Engine::Piuma => self.piuma(&mut entries),
@@ -340,7 +341,7 @@ impl Translator {
     }
 
     /// Refuses operations that end points compose of others, for an engine whose end points do not.
-    fn nothing_composed(&mut self, entries: &mut Entries<'_>, why: &str) {
+    fn refuse_composed(&mut self, entries: &mut Entries<'_>, why: &str) {
         let Some(node) = entries.left.get("op") else { return };
         let Some((op, engines)) = text(node).and_then(|op| {
             let engines = if op == "mean" { "\"armed\" or \"pbv\"" } else { "\"armed\"" };
@@ -357,7 +358,7 @@ impl Translator {
 
     fn piuma(&mut self, entries: &mut Entries<'_>) {
         // The paper's end points compose nothing: the sum in memory is what a collective ends with, and a quotient is a program's.
-        self.nothing_composed(
+        self.refuse_composed(
             entries,
             "what lands at a PIUMA end point is written to memory, and nothing computes with it",
         );
@@ -365,22 +366,22 @@ impl Translator {
         let no_rounds = "PIUMA's engines do a vector at once: there are no rounds that could have the same data";
         self.only_data(entries, "same_every_round", no_rounds, "no `same_every_round`");
         if !entries.left.contains_key("kind") {
-            entries.put("kind", Value::String("allreduce".into()), None);
+            entries.set_derived("kind", Value::String("allreduce".into()), None);
         }
-        respell(entries, "multicast", "broadcast");
+        use_engine_word(entries, "multicast", "broadcast");
     }
 
     fn software(&mut self, entries: &mut Entries<'_>) {
-        self.nothing_composed(entries, "ranks exchange and merge, and compute nothing with the result");
+        self.refuse_composed(entries, "ranks exchange and merge, and compute nothing with the result");
         self.once(entries, "software");
-        respell(entries, "multicast", "broadcast");
+        use_engine_word(entries, "multicast", "broadcast");
         let kind = entries.left.remove("kind");
         let name = kind.as_ref().and_then(text).unwrap_or("allreduce").to_owned();
         let algorithm = entries.left.get("algorithm").cloned();
         match (name.as_str(), algorithm.as_ref().map(|node| (node, text(node)))) {
             ("allreduce" | "broadcast", None) => {
                 let usual = if name == "allreduce" { "rabenseifner" } else { "send-loop" };
-                entries.put("algorithm", Value::String(usual.into()), kind.as_ref());
+                entries.set_derived("algorithm", Value::String(usual.into()), kind.as_ref());
             }
             ("broadcast", Some((node, given))) if given != Some("send-loop") => {
                 self.wrong(node, "this algorithm reduces, it does not broadcast", "\"send-loop\"");
@@ -404,7 +405,7 @@ impl Translator {
             // As a `[[host]]` without the key.
             entries.left.remove("draws");
         } else if !["draws", "like", "values"].into_iter().any(has) {
-            entries.put("draws", Value::String("job".into()), None);
+            entries.set_derived("draws", Value::String("job".into()), None);
         }
     }
 
@@ -433,9 +434,9 @@ impl Translator {
             for node in [&op, &dtype, &round, &flush, &elements].into_iter().flatten() {
                 self.wrong(node, "a barrier reduces nothing", "no operation, type or elements");
             }
-            entries.put("op", Value::String("barrier".into()), kind.as_ref());
+            entries.set_derived("op", Value::String("barrier".into()), kind.as_ref());
             if times > 1 || repeat.is_some() {
-                entries.put("rounds", Value::Integer(times.into()), repeat.as_ref());
+                entries.set_derived("rounds", Value::Integer(times.into()), repeat.as_ref());
             }
             return;
         }
@@ -446,8 +447,8 @@ impl Translator {
         let flushes = flush.as_ref().is_some_and(|node| matches!(node.value, Value::Bool(true)));
         let plain = dtype == "f64" && round == "nearest-even" && !flushes;
         if let Some(name) = composed(&op).filter(|_| plain) {
-            entries.put("op", Value::String(name.into()), at.as_ref());
-            self.fill_up(entries, elements.as_ref(), 4);
+            entries.set_derived("op", Value::String(name.into()), at.as_ref());
+            self.pad_last_frame(entries, elements.as_ref(), 4);
             self.rounds(entries, elements.as_ref(), 4, (times, repeat.as_ref()));
             return;
         }
@@ -459,14 +460,14 @@ impl Translator {
             return;
         };
         if given {
-            entries.put("op", Value::String(op_name(opcode.name)), at.as_ref());
+            entries.set_derived("op", Value::String(op_name(opcode.name)), at.as_ref());
         }
-        self.fill_up(entries, elements.as_ref(), lanes(opcode));
+        self.pad_last_frame(entries, elements.as_ref(), lanes(opcode));
         self.rounds(entries, elements.as_ref(), lanes(opcode), (times, repeat.as_ref()));
     }
 
     /// Fills rows of values up to the end of the vector's last frame; zeros do, as no element meets another one *\[chosen\]*.
-    fn fill_up(&mut self, entries: &mut Entries<'_>, elements: Option<&Node>, frame: u64) {
+    fn pad_last_frame(&mut self, entries: &mut Entries<'_>, elements: Option<&Node>, frame: u64) {
         let Some(elements) = elements.and_then(number).filter(|&elements| elements > 0) else { return };
         let Some(Value::Table(data)) = entries.left.get_mut("data").map(|node| &mut node.value) else { return };
         let Some(Value::Array(rows)) = data.get_mut("values").map(|node| &mut node.value) else { return };
@@ -501,18 +502,18 @@ impl Translator {
         }
         if count.is_some() || times > 1 {
             let rounds = count.map_or(lanes, |(_, count)| count).div_ceil(lanes) * times;
-            entries.put("rounds", Value::Integer(rounds.into()), elements.or(repeat));
+            entries.set_derived("rounds", Value::Integer(rounds.into()), elements.or(repeat));
         }
     }
 
     fn pbv(&mut self, entries: &mut Entries<'_>) {
-        respell(entries, "broadcast", "multicast");
+        use_engine_word(entries, "broadcast", "multicast");
         self.only_data(entries, "file", "packet engines read no file of data", "`random` or `values`");
         let (times, repeat) = Self::repeat(entries);
         let bytes = entries.left.get("dtype").and_then(text).unwrap_or("f64");
         let bytes = DType::ALL
             .iter()
-            .find(|dtype| Named::name(**dtype) == bytes)
+            .find(|dtype| NamedValues::name(**dtype) == bytes)
             .map_or(8, |dtype| u64::from(dtype.bits() / 8).max(1));
         let most = MAX_PAYLOAD_BYTES as u64 / bytes;
         let mut frames = 1;
@@ -522,13 +523,13 @@ impl Translator {
             frames = elements.div_ceil(most);
             let each = elements.div_ceil(frames);
             let node = node.clone();
-            self.fill_up(entries, Some(&node), each);
+            self.pad_last_frame(entries, Some(&node), each);
             entries.left.remove("elements");
-            entries.put("elements", Value::Integer(each.into()), Some(&node));
+            entries.set_derived("elements", Value::Integer(each.into()), Some(&node));
         }
         if times * frames > 1 || repeat.is_some() {
             let at = repeat.or_else(|| entries.out.get("elements").cloned());
-            entries.put("rounds", Value::Integer((times * frames).into()), at.as_ref());
+            entries.set_derived("rounds", Value::Integer((times * frames).into()), at.as_ref());
         }
     }
 
@@ -601,7 +602,7 @@ impl Translator {
 }
 
 /// Gives a kind the engine's own word for it.
-fn respell(entries: &mut Entries<'_>, word: &str, own: &str) {
+fn use_engine_word(entries: &mut Entries<'_>, word: &str, own: &str) {
     if let Some(node) = entries.left.get_mut("kind")
         && text(node) == Some(word)
     {
@@ -612,7 +613,7 @@ fn respell(entries: &mut Entries<'_>, word: &str, own: &str) {
 /// The types of an operation that armed engines have, or all operations.
 pub(super) fn opcodes(op: &str) -> String {
     let of_op = arith::quad::OPCODES.iter().filter(|opcode| opcode.op != Op::Barrier && operation(opcode) == op);
-    let mut list: Vec<String> = of_op.map(|opcode| format!("\"{}\"", Named::name(opcode.dtype))).collect();
+    let mut list: Vec<String> = of_op.map(|opcode| format!("\"{}\"", NamedValues::name(opcode.dtype))).collect();
     let what = if list.is_empty() { "`op` is" } else { "`dtype` is" };
     if list.is_empty() {
         let all = arith::quad::OPCODES.iter().filter(|opcode| opcode.op != Op::Barrier).map(operation);
@@ -641,7 +642,11 @@ pub(super) fn lanes(opcode: &arith::quad::Opcode) -> u64 {
 pub(super) fn opcode(op: &str, dtype: &str, round: &str, flush: bool) -> Option<&'static arith::quad::Opcode> {
     arith::quad::OPCODES.iter().find(|opcode| {
         let sums = opcode.op == Op::Sum && opcode.dtype == DType::F64;
-        let rounded = if sums { Named::name(opcode.round) == round } else { round == Named::name(Round::NearestEven) };
-        operation(opcode) == op && Named::name(opcode.dtype) == dtype && rounded && opcode.flush_to_zero == flush
+        let rounded = if sums {
+            NamedValues::name(opcode.round) == round
+        } else {
+            round == NamedValues::name(Round::NearestEven)
+        };
+        operation(opcode) == op && NamedValues::name(opcode.dtype) == dtype && rounded && opcode.flush_to_zero == flush
     })
 }

@@ -84,7 +84,7 @@ impl Kind {
         if (&file).take(BEGINNING).read_to_end(&mut beginning).is_err() {
             return Self::Missing;
         }
-        if let Some(kind) = by_beginning(&beginning) {
+        if let Some(kind) = kind_by_header(&beginning) {
             return kind;
         }
         // A result of a large system is long; nothing else that is told by its whole text is.
@@ -145,13 +145,13 @@ impl Kind {
     }
 
     /// Whether it is surely no scenario. What does not parse, and a table of unknown keys, may have been meant as one.
-    pub(super) fn is_no_scenario(&self) -> bool {
+    pub(super) fn is_not_a_scenario(&self) -> bool {
         !matches!(self, Self::Scenario | Self::Shipped | Self::Text | Self::Missing | Self::Binary | Self::Empty)
     }
 }
 
 /// What a file is that was given where something else is expected: two lines, what it is and what takes it.
-pub fn instead(path: &Path, wanted: &str) -> String {
+pub fn wrong_kind_message(path: &Path, wanted: &str) -> String {
     let kind = Kind::of(path);
     let name = path.display();
     let line = match kind {
@@ -165,13 +165,13 @@ pub fn instead(path: &Path, wanted: &str) -> String {
 }
 
 /// Whether a file is surely something else than one of `wanted`: what does not parse may have been meant as one of them.
-pub fn surely_other(path: &Path, wanted: &[Kind]) -> Option<Kind> {
+pub fn certain_other_kind(path: &Path, wanted: &[Kind]) -> Option<Kind> {
     let kind = Kind::of(path);
     let open = matches!(kind, Kind::Text | Kind::Missing | Kind::Binary | Kind::Shipped);
     (!open && !wanted.contains(&kind)).then_some(kind)
 }
 
-fn by_beginning(bytes: &[u8]) -> Option<Kind> {
+fn kind_by_header(bytes: &[u8]) -> Option<Kind> {
     let starts = |with: &[u8]| bytes.starts_with(with);
     // The header block of an FST file: type 0 and its length, or a gzipped whole.
     let fst = starts(&[0, 0, 0, 0, 0, 0, 0, 1, 0x49]) || starts(&[254, 0]);
@@ -228,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_told_by_what_is_in_them() {
+    fn files_are_recognised_by_their_contents() {
         let folder = tempfile::tempdir().unwrap();
         for (text, kind) in [
             (&b""[..], Kind::Empty),

@@ -22,7 +22,7 @@ pub struct Names {
 }
 
 /// A message of a host: sender, receiver, class, round.
-type Round = (u32, u32, u16, u64);
+type HostRound = (u32, u32, u16, u64);
 
 /// Bits of a packet's number within a host's round.
 const INDEX_BITS: u32 = 20;
@@ -38,7 +38,7 @@ pub fn ladder(system: &System, journal: &Journal, names: &Names) -> Ladder {
     let is_others = |vc: u8| vc >= set && messages.as_ref().is_some_and(|own| vc < own.start);
     // From, to, sent, arrived, label; a message of a host by its round as well.
     let mut messages: Vec<(u32, u32, u64, u64, String)> = Vec::new();
-    let mut rounds: BTreeMap<Round, (u64, u64, u64)> = BTreeMap::new();
+    let mut rounds: BTreeMap<HostRound, (u64, u64, u64)> = BTreeMap::new();
     for entry in &journal.entries {
         if entry.what != FlitEvent::Left {
             continue;

@@ -28,7 +28,7 @@
 //! | [`inherit`] | scenarios that extend others |
 //! | [`jobs`] | one table for all jobs, translated into those of their engines |
 //! | [`migrate`](mod@migrate) | older scenarios in the language of jobs |
-//! | [`written`] | a checked scenario as text again, for replay |
+//! | [`run_inputs`] | a checked scenario as text again, for replay |
 //! | [`shipped`] | the scenarios that come with the program |
 //! | [`problem`] | errors with carets |
 //! | [`config`] | the configuration after all defaults and derivations, from which simulations are built |
@@ -43,7 +43,7 @@
 //! | [`signals`] | the names of a waveform's signals before the run |
 //! | [`snapshot`] | the contents of golden files and the tolerances of comparison |
 //! | [`cost`] | gates, area, periods and energy of a scenario's hardware |
-//! | `clocked` | the fastest clock, which follows from the cost |
+//! | `fastest_clock` | the fastest clock, which follows from the cost |
 //! | [`units`] | exact ns, hertz and bits per second |
 //! | [`limits`] | the greatest sizes of a scenario |
 //! | [`data`], [`number`], [`random`] | operands of participants |
@@ -51,7 +51,7 @@
 //! | [`measure`] | warm-up, window and drain; latencies, confidence, accepted traffic |
 //! | [`run`](mod@run) | running: one runner for every family |
 //! | [`spec`], [`specs`] | what sets a family apart before a system is built, and which families there are |
-//! | `families` | how the systems of families are built |
+//! | `build_families` | builds the system with the families that it needs |
 //! | `piuma` | runs of the PIUMA family and of the plain fabric |
 //! | `switches` | what switches, links and channels are made of |
 //! | `mixed` | systems with the engines of several families |
@@ -68,23 +68,25 @@ use watershed_workload::Trace;
 pub mod armed;
 pub(crate) mod background;
 pub mod build;
-mod built;
+mod build_families;
+mod built_collective;
 pub mod checkpoint;
-mod clocked;
 pub mod collective;
 pub mod config;
 pub mod cost;
-mod counts;
+mod counters;
 pub mod data;
+mod document_upgrade;
 pub mod drawing;
 pub mod embedding;
 pub mod estimate;
 pub mod expr;
-mod families;
+mod fastest_clock;
 mod fault;
 pub mod golden;
 pub mod graph;
 pub mod hosts;
+mod inactive_settings;
 pub mod inherit;
 pub mod job_result;
 pub mod jobs;
@@ -94,7 +96,6 @@ pub mod link;
 pub mod measure;
 pub mod migrate;
 mod mixed;
-mod older;
 mod participants;
 pub mod pbv;
 mod piuma;
@@ -105,6 +106,7 @@ pub mod record;
 mod resolve;
 pub mod result;
 pub mod run;
+pub mod run_inputs;
 pub mod scan;
 pub mod schema;
 pub mod segments;
@@ -123,16 +125,14 @@ pub mod topology;
 pub mod trace;
 pub mod units;
 mod values;
-mod waiting;
 pub mod why;
 pub mod workload;
-pub mod written;
 
 pub use config::Scenario;
 pub use file::ScenarioFile;
 pub use problem::{Problem, Problems};
 pub use source::Source;
-pub use watershed_language::{file, kept, limits, names};
+pub use watershed_language::{file, limits, names, result_detail};
 pub use watershed_operands::{number, random};
 
 /// A scenario that has been read and checked, with its text for later problems.
@@ -147,7 +147,7 @@ pub struct Loaded {
     /// Notes for the author about keys that have newer ones.
     pub notes: Vec<String>,
     /// The trace of an application, if it runs one.
-    pub workload: Option<Arc<workload::config::Traced>>,
+    pub workload: Option<Arc<workload::config::TracedWorkload>>,
     /// Contents of data files, by index of the collective.
     files: Vec<Option<data::Rows>>,
 }
@@ -171,7 +171,7 @@ impl Loaded {
             return;
         }
         // Everything but files is known to load since the scenario was resolved.
-        let _ = data::each(&self.scenario.collectives[collective], collective, self.scenario.seed, take);
+        let _ = data::for_each_row(&self.scenario.collectives[collective], collective, self.scenario.seed, take);
     }
 
     /// The files that it was read from.
@@ -197,7 +197,7 @@ pub fn load_file(path: &Path, overrides: &[String]) -> Result<Loaded, Problems> 
         load_text(&path.display().to_string(), &text, base, &stem, overrides)
     };
     // What a file is that is no scenario at all says more than what is wrong with it as a scenario.
-    let other = || kind::Kind::of(path).is_no_scenario().then(|| Problems::of_file(path, "a scenario"));
+    let other = || kind::Kind::of(path).is_not_a_scenario().then(|| Problems::of_file(path, "a scenario"));
     read().map_err(|problems| other().unwrap_or(problems))
 }
 
@@ -306,7 +306,7 @@ pub fn load_text(name: &str, text: &str, base: &Path, stem: &str, overrides: &[S
 fn no_topology(source: Arc<Source>, path: &Path, cause: Result<Problems, String>) -> Problems {
     const WHAT: &str =
         "`topology.file` is a topology file, TOML with a [[switch]] for each switch and a [[link]] for each link";
-    let problem = match (kind::surely_other(path, &[kind::Kind::Topology]), cause) {
+    let problem = match (kind::certain_other_kind(path, &[kind::Kind::Topology]), cause) {
         (Some(kind), _) => {
             Problem::at("topology.file", format!("{} is {}, not a topology file", path.display(), kind.words()))
         }
@@ -366,7 +366,7 @@ fn load(
         }
     }
     let topology = graph.as_ref().map(|(graph, _)| Arc::clone(graph));
-    let resolved = clocked::resolved(&file, base, &|hertz| {
+    let resolved = fastest_clock::resolved(&file, base, &|hertz| {
         resolve::resolve(&file, &source, base, stem, (topology.clone(), traced.as_deref()), hertz)
     });
     let mut scenario = match resolved {

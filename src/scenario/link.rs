@@ -156,7 +156,7 @@ pub(super) fn derive(file: &LinkFile, bits: u32, nodes: bool) -> (u32, [Option<u
 }
 
 /// What to write instead of cycles, for flits of this many bits.
-pub(super) fn instead(bits: u32, cycles: u32, widths: &[&str]) -> String {
+pub(super) fn width_suggestion(bits: u32, cycles: u32, widths: &[&str]) -> String {
     let named = |width: u32| {
         let all: Vec<String> = widths.iter().map(|name| format!("`{name} = {width}`")).collect();
         all.join(", ")
@@ -192,7 +192,7 @@ pub(super) fn notes(source: &Source, link: &Link) -> Vec<String> {
         widths.retain(|name| !source.has(&format!("link.{name}")));
         let widths: Vec<String> = widths.iter().map(|name| format!("link.{name}")).collect();
         let widths: Vec<&str> = widths.iter().map(String::as_str).collect();
-        notes.push(format!("`link.{key}` {}", instead(bits, cycles, &widths)));
+        notes.push(format!("`link.{key}` {}", width_suggestion(bits, cycles, &widths)));
     }
     notes
 }

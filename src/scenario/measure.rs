@@ -188,7 +188,7 @@ fn join(batches: &[Batch], count: usize) -> Vec<Batch> {
     sums.collect()
 }
 
-/// Where a measured run stands.
+/// The phase of a measured run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Phase {
     /// Before the window, until this cycle.
@@ -205,7 +205,7 @@ pub enum Phase {
 #[derive(Clone, Debug)]
 pub struct Measurement {
     cfg: Option<Cfg>,
-    /// Where it stands.
+    /// The current phase.
     pub phase: Phase,
     /// The window: first cycle, first cycle after it.
     pub from: u64,
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn only_packets_created_in_the_window_count_and_late_ones_if_it_grows() {
+    fn only_packets_created_in_the_window_are_measured() {
         let cfg = Cfg { warmup_cycles: 100, measure_cycles: 64, precision: Some(0.01), ..Cfg::default() };
         let mut measurement = Measurement::new(Some(cfg), 1);
         for created in [99, 100, 163, 164, 227, 228] {

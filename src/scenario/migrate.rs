@@ -10,7 +10,7 @@ use std::path::Path;
 use super::file::job::{Engine, operation};
 use super::inherit;
 use super::jobs::{COMMON, composed, lanes};
-use super::names::Named;
+use super::names::NamedValues;
 use super::problem::{Problem, Problems};
 use super::source::{Node, Source, Value, parse_path};
 use super::{armed::config::opcode, load_text};
@@ -41,7 +41,7 @@ pub fn migrate(name: &str, text: &str, base: &Path, stem: &str) -> Result<Option
         Err(_) if source.has("extends") => None,
         before => Some(before?),
     };
-    let mut lines = Lines {
+    let mut lines = LineMigrator {
         source: &source,
         text,
         engine: None,
@@ -103,7 +103,7 @@ fn inside(root: &Node, text: &str) -> BTreeSet<usize> {
     lines
 }
 
-struct Lines<'a> {
+struct LineMigrator<'a> {
     source: &'a Source,
     text: &'a str,
     /// The engine of the table under whose header the next line is, and the tables in it on the way there.
@@ -118,7 +118,7 @@ struct Lines<'a> {
     out: String,
 }
 
-impl Lines<'_> {
+impl LineMigrator<'_> {
     fn line(&mut self, line: &str) -> Result<(), String> {
         let trimmed = line.trim_start();
         if trimmed.starts_with('[') {
@@ -208,7 +208,7 @@ impl Lines<'_> {
                 if !COMMON.contains(&first.as_str()) {
                     name = format!("{name}.{}", engine.name());
                 }
-                let quoted = |part: &String| super::written::key(part);
+                let quoted = |part: &String| super::run_inputs::key(part);
                 name = within.iter().map(quoted).fold(name, |all, part| format!("{all}.{part}"));
             }
             let _ = write!(self.out, "{}{name}{}", &line[..start], &line[end..]);
@@ -273,7 +273,7 @@ impl Lines<'_> {
         };
         let written = |node: &Node| {
             let mut text = String::new();
-            super::written::inline(node, &mut text);
+            super::run_inputs::inline(node, &mut text);
             text
         };
         match (engine, path[0].as_str()) {
@@ -318,9 +318,9 @@ fn operations(opcode: &Opcode) -> String {
         return "kind = \"barrier\"".into();
     }
     let mut lines =
-        vec![format!("op = \"{}\"", operation(opcode)), format!("dtype = \"{}\"", Named::name(opcode.dtype))];
+        vec![format!("op = \"{}\"", operation(opcode)), format!("dtype = \"{}\"", NamedValues::name(opcode.dtype))];
     if opcode.round != Round::NearestEven {
-        lines.push(format!("round = \"{}\"", Named::name(opcode.round)));
+        lines.push(format!("round = \"{}\"", NamedValues::name(opcode.round)));
     }
     if opcode.flush_to_zero {
         lines.push("flush_to_zero = true".into());

@@ -51,7 +51,7 @@ struct Detail {
     of_word: bool,
 }
 
-/// One thing that is wrong.
+/// An error in a scenario.
 ///
 /// ```
 /// use watershed_scenario::Problem;
@@ -134,7 +134,7 @@ impl Problem {
 
     /// The same problem with the value at another path.
     #[must_use]
-    pub fn moved_to(mut self, path: String) -> Self {
+    pub fn at_path(mut self, path: String) -> Self {
         self.0.place = Place::Value(path);
         self
     }
@@ -170,7 +170,7 @@ impl Problem {
     }
 
     /// Whether it is about a key, not about its value.
-    pub fn is_of_key(&self) -> bool {
+    pub fn concerns_key(&self) -> bool {
         matches!(self.0.place, Place::Key(_))
     }
 
@@ -186,7 +186,7 @@ impl Problem {
 
     fn render(&self, source: &Source, out: &mut String) {
         use fmt::Write;
-        let _ = writeln!(out, "error: {}", source.said(&self.0.message));
+        let _ = writeln!(out, "error: {}", source.rename_places(&self.0.message));
         let spans: Vec<(Span, &str)> = self
             .span(source)
             .map(|span| (span, ""))
@@ -204,10 +204,10 @@ impl Problem {
             let _ = writeln!(out, "{pad}--> {}", source.name());
         }
         if let Some(expected) = &self.0.expected {
-            let _ = writeln!(out, "{pad} = expected: {}", source.said(expected));
+            let _ = writeln!(out, "{pad} = expected: {}", source.rename_places(expected));
         }
         for help in &self.0.help {
-            let _ = writeln!(out, "{pad} = help: {}", source.said(help));
+            let _ = writeln!(out, "{pad} = help: {}", source.rename_places(help));
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::source::{Node, Value};
 /// # Errors
 /// What the check should have found; it is kept for the case that schema and structs disagree.
 pub fn read<T: de::DeserializeOwned>(root: &Node) -> Result<T, Problem> {
-    T::deserialize(to_toml(root, "")).map_err(said)
+    T::deserialize(to_toml(root, "")).map_err(toml_problem)
 }
 
 /// The same for a scenario.
@@ -19,12 +19,12 @@ pub fn read<T: de::DeserializeOwned>(root: &Node) -> Result<T, Problem> {
 /// # Errors
 /// As those of [`read`].
 pub fn scenario(root: &Node) -> Result<ScenarioFile, Problem> {
-    ScenarioFile::from_toml(to_toml(root, "")).map_err(said)
+    ScenarioFile::from_toml(to_toml(root, "")).map_err(toml_problem)
 }
 
 // The signature is that of what it maps.
 #[allow(clippy::needless_pass_by_value)]
-fn said(error: toml::de::Error) -> Problem {
+fn toml_problem(error: toml::de::Error) -> Problem {
     Problem::general(error.to_string().trim_end().to_owned())
 }
 

@@ -18,9 +18,9 @@ use serde_json::Value as Json;
 use super::Loaded;
 use super::config::{Collective, Rounding};
 use super::data::Table;
+pub use super::document_upgrade::upgraded;
 use super::measure::{LatencyResult, MeasureResult};
-use super::names::{DType, Named};
-pub use super::older::upgraded;
+use super::names::{DType, NamedValues};
 use super::segments::SegmentResult;
 
 /// Version of the document's shape.
@@ -72,7 +72,7 @@ pub struct Document {
     pub config: Json,
     /// What it was made from: `watershed replay` runs it again. Missing in documents of older programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub scenario: Option<super::written::Written>,
+    pub scenario: Option<super::run_inputs::RunInputs>,
 }
 
 /// What made a document.
@@ -322,7 +322,7 @@ impl Document {
             checks: Vec::new(),
             roundings: scenario.roundings.clone(),
             config,
-            scenario: Some(super::written::Written::new(loaded)),
+            scenario: Some(super::run_inputs::RunInputs::new(loaded)),
         }
     }
 
@@ -352,10 +352,10 @@ impl CollectiveResult {
             name: collective.name.clone(),
             kind: collective.kind.name().to_owned(),
             id: collective.id,
-            op: collective.op.map(|op| Named::name(op).to_owned()),
-            dtype: (collective.elements > 0).then(|| Named::name(collective.dtype).to_owned()),
-            accumulate: collective.accumulate.map(|pair| Named::name(pair.accumulator()).to_owned()),
-            result_dtype: collective.accumulate.map(|_| Named::name(collective.result_dtype()).to_owned()),
+            op: collective.op.map(|op| NamedValues::name(op).to_owned()),
+            dtype: (collective.elements > 0).then(|| NamedValues::name(collective.dtype).to_owned()),
+            accumulate: collective.accumulate.map(|pair| NamedValues::name(pair.accumulator()).to_owned()),
+            result_dtype: collective.accumulate.map(|_| NamedValues::name(collective.result_dtype()).to_owned()),
             participants: collective.participants.len() as u64,
             elements: collective.elements,
             start_cycle: None,

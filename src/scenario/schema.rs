@@ -53,7 +53,7 @@ pub fn schema() -> &'static Json {
     static SCHEMA: OnceLock<Json> = OnceLock::new();
     SCHEMA.get_or_init(|| {
         let mut schema = ScenarioFile::schema();
-        tidy(&mut schema);
+        drop_json_only(&mut schema);
         schema
     })
 }
@@ -148,7 +148,7 @@ pub fn topology_schema() -> &'static Json {
     static SCHEMA: OnceLock<Json> = OnceLock::new();
     SCHEMA.get_or_init(|| {
         let mut schema = schemars::schema_for!(super::graph::GraphFile).to_value();
-        tidy(&mut schema);
+        drop_json_only(&mut schema);
         schema
     })
 }
@@ -156,12 +156,12 @@ pub fn topology_schema() -> &'static Json {
 /// The JSON Schema of another kind of file, made from its struct in the same way.
 pub fn schema_of<T: schemars::JsonSchema>() -> Json {
     let mut schema = schemars::schema_for!(T).to_value();
-    tidy(&mut schema);
+    drop_json_only(&mut schema);
     schema
 }
 
 /// Takes out what JSON has and TOML has not: null as a type, a choice and a default. Joins descriptions that were wrapped.
-fn tidy(schema: &mut Json) {
+fn drop_json_only(schema: &mut Json) {
     match schema {
         Json::Object(object) => {
             if object.get("default").is_some_and(Json::is_null) {
@@ -192,10 +192,10 @@ fn tidy(schema: &mut Json) {
                 }
             }
             for (_, value) in object.iter_mut() {
-                tidy(value);
+                drop_json_only(value);
             }
         }
-        Json::Array(items) => items.iter_mut().for_each(tidy),
+        Json::Array(items) => items.iter_mut().for_each(drop_json_only),
         _ => {}
     }
 }
@@ -342,7 +342,7 @@ impl Checker {
                     problem = in_its_unit(problem, key, &names);
                 }
                 if problem.has_no_help() {
-                    problem = self.elsewhere(problem, key, path);
+                    problem = self.wrong_table_hint(problem, key, path);
                 }
                 if !names.is_empty() {
                     problem = problem.expected(one_of(names.iter().map(|name| format!("`{name}`"))));
@@ -366,7 +366,7 @@ impl Checker {
 
     /// A key that is right, or nearly so, but stands in the wrong table. Tables inside the one in which it stands go before all
     /// others; of those, too many are no help.
-    fn elsewhere(&self, problem: Problem, key: &str, path: &str) -> Problem {
+    fn wrong_table_hint(&self, problem: Problem, key: &str, path: &str) -> Problem {
         let mut known = Vec::new();
         keys(self.root, "", &mut known);
         let here = without_numbers(path);
@@ -425,7 +425,9 @@ impl Checker {
             problem = problem.nearest(text, words);
             let takes_list = schema.get("type").is_some_and(|kind| kind == "array");
             let list = units::as_list(text).filter(|_| takes_list);
-            if let Some(help) = list.or_else(|| self.in_other_unit(path, text)).or_else(|| units::without(path, text)) {
+            if let Some(help) =
+                list.or_else(|| self.in_other_unit(path, text)).or_else(|| units::suggest_without_unit(path, text))
+            {
                 problem = problem.help(help);
             }
         }

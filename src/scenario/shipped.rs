@@ -46,7 +46,7 @@ pub fn shown(path: &Path) -> String {
 
 /// What follows the last [`INSIDE`] in a path.
 fn within(path: &Path) -> Option<PathBuf> {
-    let path = tidy(path);
+    let path = normalise(path);
     let parts: Vec<Component<'_>> = path.components().collect();
     let last = parts.iter().rposition(|part| matches!(part, Component::Normal(name) if *name == INSIDE))?;
     Some(parts[last + 1..].iter().collect())
@@ -102,7 +102,7 @@ pub fn open(path: &Path) -> io::Result<Box<dyn BufRead + Send>> {
 }
 
 /// A path without `.` and without `x/..`.
-pub fn tidy(path: &Path) -> PathBuf {
+pub fn normalise(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for part in path.components() {
         match part {
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_program_holds_is_read_like_files() {
+    fn embedded_files_are_read_like_those_on_disk() {
         let ring = Path::new("/anywhere/<shipped>/testbench/fabric/../../traces/ring.topology.toml");
         let disk = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join("traces/ring.topology.toml");
         assert_eq!(text(ring).unwrap(), text(&disk).unwrap());

@@ -6,7 +6,7 @@
 use super::Loaded;
 use super::config::Wave;
 use super::run::{RunError, RunOptions, WaveOptions, run};
-use watershed_files::Scratch;
+use watershed_files::TempFolder;
 use watershed_probe::wave_in::{Header, WaveFile};
 
 /// What a waveform of this scenario declares: the signals that these globs choose, within this many levels of the
@@ -15,7 +15,7 @@ use watershed_probe::wave_in::{Header, WaveFile};
 /// # Errors
 /// Those of a run, globs that choose nothing included.
 pub fn declared(loaded: &Loaded, globs: Vec<String>, depth: Option<u32>) -> Result<Header, RunError> {
-    let scratch = Scratch::new("signals").map_err(|error| RunError::Write { path: std::env::temp_dir(), error })?;
+    let scratch = TempFolder::new("signals").map_err(|error| RunError::Write { path: std::env::temp_dir(), error })?;
     let path = scratch.path().join("signals.fst");
     let own = loaded.scenario.wave.clone();
     let signals = if globs.is_empty() { own.signals.clone() } else { globs };

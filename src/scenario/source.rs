@@ -154,7 +154,7 @@ impl Source {
     }
 
     /// Words about places of the tree, as places of the text.
-    pub(super) fn said(&self, words: &str) -> String {
+    pub(super) fn rename_places(&self, words: &str) -> String {
         self.places.iter().fold(words.to_owned(), |words, (table, written)| words.replace(table.as_str(), written))
     }
 
@@ -169,14 +169,14 @@ impl Source {
 
     /// Says of the jobs, too, what an override has set in the table of an engine: by number, as a file does that extends another.
     /// What is no value of one job, a whole table for example, cannot be said so: then there is only the translation.
-    pub(super) fn put_beside_jobs(&mut self, origin: usize, table: &str) {
+    pub(super) fn copy_override_to_jobs(&mut self, origin: usize, table: &str) {
         let Some(jobs) = self.with_jobs.take() else { return };
         let argument = &self.overrides[origin - 1];
         let steps = find_equals(argument).and_then(|equals| parse_path(&argument[..equals]).ok()).unwrap_or_default();
         let place = table.split('.').count();
         let of_one = steps.len() > place + 1 && steps[place].text.bytes().all(|byte| byte.is_ascii_digit());
         let translated = std::mem::replace(&mut self.root, jobs);
-        let done = of_one && self.put(origin).is_ok();
+        let done = of_one && self.apply_override(origin).is_ok();
         let jobs = std::mem::replace(&mut self.root, translated);
         self.with_jobs = done.then_some(jobs);
     }
@@ -203,7 +203,7 @@ impl Source {
     }
 
     /// Makes a table of a word that stands where one is expected: the word is the value of this key of it.
-    pub(super) fn spread(&mut self, table: &str, key: &str) {
+    pub(super) fn expand_word(&mut self, table: &str, key: &str) {
         for root in std::iter::once(&mut self.root).chain(&mut self.with_jobs) {
             let Some(node) = entry(root, table).filter(|node| matches!(node.value, Value::String(_))) else { continue };
             let word = node.clone();
@@ -256,7 +256,7 @@ impl Source {
     /// Whether the key exists is not checked here but with all other keys.
     pub fn set(&mut self, argument: &str) -> Result<(), Problem> {
         self.overrides.push(argument.to_owned());
-        self.put(self.overrides.len())
+        self.apply_override(self.overrides.len())
     }
 
     /// Takes overrides to be put into the tree later; their numbers.
@@ -267,7 +267,7 @@ impl Source {
     }
 
     /// Puts an override into the tree.
-    pub(super) fn put(&mut self, origin: usize) -> Result<(), Problem> {
+    pub(super) fn apply_override(&mut self, origin: usize) -> Result<(), Problem> {
         let argument = &self.overrides[origin - 1].clone();
         let whole = Span::new(origin, 0..argument.len());
         let Some(equals) = find_equals(argument) else {
@@ -290,11 +290,11 @@ impl Source {
         let mut node = &mut self.root;
         let mut names = Vec::new();
         for segment in walk {
-            give_way(node, &names, &segment.text);
+            remove_alternatives(node, &names, &segment.text);
             node = step(node, segment, origin)?;
             names.push(segment.text.as_str());
         }
-        give_way(node, &names, &last.text);
+        remove_alternatives(node, &names, &last.text);
         match &mut node.value {
             Value::Table(table) => {
                 table.insert(last.text.clone(), value);
@@ -322,7 +322,7 @@ impl Source {
     }
 
     /// The place of bytes `range` of a text that stands word for word in the value at `path`.
-    pub fn inside(&self, path: &str, text: &str, range: Range<usize>) -> Option<Span> {
+    pub fn span_within(&self, path: &str, text: &str, range: Range<usize>) -> Option<Span> {
         let span = self.locate(path)?;
         let start = span.start + self.text(span.origin).get(span.start..span.end)?.find(text)?;
         Some(Span::new(span.origin, start + range.start..start + range.end))
@@ -441,7 +441,7 @@ const ALTERNATIVES: &[(&str, &[&str])] = &[
 
 /// Takes away what an override of `key` in the table at `walk` replaces: `--set link.latency_cycles=3` stands above
 /// `latency_ns = 5` of the file.
-pub(super) fn give_way(node: &mut Node, walk: &[&str], key: &str) {
+pub(super) fn remove_alternatives(node: &mut Node, walk: &[&str], key: &str) {
     let Value::Table(table) = &mut node.value else { return };
     let place: Vec<&str> = walk.iter().copied().filter(|segment| segment.parse::<usize>().is_err()).collect();
     let place = place.join(".");

@@ -51,9 +51,9 @@ impl Sources {
     /// Places the sources of a scenario in a layout, and attaches the end points that flows need. What is wrong goes to
     /// `problems`.
     pub fn place(scenario: &Scenario, layout: &mut Layout, local: LinkParams, problems: &mut Vec<Problem>) -> Sources {
-        let mut placing = Placing { scenario, problems, classes: Vec::new(), addressed: Vec::new() };
+        let mut placing = SourceBuilder { scenario, problems, classes: Vec::new(), addressed: Vec::new() };
         let specs = placing.place(layout, local);
-        let Placing { classes, addressed, .. } = placing;
+        let SourceBuilder { classes, addressed, .. } = placing;
         Sources { classes, addressed, lanes: lanes(scenario), specs }
     }
 
@@ -79,7 +79,12 @@ impl Sources {
     }
 
     /// Blocks of a family with the traffic beside them, which leaves them the first point-to-point channels.
-    pub fn beside<B>(sources: Option<&mut Sources>, blocks: Vec<B>, how: (u64, bool), left: u8) -> Vec<WithTraffic<B>> {
+    pub fn with_traffic<B>(
+        sources: Option<&mut Sources>,
+        blocks: Vec<B>,
+        how: (u64, bool),
+        left: u8,
+    ) -> Vec<WithTraffic<B>> {
         let mut ends: Vec<WithTraffic<B>> = blocks.into_iter().map(WithTraffic::from).collect();
         for (end, mut traffic) in sources.into_iter().flat_map(|sources| sources.take_traffic(how.0, how.1)) {
             traffic.leave(left);
@@ -99,14 +104,14 @@ impl Sources {
     }
 }
 
-struct Placing<'a> {
+struct SourceBuilder<'a> {
     scenario: &'a Scenario,
     problems: &'a mut Vec<Problem>,
     classes: Vec<Class>,
     addressed: Vec<bool>,
 }
 
-impl Placing<'_> {
+impl SourceBuilder<'_> {
     /// Attaches the end points that flows need and says which sources sit where.
     fn place(&mut self, layout: &mut Layout, local: LinkParams) -> BTreeMap<usize, Vec<Spec>> {
         let scenario = self.scenario;

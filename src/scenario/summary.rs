@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::armed::result::ArmedResult;
 use super::config::Scenario;
-use super::job_result::Hashed;
+use super::job_result::HashedResults;
 use super::pbv::result::PbvResult;
 use super::result::{CollectiveResult, Document, Outcome, TrafficResult};
 use super::segments;
@@ -14,13 +14,13 @@ use watershed_oracle::compare::apart;
 
 /// A file that was written.
 #[derive(Debug, Clone)]
-pub struct Written {
+pub struct WrittenFile {
     what: &'static str,
     path: PathBuf,
     before: &'static str,
 }
 
-impl Written {
+impl WrittenFile {
     /// A file and what it is.
     pub fn new(what: &'static str, path: PathBuf) -> Self {
         Self { what, path, before: "" }
@@ -28,7 +28,7 @@ impl Written {
 
     /// The outcome for a file that existed before: "replaced" or "as it was".
     #[must_use]
-    pub fn over(mut self, before: Option<&'static str>) -> Self {
+    pub fn replacing(mut self, before: Option<&'static str>) -> Self {
         self.before = before.unwrap_or_default();
         self
     }
@@ -41,7 +41,7 @@ const LABEL: usize = 14;
 type Line = (String, String);
 
 /// The summary.
-pub fn text(scenario: &Scenario, document: &Document, written: &[Written]) -> String {
+pub fn text(scenario: &Scenario, document: &Document, written: &[WrittenFile]) -> String {
     let mut out = String::new();
     line(&mut out, &document.stamp.scenario, &headline(scenario, document));
     for (label, text) in document.workload.iter().flat_map(super::workload::result::WorkloadResult::lines) {
@@ -57,7 +57,7 @@ pub fn text(scenario: &Scenario, document: &Document, written: &[Written]) -> St
         line(&mut out, &label, &text);
     }
     for job in &document.jobs {
-        if let Some(Hashed { rows, elements, sha256, .. }) = &job.results {
+        if let Some(HashedResults { rows, elements, sha256, .. }) = &job.results {
             line(&mut out, "SHA-256", &format!("{}: {sha256} of {rows} x {elements} elements", job.name));
         }
     }
@@ -87,9 +87,9 @@ pub fn text(scenario: &Scenario, document: &Document, written: &[Written]) -> St
             "{} ({}): {}, busy {:.1} % of the time, {}",
             link.name,
             link.level,
-            counted(link.flits, "flit"),
+            count_of(link.flits, "flit"),
             link.utilisation * 100.0,
-            counted(link.head_wait_cycles, "head-wait cycle")
+            count_of(link.head_wait_cycles, "head-wait cycle")
         );
         line(&mut out, "busiest link", &text);
     }
@@ -131,11 +131,11 @@ fn jobs(scenario: &Scenario, document: &Document) -> Vec<Line> {
     for (at, reduction) in document.armed.iter().flat_map(|armed| &armed.reductions).enumerate() {
         let of = scenario.armed.as_ref().and_then(|armed| armed.reductions.get(at));
         let at_once = of.map_or(1, |reduction| reduction.file.reduction_ids);
-        let job = took(document, &format!("armed.reductions.{at}"), &reduction.name);
+        let job = job_timing(document, &format!("armed.reductions.{at}"), &reduction.name);
         add("armed.reductions", at, reduction.lines(nanoseconds, at_once, job));
     }
     for (at, collective) in document.pbv.iter().flat_map(|pbv| &pbv.collectives).enumerate() {
-        let job = took(document, &format!("pbv.collectives.{at}"), &collective.name);
+        let job = job_timing(document, &format!("pbv.collectives.{at}"), &collective.name);
         add("pbv.collectives", at, collective.lines(nanoseconds, job));
     }
     parts.sort_by_key(|(job, _)| *job);
@@ -171,7 +171,7 @@ fn head_waits(out: &mut String, document: &Document) {
             format!("{:.1} % {}", *cycles as f64 * 100.0 / total as f64, cause.replace('_', " "))
         };
         let causes: Vec<String> = causes.into_iter().map(share).collect();
-        texts.push(format!("{} before {before}: {}", counted(total, "cycle"), causes.join(", ")));
+        texts.push(format!("{} before {before}: {}", count_of(total, "cycle"), causes.join(", ")));
     }
     if !texts.is_empty() {
         line(out, "head waits", &texts.join("\n"));
@@ -198,8 +198,8 @@ fn headline(scenario: &Scenario, document: &Document) -> String {
 fn of_collective(scenario: &Scenario, collective: &CollectiveResult) -> Vec<Line> {
     let CollectiveResult { name, kind, dtype, elements, .. } = collective;
     let who = match scenario.topology.shape {
-        Shape::Die(_) | Shape::Nodes(_) => counted(collective.participants, "core"),
-        _ => counted(collective.participants, "end point"),
+        Shape::Die(_) | Shape::Nodes(_) => count_of(collective.participants, "core"),
+        _ => count_of(collective.participants, "end point"),
     };
     let plural = if *elements == 1 { "" } else { "s" };
     let wider = match (&collective.accumulate, &collective.result_dtype) {
@@ -256,13 +256,14 @@ fn latency(cycles: u64, ns: f64, elements: u64, elements_per_cycle: Option<f64>)
 }
 
 /// What the job took that has its details there, and is the first to have them; its name if it has other parts.
-fn took(document: &Document, details: &str, part: &str) -> Option<String> {
+fn job_timing(document: &Document, details: &str, part: &str) -> Option<String> {
     let job = document.jobs.iter().find(|job| job.details == details)?;
-    let mut line = latency(job.latency_cycles?, job.latency_ns?, job.elements, job.elements_per_cycle);
     // Of several, when each ran: whether they met.
-    if let (true, Some(start), Some(end)) = (document.jobs.len() > 1, job.start_cycle, job.end_cycle) {
-        line += &format!(", from cycle {start} to {end}");
-    }
+    let when = match (document.jobs.len(), job.start_cycle, job.end_cycle) {
+        (2.., Some(start), Some(end)) => format!(", from cycle {start} to {end}"),
+        _ => String::new(),
+    };
+    let line = latency(job.latency_cycles?, job.latency_ns?, job.elements, job.elements_per_cycle) + &when;
     Some(if job.name == part { line } else { format!("{} in all: {line}", job.name) })
 }
 
@@ -309,7 +310,7 @@ fn checks(out: &mut String, document: &Document) {
 }
 
 /// A number of things.
-fn counted(number: u64, thing: &str) -> String {
+fn count_of(number: u64, thing: &str) -> String {
     format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
 }
 

@@ -19,7 +19,7 @@ impl Timeline {
     const COUNTED: usize = 4096;
 
     /// Takes a sample if it is time for one: flits in the network, and those that have left a queue since cycle 0.
-    pub fn look(&mut self, system: &dyn Simulation) {
+    pub fn sample_if_due(&mut self, system: &dyn Simulation) {
         let now = system.now();
         if now < self.next {
             return;
@@ -42,7 +42,7 @@ impl Timeline {
         self.next = now + self.pace;
     }
 
-    /// What was seen, and the names of the links that were looked at.
+    /// The samples, and the names of the links that were sampled.
     pub fn samples(self, system: &dyn Simulation) -> (Vec<Sample>, Vec<String>) {
         let links = self.samples.first().map_or(0, |sample| sample.busy.len());
         let name = |at: usize| {

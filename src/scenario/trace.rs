@@ -35,7 +35,7 @@ pub struct Record {
 
 /// What is wrong with a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wrong {
+pub struct TraceError {
     /// Where and what.
     pub message: String,
     /// What was expected.
@@ -44,7 +44,7 @@ pub struct Wrong {
 
 /// What a trace is, on the whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Facts {
+pub struct TraceSummary {
     /// Packets.
     pub packets: u64,
     /// One more than the greatest class.
@@ -68,9 +68,9 @@ struct Lines {
 }
 
 impl Lines {
-    fn open(path: &Path) -> Result<Lines, Wrong> {
+    fn open(path: &Path) -> Result<Lines, TraceError> {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let file = shipped::open(path).map_err(|error| Wrong {
+        let file = shipped::open(path).map_err(|error| TraceError {
             message: match error.kind() {
                 std::io::ErrorKind::NotFound => format!("there is no file {}", path.display()),
                 _ => format!("cannot read {}: {error}", path.display()),
@@ -81,16 +81,16 @@ impl Lines {
         Ok(Lines { name, file, line: 0, text: String::new(), hash })
     }
 
-    fn wrong(&self, what: impl std::fmt::Display, expected: impl Into<String>) -> Wrong {
-        Wrong { message: format!("{}, line {}: {what}", self.name, self.line), expected: expected.into() }
+    fn error(&self, what: impl std::fmt::Display, expected: impl Into<String>) -> TraceError {
+        TraceError { message: format!("{}, line {}: {what}", self.name, self.line), expected: expected.into() }
     }
 
     /// The numbers of the next line that has any, and how many there are.
-    fn numbers(&mut self, form: &str, least: usize) -> Result<Option<([u64; 5], usize)>, Wrong> {
+    fn numbers(&mut self, form: &str, least: usize) -> Result<Option<([u64; 5], usize)>, TraceError> {
         loop {
             self.text.clear();
             self.line += 1;
-            let read = self.file.read_line(&mut self.text).map_err(|error| self.wrong(error, "text"))?;
+            let read = self.file.read_line(&mut self.text).map_err(|error| self.error(error, "text"))?;
             if read == 0 {
                 return Ok(None);
             }
@@ -101,9 +101,9 @@ impl Lines {
             let (mut numbers, mut count) = ([0; 5], 0);
             for word in text.split([' ', '\t', ',', '\r', '\n']).filter(|word| !word.is_empty()) {
                 let most = if least == 2 { 2 } else { 5 };
-                let number = word.parse().map_err(|_| self.wrong(format_args!("\"{word}\" is not a number"), form))?;
+                let number = word.parse().map_err(|_| self.error(format_args!("\"{word}\" is not a number"), form))?;
                 if count == most {
-                    return Err(self.wrong("too many numbers", form));
+                    return Err(self.error("too many numbers", form));
                 }
                 numbers[count] = number;
                 count += 1;
@@ -112,18 +112,18 @@ impl Lines {
                 continue;
             }
             if count < least {
-                return Err(self.wrong("too few numbers", form));
+                return Err(self.error("too few numbers", form));
             }
             return Ok(Some((numbers, count)));
         }
     }
 
-    fn end(&self, number: u64, ends: u32) -> Result<u32, Wrong> {
+    fn end(&self, number: u64, ends: u32) -> Result<u32, TraceError> {
         if number < u64::from(ends) {
             Ok(number as u32)
         } else {
             Err(self
-                .wrong(format_args!("there is no end point {number}"), format!("an end point from 0 to {}", ends - 1)))
+                .error(format_args!("there is no end point {number}"), format!("an end point from 0 to {}", ends - 1)))
         }
     }
 }
@@ -146,7 +146,7 @@ impl Reader {
     ///
     /// # Errors
     /// If it cannot be opened.
-    pub fn open(path: &Path, ends: u32) -> Result<Reader, Wrong> {
+    pub fn open(path: &Path, ends: u32) -> Result<Reader, TraceError> {
         Ok(Reader { lines: Lines::open(path)?, ends, last: 0, records: 0 })
     }
 
@@ -154,22 +154,22 @@ impl Reader {
     ///
     /// # Errors
     /// If the line breaks the rules.
-    pub fn record(&mut self) -> Result<Option<Record>, Wrong> {
+    pub fn record(&mut self) -> Result<Option<Record>, TraceError> {
         let form = "cycle source destination flits [class]";
         let Some(([cycle, src, dst, flits, class], _)) = self.lines.numbers(form, 4)? else { return Ok(None) };
         if cycle < self.last {
             let message = format!("cycle {cycle} comes after cycle {}", self.last);
-            return Err(self.lines.wrong(message, "records in the order of their cycles"));
+            return Err(self.lines.error(message, "records in the order of their cycles"));
         }
         if cycle > super::limits::CYCLES {
-            return Err(self.lines.wrong(format_args!("cycle {cycle} is too late"), "a cycle up to 2^53"));
+            return Err(self.lines.error(format_args!("cycle {cycle} is too late"), "a cycle up to 2^53"));
         }
         if !(1..=FLITS).contains(&flits) {
-            return Err(self.lines.wrong(format_args!("a packet of {flits} flits"), format!("1 to {FLITS} flits")));
+            return Err(self.lines.error(format_args!("a packet of {flits} flits"), format!("1 to {FLITS} flits")));
         }
         if class >= CLASSES {
             let expected = format!("a class from 0 to {}", CLASSES - 1);
-            return Err(self.lines.wrong(format_args!("there is no class {class}"), expected));
+            return Err(self.lines.error(format_args!("there is no class {class}"), expected));
         }
         self.last = cycle;
         self.records += 1;
@@ -182,9 +182,9 @@ impl Reader {
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn survey(path: &Path, ends: u32) -> Result<Facts, Wrong> {
+pub fn summarise(path: &Path, ends: u32) -> Result<TraceSummary, TraceError> {
     let mut reader = Reader::open(path, ends)?;
-    let mut facts = Facts { classes: 1, ..Facts::default() };
+    let mut facts = TraceSummary { classes: 1, ..TraceSummary::default() };
     while let Some(record) = reader.record()? {
         facts.packets += 1;
         facts.classes = facts.classes.max(record.class + 1);
@@ -197,7 +197,7 @@ pub fn survey(path: &Path, ends: u32) -> Result<Facts, Wrong> {
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn permutation(path: &Path, ends: u32) -> Result<Vec<(u32, u32)>, Wrong> {
+pub fn permutation(path: &Path, ends: u32) -> Result<Vec<(u32, u32)>, TraceError> {
     let mut lines = Lines::open(path)?;
     let mut pairs = Vec::new();
     let (mut sends, mut gets) = (vec![false; ends as usize], vec![false; ends as usize]);
@@ -206,13 +206,13 @@ pub fn permutation(path: &Path, ends: u32) -> Result<Vec<(u32, u32)>, Wrong> {
         for (list, end, what) in [(&mut sends, src, "source"), (&mut gets, dst, "destination")] {
             if std::mem::replace(&mut list[end as usize], true) {
                 let message = format!("end point {end} is a {what} for the second time");
-                return Err(lines.wrong(message, format!("each {what} once")));
+                return Err(lines.error(message, format!("each {what} once")));
             }
         }
         pairs.push((src, dst));
     }
     if pairs.is_empty() {
-        return Err(lines.wrong("there is no pair in this file", "source destination"));
+        return Err(lines.error("there is no pair in this file", "source destination"));
     }
     Ok(pairs)
 }
@@ -237,13 +237,13 @@ mod tests {
         assert_eq!(reader.record().unwrap(), record(5, 1, 2, 4, 1));
         assert_eq!(reader.record().unwrap(), record(9, 3, 0, 65536, 0));
         assert_eq!(reader.record().unwrap(), None);
-        let facts = survey(&path, 4).unwrap();
+        let facts = summarise(&path, 4).unwrap();
         assert_eq!((facts.packets, facts.classes), (3, 2));
     }
 
     #[test]
     fn mistakes_are_named_with_their_line() {
-        let wrong = |text: &str| survey(&file(text).1, 4).unwrap_err().message;
+        let wrong = |text: &str| summarise(&file(text).1, 4).unwrap_err().message;
         assert_eq!(wrong("1 2 3 1\n0 1 2 1\n"), "x.txt, line 2: cycle 0 comes after cycle 1");
         assert_eq!(wrong("1 2 4 1"), "x.txt, line 1: there is no end point 4");
         assert_eq!(wrong("1 2 3"), "x.txt, line 1: too few numbers");
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_permutation_names_everybody_once() {
+    fn a_permutation_names_every_end_point_once() {
         assert_eq!(permutation(&file("0 1\n1 0\n3 2\n").1, 4), Ok(vec![(0, 1), (1, 0), (3, 2)]));
         let wrong = |text: &str| permutation(&file(text).1, 4).unwrap_err().message;
         assert_eq!(wrong("0 1\n0 2\n"), "x.txt, line 2: end point 0 is a source for the second time");

@@ -143,7 +143,7 @@ pub fn measured(text: &str) -> Option<(&'static str, f64)> {
 }
 
 /// What to write instead of a number with a unit, for the value of a key; `None` if the text is no such number.
-pub fn without(path: &str, text: &str) -> Option<String> {
+pub fn suggest_without_unit(path: &str, text: &str) -> Option<String> {
     let key = path.rsplit('.').next().unwrap_or(path);
     if let Some((end, value)) = measured(text) {
         return Some(if key.ends_with(end) {
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_with_units_are_said_without() {
+    fn a_number_with_a_unit_gets_the_plain_value_as_help() {
         for (path, text, said) in [
             ("link.latency_ns", "25us", Some("25us is 25000")),
             ("link.latency_ns", "0.1 us", Some("0.1 us is 100")),
@@ -193,7 +193,7 @@ mod tests {
             ("link.latency_ns", "us", None),
             ("link.latency_ns", "25", None),
         ] {
-            let found = without(path, text);
+            let found = suggest_without_unit(path, text);
             assert_eq!(found.is_some(), said.is_some(), "{path} {text}: {found:?}");
             assert!(found.is_none_or(|found| found.contains(said.unwrap())), "{path} {text}");
         }

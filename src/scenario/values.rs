@@ -71,7 +71,7 @@ pub(crate) fn check_values(
 }
 
 /// What is drawn unless a scenario says so.
-pub(crate) fn usual(dtype: DType) -> Distribution {
+pub(crate) fn default_distribution(dtype: DType) -> Distribution {
     if matches!(layout(dtype), Layout::Float { .. }) { Distribution::Normal } else { Distribution::Integers }
 }
 

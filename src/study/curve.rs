@@ -130,7 +130,7 @@ impl Point {
 
     /// The same point, saturated also if its mean latency is beyond `limit` cycles.
     #[must_use]
-    pub fn judged(mut self, limit: Option<f64>) -> Point {
+    pub fn with_latency_limit(mut self, limit: Option<f64>) -> Point {
         if !self.saturated && self.latency.zip(limit).is_some_and(|(latency, limit)| latency > limit) {
             self.saturated = true;
             self.saturated_by = Some(Cause::Latency);
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_curve_ends_with_its_first_saturated_point_on_any_number_of_threads() {
+    fn a_curve_ends_at_saturation_on_any_number_of_threads() {
         let loads = rates("0.1..0.9:0.1").unwrap();
         let run = |rate| Ok::<_, ()>(network(rate, 0.45));
         let one = points(&loads, 1, &run).unwrap();
@@ -321,7 +321,7 @@ mod tests {
     #[test]
     fn latency_beyond_its_limit_is_saturation() {
         let at = |latency, limit| {
-            let point = Point { latency, ..network(0.4, 0.45) }.judged(limit);
+            let point = Point { latency, ..network(0.4, 0.45) }.with_latency_limit(limit);
             assert_eq!(point.saturated, point.saturated_by.is_some());
             point.saturated_by
         };
@@ -329,7 +329,7 @@ mod tests {
         assert_eq!(at(Some(30.1), Some(30.0)), Some(Cause::Latency));
         assert_eq!(at(Some(30.1), None), None);
         assert_eq!(at(None, Some(30.0)), None);
-        let carried_too_little = Point { latency: Some(99.0), ..network(0.5, 0.45) }.judged(Some(30.0));
+        let carried_too_little = Point { latency: Some(99.0), ..network(0.5, 0.45) }.with_latency_limit(Some(30.0));
         assert_eq!(carried_too_little.saturated_by, Some(Cause::Throughput));
     }
 }

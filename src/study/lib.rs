@@ -6,7 +6,7 @@
 //! | [`compare`] | jobs of several scenarios side by side |
 //! | [`curve`] | latency and accepted throughput over offered load, saturation |
 //! | [`fuzz`] | random scenarios, and the smallest that fails |
-//! | [`named`] | studies by name, and their reports |
+//! | [`reproduction`] | studies by name, and their reports |
 //! | [`numerics`] | one vector reduced in many orders on many shapes: bits and errors |
 //! | [`pbv_table1`] | Table 1 of the PBV source |
 //! | [`piuma_paper`] | the figures of the PIUMA paper |
@@ -19,12 +19,12 @@
 pub mod compare;
 pub mod curve;
 pub mod fuzz;
-pub mod named;
 pub mod numerics;
 pub mod pbv_table1;
 pub mod piuma_paper;
 pub mod plot;
 pub mod report;
+pub mod reproduction;
 pub mod snapshot;
 pub mod sweep;
 pub mod training;

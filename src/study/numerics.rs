@@ -24,9 +24,9 @@ use watershed_scenario::{Problems, load_text};
 /// Operands, at most: a run has as many end points.
 pub const MOST: usize = 64;
 
-/// What is asked for.
+/// The reduction to run, and in which orders.
 #[derive(Debug, Clone)]
-pub struct Ask {
+pub struct NumericsOptions {
     /// The operation.
     pub op: Op,
     /// Type of the operands.
@@ -138,7 +138,7 @@ fn shapes(count: usize) -> [(&'static str, String); 3] {
 }
 
 /// A scenario in which participant k has operand `places[k]`.
-fn scenario(ask: &Ask, engine: &(&str, &str, &str), topology: &str, places: &[usize]) -> String {
+fn scenario(ask: &NumericsOptions, engine: &(&str, &str, &str), topology: &str, places: &[usize]) -> String {
     let (_, family, keys) = engine;
     // Frames of the armed family have four words, and those of a reproducible sum one number.
     let elements = if keys.contains("repsum") { 1 } else { 4 };
@@ -160,7 +160,7 @@ fn scenario(ask: &Ask, engine: &(&str, &str, &str), topology: &str, places: &[us
 }
 
 /// Orders of the operands with their names.
-fn orders(ask: &Ask) -> Vec<(String, Vec<usize>)> {
+fn orders(ask: &NumericsOptions) -> Vec<(String, Vec<usize>)> {
     let count = ask.operands.len();
     let given: Vec<usize> = (0..count).collect();
     // Values in the order of numbers: of floats that of their bits, the negative ones turned.
@@ -202,7 +202,7 @@ fn orders(ask: &Ask) -> Vec<(String, Vec<usize>)> {
 }
 
 /// Bits of the result as they are printed, and the number that they are, if they are one; or why there is no result.
-type Reduced = Result<(String, Option<Exact>), String>;
+type ReductionOutcome = Result<(String, Option<Exact>), String>;
 
 /// The number that a lane of a floating-point type is; `None` for infinities, NaN and integers.
 fn number(dtype: DType, lane: u64) -> Option<Exact> {
@@ -213,7 +213,7 @@ fn number(dtype: DType, lane: u64) -> Option<Exact> {
 }
 
 /// The number that the four words of a reproducible sum are: the collective has agreed on the place of its largest operand.
-fn reproducible(ask: &Ask, words: &[String]) -> Option<Exact> {
+fn reproducible(ask: &NumericsOptions, words: &[String]) -> Option<Exact> {
     let m = ask.operands.iter().map(|&lane| rep_split(lane).m).max()?;
     let mut lanes = [0; 4];
     for (lane, word) in lanes.iter_mut().zip(words) {
@@ -222,7 +222,7 @@ fn reproducible(ask: &Ask, words: &[String]) -> Option<Exact> {
     rep_value(&Quad { lanes, m, ..Quad::default() })
 }
 
-fn reduce(ask: &Ask, text: &str) -> Reduced {
+fn reduce(ask: &NumericsOptions, text: &str) -> ReductionOutcome {
     let told = |problems: &Problems| problems.list().first().map_or_else(String::new, |one| one.message().to_owned());
     let loaded = load_text("numerics", text, Path::new("."), "numerics", &[]).map_err(|problems| told(&problems))?;
     let result = run(&loaded, &RunOptions::default()).map_err(|error| error.to_string())?;
@@ -244,7 +244,7 @@ fn reduce(ask: &Ask, text: &str) -> Reduced {
 ///
 /// # Errors
 /// There are no operands, one only, or too many.
-pub fn numerics(ask: &Ask) -> Result<Numerics, String> {
+pub fn numerics(ask: &NumericsOptions) -> Result<Numerics, String> {
     let count = ask.operands.len();
     if !(2..=MOST).contains(&count) {
         return Err(format!("{count} operands: from 2 to {MOST} can be reduced, each by a participant of its own"));
@@ -258,7 +258,7 @@ pub fn numerics(ask: &Ask) -> Result<Numerics, String> {
         .collect();
     let asked = ways.len() * orders.len();
     let next = AtomicUsize::new(0);
-    let done: Mutex<Vec<Option<Reduced>>> = Mutex::new(vec![None; asked]);
+    let done: Mutex<Vec<Option<ReductionOutcome>>> = Mutex::new(vec![None; asked]);
     std::thread::scope(|scope| {
         for _ in 0..ask.jobs.clamp(1, asked) {
             scope.spawn(|| {
@@ -269,7 +269,7 @@ pub fn numerics(ask: &Ask) -> Result<Numerics, String> {
                     }
                     let (way, order) = (&ways[at / orders.len()], &orders[at % orders.len()]);
                     // What one order is refused for, all are.
-                    let refused = |done: &Vec<Option<Reduced>>| {
+                    let refused = |done: &Vec<Option<ReductionOutcome>>| {
                         done.get(at - at % orders.len()).cloned().flatten().filter(Result::is_err)
                     };
                     let known = done.lock().ok().and_then(|done| refused(&done));
@@ -318,7 +318,7 @@ pub fn numerics(ask: &Ask) -> Result<Numerics, String> {
 }
 
 /// An error for people.
-fn told(ulps: f64) -> String {
+fn ulps_text(ulps: f64) -> String {
     if ulps.abs() < 1e6 { format!("{ulps:.3}") } else { format!("{ulps:.2e}") }
 }
 
@@ -342,7 +342,7 @@ impl Numerics {
                 continue;
             }
             let matters = if row.distinct > 1 { "yes" } else { "no" };
-            let worst = row.worst_ulps.map_or_else(|| "-".to_owned(), told);
+            let worst = row.worst_ulps.map_or_else(|| "-".to_owned(), ulps_text);
             let given = row.cells.first().and_then(|cell| cell.bits.clone()).unwrap_or_default();
             let _ = writeln!(out, "{:>7}  {matters:>13}  {worst:>11}  {given}", row.distinct);
         }
@@ -401,7 +401,7 @@ impl Numerics {
                 let [red, green, blue] =
                     [(232.0, 194.0), (240.0, 65.0), (248.0, 12.0)].map(|(low, high)| low + (high - low) * share);
                 let x = LEFT + CELL * column;
-                let error = cell.error_ulps.map_or_else(String::new, |ulps| format!(", {} ulp", told(ulps)));
+                let error = cell.error_ulps.map_or_else(String::new, |ulps| format!(", {} ulp", ulps_text(ulps)));
                 let _ = writeln!(
                     out,
                     "<rect x=\"{x}\" y=\"{y}\" width=\"{}\" height=\"{}\" fill=\"rgb({red:.0} {green:.0} {blue:.0})\"><title>{}: {bits}{error}</title></rect>\
@@ -418,7 +418,7 @@ impl Numerics {
             out,
             "<text x=\"10\" y=\"{}\">Light: exact. Dark: {} ulp, the worst. Equal letters in a row are equal bits.</text>\n</svg>",
             height - 14,
-            told(most)
+            ulps_text(most)
         );
         out
     }

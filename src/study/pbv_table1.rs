@@ -13,8 +13,8 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use super::named::{Relation, Report, Row, Study};
 use super::plot::{Plot, Series};
+use super::reproduction::{Relation, Report, Row, Study};
 use watershed_pbv::packet::{HEADER_BYTES, WORD_BYTES};
 use watershed_probe::ladder::{Ladder, Message};
 use watershed_scenario::load_text;
@@ -100,14 +100,14 @@ configuration = "side-port"
 "#;
 
 /// A run's ladder, its cycles a nanosecond, and what its links carried.
-struct Ran {
+struct SimulatedRun {
     ladder: Ladder,
     per_ns: f64,
     links: Vec<LinkResult>,
     text: String,
 }
 
-fn simulate(name: &str, text: &str) -> Result<Ran, String> {
+fn simulate(name: &str, text: &str) -> Result<SimulatedRun, String> {
     let loaded = load_text(name, text, Path::new(""), name, &[]).map_err(|problems| problems.to_string())?;
     let options = RunOptions { ladder: true, all_links: true, ..RunOptions::default() };
     let result = run(&loaded, &options).map_err(|error| error.to_string())?;
@@ -118,7 +118,7 @@ fn simulate(name: &str, text: &str) -> Result<Ran, String> {
     let ladder = result.ladder.ok_or("no ladder was made")?;
     let links = result.document.links.all.unwrap_or_default();
     let per_ns = loaded.scenario.clock.frequency_hz as f64 / 1e9;
-    Ok(Ran { ladder, per_ns, links, text: text.to_owned() })
+    Ok(SimulatedRun { ladder, per_ns, links, text: text.to_owned() })
 }
 
 /// Whether an actor of the ladder is an engine.
@@ -127,11 +127,11 @@ fn is_engine(name: &str) -> bool {
 }
 
 /// The switch of an actor.
-fn home(name: &str) -> &str {
+fn switch_of(name: &str) -> &str {
     name.split(['.', '-']).next().unwrap_or(name)
 }
 
-impl Ran {
+impl SimulatedRun {
     /// Frames with a label that begins like this, from one kind of actors to another.
     fn frames<'a>(
         &'a self,
@@ -202,11 +202,11 @@ fn flits(words: usize) -> f64 {
 pub fn column(shape: Shape, engines: Engines, rounds: u32) -> Result<Column, String> {
     let ran = simulate("table 1", &shape.scenario(engines, rounds))?;
     let rounds = u64::from(rounds);
-    let master = |name: &str| is_engine(name) && home(name) == "s0";
-    let engine = |name: &str| is_engine(name) && home(name) != "s0";
+    let master = |name: &str| is_engine(name) && switch_of(name) == "s0";
+    let engine = |name: &str| is_engine(name) && switch_of(name) != "s0";
     let end = |name: &str| !is_engine(name);
     let any = |_: &str| true;
-    let at = |k: u32| move |name: &str| home(name) == format!("s{k}");
+    let at = |k: u32| move |name: &str| switch_of(name) == format!("s{k}");
     let sub = |k: u32| move |name: &str| name == format!("s{k}");
     let source = |name: &str| name == ran.ladder.actors[0];
     let others = 1..shape.switches;

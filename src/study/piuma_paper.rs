@@ -23,10 +23,10 @@
 
 use std::path::Path;
 
-use super::compare::Stopped;
+use super::compare::ContestantError;
 use super::compare::study::Study as Training;
-use super::named::{Basis, Relation, Report, Row, Study};
 use super::plot::{Plot, Series};
+use super::reproduction::{Basis, Relation, Report, Row, Study};
 use super::training::file::{BasisFile, ReduceFile};
 use super::training::training;
 use watershed_scenario::load_text;
@@ -54,7 +54,7 @@ const SHAPES: [(f64, &[u32]); 3] = [(1.0, &[4]), (2.0, &[3, 3]), (3.0, &[2, 2, 2
 
 /// A simulated time and the scenario it is of.
 #[derive(Clone, Debug)]
-struct Timed {
+struct SimulatedTime {
     ns: f64,
     scenario: String,
 }
@@ -70,21 +70,21 @@ fn simulate(text: &str) -> Result<Document, String> {
 }
 
 /// The time of the only collective of a scenario.
-fn collective(scenario: String) -> Result<Timed, String> {
+fn collective(scenario: String) -> Result<SimulatedTime, String> {
     let ns = simulate(&scenario)?.collectives[0].latency_ns.ok_or("an all-reduce did not end")?;
-    Ok(Timed { ns, scenario })
+    Ok(SimulatedTime { ns, scenario })
 }
 
 /// What the switches of a system cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Switches {
+enum SwitchSpeed {
     /// What ours do: a cycle of 1 ns, and the stages of the engines.
     Ours,
     /// As good as nothing: the same cycles, of 0.01 ns.
     NearlyFree,
 }
 
-impl Switches {
+impl SwitchSpeed {
     const fn cycles_per_ns(self) -> u64 {
         match self {
             Self::Ours => 1,
@@ -101,7 +101,7 @@ impl Switches {
 }
 
 /// Nodes on a HyperX with the paper's parameters; an empty size is one node.
-fn nodes(size: &[u32], switches: Switches, rest: &str) -> String {
+fn nodes(size: &[u32], switches: SwitchSpeed, rest: &str) -> String {
     let size = if size.is_empty() { String::new() } else { format!("size = {size:?}\n") };
     format!(
         "family = \"piuma\"\n[clock]\nfrequency_mhz = {}\n[topology]\nkind = \"nodes\"\n{size}\
@@ -111,12 +111,18 @@ fn nodes(size: &[u32], switches: Switches, rest: &str) -> String {
 }
 
 /// An all-reduce of this many f64 in the network.
-fn network(size: &[u32], elements: u64, switches: Switches) -> Result<Timed, String> {
+fn network(size: &[u32], elements: u64, switches: SwitchSpeed) -> Result<SimulatedTime, String> {
     collective(nodes(size, switches, &format!("[[collective]]\nkind = \"allreduce\"\nelements = {elements}\n")))
 }
 
 /// A host's all-reduce of this many f64, with an overhead a round in ns.
-fn host(size: &[u32], algorithm: &str, elements: u64, overhead: u64, switches: Switches) -> Result<Timed, String> {
+fn host(
+    size: &[u32],
+    algorithm: &str,
+    elements: u64,
+    overhead: u64,
+    switches: SwitchSpeed,
+) -> Result<SimulatedTime, String> {
     let rest = format!(
         "[[host]]\nalgorithm = \"{algorithm}\"\nmode = \"ideal\"\nexchange = \"get\"\nelements = {elements}\n\
          overhead_cycles = {}\n",
@@ -126,13 +132,13 @@ fn host(size: &[u32], algorithm: &str, elements: u64, overhead: u64, switches: S
 }
 
 /// The time of the only software of a scenario.
-fn hosts(scenario: String) -> Result<Timed, String> {
+fn hosts(scenario: String) -> Result<SimulatedTime, String> {
     let ns = simulate(&scenario)?.hosts[0].latency_ns.ok_or("a host did not end")?;
-    Ok(Timed { ns, scenario })
+    Ok(SimulatedTime { ns, scenario })
 }
 
 /// ns an element of a long vector in one die, from the difference of two lengths.
-fn per_element(dtype: &str, memory: &str) -> Result<Timed, String> {
+fn per_element(dtype: &str, memory: &str) -> Result<SimulatedTime, String> {
     let time = |elements: u64| {
         collective(format!(
             "family = \"piuma\"\n[topology]\nkind = \"die\"\n[memory]\nbandwidth_gbps = {memory}\n\
@@ -140,7 +146,7 @@ fn per_element(dtype: &str, memory: &str) -> Result<Timed, String> {
         ))
     };
     let (long, short) = (time(6144)?, time(2048)?);
-    Ok(Timed { ns: (long.ns - short.ns) / 4096.0, scenario: long.scenario })
+    Ok(SimulatedTime { ns: (long.ns - short.ns) / 4096.0, scenario: long.scenario })
 }
 
 /// T(m) = alpha + beta m through simulated times by least squares: alpha, beta, and the largest residual as a share.
@@ -194,16 +200,16 @@ impl Report {
 
 impl Row {
     /// Names the simulations that made it.
-    fn of(&mut self, made: &[&Timed]) -> &mut Row {
+    fn of(&mut self, made: &[&SimulatedTime]) -> &mut Row {
         self.scenarios = made.iter().map(|timed| timed.scenario.clone()).collect();
         self
     }
 }
 
 /// Latency of one element: eq. (1), and systems up to the last of `sizes`, whose latency is returned.
-fn latency(report: &mut Report, sizes: &[&[u32]], tell: &dyn Fn(&str)) -> Result<Vec<Timed>, String> {
+fn latency(report: &mut Report, sizes: &[&[u32]], tell: &dyn Fn(&str)) -> Result<Vec<SimulatedTime>, String> {
     for (dimensions, size) in SHAPES {
-        let free = network(size, 1, Switches::NearlyFree)?;
+        let free = network(size, 1, SwitchSpeed::NearlyFree)?;
         let what = format!("one element, D = {dimensions}, nearly free switches: eq. (1)");
         let printed = bound(dimensions, 2.0 * dimensions + 1.0);
         report.near("P-FIG-1", &what, "ns", (printed, free.ns), 0.04).of(&[&free]);
@@ -214,7 +220,7 @@ fn latency(report: &mut Report, sizes: &[&[u32]], tell: &dyn Fn(&str)) -> Result
     let mut times = Vec::new();
     for size in sizes {
         tell(&format!("one element in the network of {}", count(size)));
-        times.push(network(size, 1, Switches::Ours)?);
+        times.push(network(size, 1, SwitchSpeed::Ours)?);
     }
     Ok(times)
 }
@@ -235,11 +241,11 @@ fn line(name: &str, values: impl IntoIterator<Item = f64>) -> Series {
 
 /// 128 KB on one node: the software overhead of a round in ns that makes hosts 3.9 times slower, and the times of the
 /// network and of the hosts then.
-fn calibrate(report: &mut Report) -> Result<(u64, Timed, Timed), String> {
-    let long = network(&[], WORDS, Switches::Ours)?;
-    let bare = host(&[], "rabenseifner", WORDS, 0, Switches::Ours)?;
+fn calibrate(report: &mut Report) -> Result<(u64, SimulatedTime, SimulatedTime), String> {
+    let long = network(&[], WORDS, SwitchSpeed::Ours)?;
+    let bare = host(&[], "rabenseifner", WORDS, 0, SwitchSpeed::Ours)?;
     let overhead = ((3.9 * long.ns - bare.ns) / ROUNDS).max(0.0).round() as u64;
-    let node = host(&[], "rabenseifner", WORDS, overhead, Switches::Ours)?;
+    let node = host(&[], "rabenseifner", WORDS, overhead, SwitchSpeed::Ours)?;
     let what = "128 KB on 1 node: hosts over network";
     report.near("P-FIG-5", what, "x", (3.9, node.ns / long.ns), 0.01).of(&[&long, &node]).basis = Basis::Calibrated;
     report.notes.push(format!("software overhead of a round: {overhead} ns, from the 3.9 of one node"));
@@ -255,12 +261,12 @@ fn long_vectors(
 ) -> Result<(f64, f64, f64), String> {
     let mut times = Vec::new();
     for elements in lengths {
-        times.push(network(size, elements, Switches::Ours)?);
+        times.push(network(size, elements, SwitchSpeed::Ours)?);
     }
     let points: Vec<(f64, f64)> = lengths.iter().zip(&times).map(|(m, time)| (*m as f64, time.ns)).collect();
     let (alpha, beta, residual) = hockney(&points);
     let on = count(size);
-    let all: Vec<&Timed> = times.iter().collect();
+    let all: Vec<&SimulatedTime> = times.iter().collect();
     report.near("P-FIG-8", &format!("T(m) on {on}: beta"), "ns", (2.5, beta), 0.01).of(&all);
     report
         .bounded("P-FIG-8", &format!("T(m) on {on}: largest residual"), "%", (0.1, residual * 100.0), Relation::Below)
@@ -270,7 +276,7 @@ fn long_vectors(
     ));
     // 32 MB: far beyond where the overhead of rounds counts.
     let m = (32u64 << 20) / 8;
-    let software = host(size, "rabenseifner", m, overhead, Switches::Ours)?;
+    let software = host(size, "rabenseifner", m, overhead, SwitchSpeed::Ours)?;
     let ratio = software.ns / (alpha + beta * m as f64);
     report
         .near("P-FIG-4", &format!("32 MB on {on}: hosts over network (fit)"), "x", (3.5, ratio), 0.05)
@@ -297,7 +303,7 @@ fn long_vectors(
         let bits = (elements * 64) as f64;
         plot.levels.push(bytes(1 << power));
         inside.push(bits / (alpha + beta * elements as f64));
-        outside.push(bits / host(size, "rabenseifner", elements, overhead, Switches::Ours)?.ns);
+        outside.push(bits / host(size, "rabenseifner", elements, overhead, SwitchSpeed::Ours)?.ns);
     }
     plot.series = vec![line("in the network (fit)", inside), line("hosts, Rabenseifner", outside)];
     report.plots.push(("throughput-over-length", plot));
@@ -313,9 +319,9 @@ fn contention(report: &mut Report, size: &[u32], sockets: u32, lengths: [u64; 2]
             "[switch]\npoint_to_point_buffer_flits = 256\n[[host]]\nalgorithm = \"rabenseifner\"\nmode = \"{mode}\"\n\
              elements = {elements}\n"
         );
-        nodes(size, Switches::Ours, &rest).replacen("[link]", &format!("sockets = {sockets}\n[link]"), 1)
+        nodes(size, SwitchSpeed::Ours, &rest).replacen("[link]", &format!("sockets = {sockets}\n[link]"), 1)
     };
-    let slope = |mode: &str| -> Result<(f64, [Timed; 2]), String> {
+    let slope = |mode: &str| -> Result<(f64, [SimulatedTime; 2]), String> {
         let [short, long] = [hosts(scenario(mode, lengths[0]))?, hosts(scenario(mode, lengths[1]))?];
         Ok(((long.ns - short.ns) / (lengths[1] - lengths[0]) as f64, [short, long]))
     };
@@ -355,7 +361,7 @@ fn trained(report: &mut Report, longest: Option<u64>, tell: &dyn Fn(&str)) -> Re
     const HOSTS: &str = "Rabenseifner";
     const MODEL: &str = "vgg16";
     let mut study = Training::load("training").map_err(|problems| problems.to_string())?;
-    study.keep(&[NETWORK, HOSTS]);
+    study.retain_contestants(&[NETWORK, HOSTS]);
     let Some(file) = &mut study.file.training else { return Err("the study has no [training]".to_owned()) };
     file.models.retain(|model| model == MODEL);
     file.simulated_elements = longest.unwrap_or(file.simulated_elements);
@@ -364,8 +370,8 @@ fn trained(report: &mut Report, longest: Option<u64>, tell: &dyn Fn(&str)) -> Re
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let run = |study: &Training| {
         training(study, threads, &|| false, &|_, _| {}).map_err(|stopped| match stopped {
-            Stopped::Refused(why) => why,
-            Stopped::Interrupted => "stopped".to_owned(),
+            ContestantError::Refused(why) => why,
+            ContestantError::Interrupted => "stopped".to_owned(),
         })
     };
     let outcome = run(&study)?;
@@ -429,7 +435,7 @@ fn trained(report: &mut Report, longest: Option<u64>, tell: &dyn Fn(&str)) -> Re
         100.0 * flops as f64 / (one.compute_ms * 1e-3) / (peak * 1e12),
     ));
     // 7 % of the time in all-reduce leave 93/7 of it for the computation.
-    study.keep(&[NETWORK]);
+    study.retain_contestants(&[NETWORK]);
     study.set("memory.bandwidth_gbps=51.2");
     let plain = run(&study)?;
     let plain = plain.cells[0].iterations.first().map_or(0.0, |one| one.reduce_ms);
@@ -484,20 +490,21 @@ fn study(tell: &dyn Fn(&str), report: &mut Report) -> Result<(), String> {
     let mut hosts = Vec::new();
     for size in SIZES {
         tell(&format!("one element on the hosts of {}", count(size)));
-        hosts.push(host(size, "recursive-doubling", 1, overhead, Switches::Ours)?);
+        hosts.push(host(size, "recursive-doubling", 1, overhead, SwitchSpeed::Ours)?);
     }
     let [_, _, _, _, middle, .., doubling] = &hosts[..] else { return Err("no host was simulated".to_owned()) };
     let mut free = Vec::new();
     for (size, ours) in [(SIZES[4], (middle, many)), (SIZES[7], (doubling, largest))] {
         let on = count(size);
         tell(&format!("one element on {on} with nearly free switches"));
-        let inside = network(size, 1, Switches::NearlyFree)?;
-        let outside = host(size, "recursive-doubling", 1, overhead, Switches::NearlyFree)?;
-        for (switches, (hosts, network)) in [(Switches::NearlyFree, (&outside, &inside)), (Switches::Ours, ours)] {
+        let inside = network(size, 1, SwitchSpeed::NearlyFree)?;
+        let outside = host(size, "recursive-doubling", 1, overhead, SwitchSpeed::NearlyFree)?;
+        for (switches, (hosts, network)) in [(SwitchSpeed::NearlyFree, (&outside, &inside)), (SwitchSpeed::Ours, ours)]
+        {
             let what = format!("one element on {on}, {}: hosts over network", switches.name());
             // The paper says "more than 40x" and not of how many nodes.
             let row = report.bounded("P-FIG-3", &what, "x", (40.0, hosts.ns / network.ns), Relation::Above);
-            if (size, switches) != (SIZES[7], Switches::NearlyFree) {
+            if (size, switches) != (SIZES[7], SwitchSpeed::NearlyFree) {
                 row.holds_if = Relation::Differs;
             }
             row.of(&[hosts, network]);
@@ -522,9 +529,9 @@ fn study(tell: &dyn Fn(&str), report: &mut Report) -> Result<(), String> {
     contention(report, &[4, 4], 1, [4096, 8192], beta)?;
 
     // Throughput drops as the time grows; beta is that of the memory everywhere.
-    let length = |time: &Timed| time.ns + beta * (WORDS - 1) as f64;
+    let length = |time: &SimulatedTime| time.ns + beta * (WORDS - 1) as f64;
     let (free_one, free_eight) =
-        (network(&[], 1, Switches::NearlyFree)?, network(SHAPES[2].1, 1, Switches::NearlyFree)?);
+        (network(&[], 1, SwitchSpeed::NearlyFree)?, network(SHAPES[2].1, 1, SwitchSpeed::NearlyFree)?);
     let [.., free_largest] = &free[..] else { return Err("no system was simulated".to_owned()) };
     for (on, to, relation) in
         [("16,384 nodes (D = 2)", free_largest, Relation::Below), ("8 nodes (D = 3)", &free_eight, Relation::Above)]
@@ -539,7 +546,7 @@ fn study(tell: &dyn Fn(&str), report: &mut Report) -> Result<(), String> {
     let mut software = Vec::new();
     for size in SIZES {
         tell(&format!("128 KB on the hosts of {}", count(size)));
-        software.push(host(size, "rabenseifner", WORDS, overhead, Switches::Ours)?);
+        software.push(host(size, "rabenseifner", WORDS, overhead, SwitchSpeed::Ours)?);
     }
     let [.., farthest] = &software[..] else { return Err("no host was simulated".to_owned()) };
     let what = "128 KB, 1 to 16,384 nodes: hosts slower by";
@@ -596,12 +603,12 @@ mod tests {
 
     /// The calibration, the fit, and what it predicts for long vectors, on systems that a test can wait for.
     #[test]
-    fn hosts_calibrated_on_one_node_are_three_and_a_half_times_slower_on_long_vectors_elsewhere() {
+    fn calibrated_hosts_are_over_three_times_slower_on_long_vectors() {
         let mut report = Report::default();
         let (overhead, ..) = calibrate(&mut report).unwrap();
         assert!((900..1400).contains(&overhead), "{overhead} ns: the paper's hosts need about 1.3 us a round");
         let (alpha, beta, ratio) = long_vectors(&mut report, &[2], [64, 128, 192], overhead).unwrap();
-        let exact = network(&[2], 320, Switches::Ours).unwrap().ns;
+        let exact = network(&[2], 320, SwitchSpeed::Ours).unwrap().ns;
         assert!(
             (alpha + beta * 320.0 - exact).abs() < 2.0,
             "the fit foretells {}, simulated are {exact}",
@@ -685,7 +692,7 @@ mod tests {
     /// Nothing is taken from a link to pay for switches, and what does not reproduce the paper says so.
     #[test]
     fn links_are_the_papers_and_differences_are_marked() {
-        for switches in [Switches::Ours, Switches::NearlyFree] {
+        for switches in [SwitchSpeed::Ours, SwitchSpeed::NearlyFree] {
             let text = nodes(&[4], switches, "");
             assert!(text.contains("[link]\nlatency_ns = 5\nsocket_latency_ns = 25\nnode_latency_ns = 50\n"), "{text}");
         }
@@ -699,7 +706,7 @@ mod tests {
 
     #[test]
     #[ignore = "minutes and 5 GiB: part of make soak"]
-    fn every_row_stands_to_the_paper_as_it_has_to() {
+    fn every_row_agrees_with_the_paper_within_tolerance() {
         let mut report = Report::default();
         study(&|_| {}, &mut report).unwrap();
         assert!(report.holds(), "{}", report.text());

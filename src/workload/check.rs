@@ -3,19 +3,19 @@
 
 use std::collections::BTreeMap;
 
-use super::{ANY, Collective, Error, Kind, Trace, What};
+use super::{ANY, Collective, CollectiveOp, Error, Kind, Trace};
 
 /// Who sends to whom, and which collectives are the same one.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Matched {
+pub struct MatchedTrace {
     /// Messages of one sender, receiver and tag.
     pub channels: Vec<Channel>,
     /// Collectives, those of a group in their order.
     pub collectives: Vec<Instance>,
     /// Of every node of every rank: the index of its channel or its collective; [`NONE`] of a receive that fits several channels.
-    pub of: Vec<Box<[u32]>>,
+    pub index_of: Vec<Box<[u32]>>,
     /// Receives from any sender or of any tag: by rank and node, the channels that they fit, ascending.
-    pub open: BTreeMap<(u32, u32), Vec<u32>>,
+    pub wildcards: BTreeMap<(u32, u32), Vec<u32>>,
 }
 
 /// Messages of one sender, receiver and tag.
@@ -32,7 +32,7 @@ pub struct Channel {
     /// Nodes of the receiver that fit this channel alone, as they are written.
     pub receives: Vec<u32>,
     /// A receive from any sender or of any tag fits it, too: who receives what is known only when it comes.
-    pub open: bool,
+    pub has_wildcard: bool,
 }
 
 /// A collective of a group.
@@ -46,19 +46,19 @@ pub struct Instance {
     pub nodes: Vec<u32>,
 }
 
-/// What stands in [`Matched::of`] where a node is neither message nor collective.
+/// What stands in [`MatchedTrace::of`] where a node is neither message nor collective.
 pub const NONE: u32 = u32::MAX;
 
 /// Checks a trace.
 ///
 /// # Errors
 /// What is wrong, with file, rank and node.
-pub fn check(trace: &Trace) -> Result<Matched, Error> {
+pub fn check(trace: &Trace) -> Result<MatchedTrace, Error> {
     for rank in 0..trace.ranks.len() {
         acyclic(trace, rank)?;
     }
-    let mut matched = Matched::default();
-    matched.of.extend(trace.ranks.iter().map(|rank| vec![NONE; rank.nodes.len()].into_boxed_slice()));
+    let mut matched = MatchedTrace::default();
+    matched.index_of.extend(trace.ranks.iter().map(|rank| vec![NONE; rank.nodes.len()].into_boxed_slice()));
     messages(trace, &mut matched)?;
     collectives(trace, &mut matched)?;
     Ok(matched)
@@ -101,7 +101,7 @@ fn acyclic(trace: &Trace, rank: usize) -> Result<(), Error> {
     Ok(())
 }
 
-fn messages(trace: &Trace, matched: &mut Matched) -> Result<(), Error> {
+fn messages(trace: &Trace, matched: &mut MatchedTrace) -> Result<(), Error> {
     let mut places: BTreeMap<(u32, u32, u32), usize> = BTreeMap::new();
     for (rank, of) in (0..).zip(&trace.ranks) {
         for (node, kind) in (0..).zip(of.nodes.iter().map(|node| node.kind)) {
@@ -112,16 +112,23 @@ fn messages(trace: &Trace, matched: &mut Matched) -> Result<(), Error> {
             };
             let at = *places.entry(key).or_insert_with(|| {
                 let (from, to, tag) = key;
-                matched.channels.push(Channel { from, to, tag, sends: Vec::new(), receives: Vec::new(), open: false });
+                matched.channels.push(Channel {
+                    from,
+                    to,
+                    tag,
+                    sends: Vec::new(),
+                    receives: Vec::new(),
+                    has_wildcard: false,
+                });
                 matched.channels.len() - 1
             });
             let channel = &mut matched.channels[at];
             if sends { &mut channel.sends } else { &mut channel.receives }.push(node);
-            matched.of[rank as usize][node as usize] = at as u32;
+            matched.index_of[rank as usize][node as usize] = at as u32;
         }
     }
     open_receives(trace, matched)?;
-    for channel in matched.channels.iter().filter(|channel| !channel.open || channel.from == channel.to) {
+    for channel in matched.channels.iter().filter(|channel| !channel.has_wildcard || channel.from == channel.to) {
         let Channel { from, to, tag, sends, receives, .. } = channel;
         let bytes = |rank: u32, node: u32| match trace.ranks[rank as usize].nodes[node as usize].kind {
             Kind::Send { bytes, .. } | Kind::Receive { bytes, .. } => bytes,
@@ -165,7 +172,7 @@ fn messages(trace: &Trace, matched: &mut Matched) -> Result<(), Error> {
 }
 
 /// Finds the channels that receives from any sender or of any tag fit, and counts what has to come out even.
-fn open_receives(trace: &Trace, matched: &mut Matched) -> Result<(), Error> {
+fn open_receives(trace: &Trace, matched: &mut MatchedTrace) -> Result<(), Error> {
     let bytes = |rank: u32, node: u32| match trace.ranks[rank as usize].nodes[node as usize].kind {
         Kind::Send { bytes, .. } | Kind::Receive { bytes, .. } => bytes,
         _ => 0,
@@ -185,7 +192,7 @@ fn open_receives(trace: &Trace, matched: &mut Matched) -> Result<(), Error> {
                 if !fit || channel.to != rank || channel.sends.is_empty() {
                     continue;
                 }
-                channel.open = true;
+                channel.has_wildcard = true;
                 fits.push(at);
                 if let Some(&large) = channel.sends.iter().find(|&&send| bytes(channel.from, send) > room) {
                     let sent = bytes(channel.from, large);
@@ -196,7 +203,7 @@ fn open_receives(trace: &Trace, matched: &mut Matched) -> Result<(), Error> {
             if fits.is_empty() {
                 return Err(trace.error(rank as usize, node as usize, "nobody sends what it could receive"));
             }
-            matched.open.insert((rank, node), fits);
+            matched.wildcards.insert((rank, node), fits);
         }
         if receives > 0 {
             even(trace, matched, rank, receives)?;
@@ -206,8 +213,8 @@ fn open_receives(trace: &Trace, matched: &mut Matched) -> Result<(), Error> {
 }
 
 /// As many messages come over the open channels of a rank as are received.
-fn even(trace: &Trace, matched: &Matched, rank: u32, open: usize) -> Result<(), Error> {
-    let channels = || matched.channels.iter().filter(|channel| channel.to == rank && channel.open);
+fn even(trace: &Trace, matched: &MatchedTrace, rank: u32, open: usize) -> Result<(), Error> {
+    let channels = || matched.channels.iter().filter(|channel| channel.to == rank && channel.has_wildcard);
     let sent: usize = channels().map(|channel| channel.sends.len()).sum();
     let received = open + channels().map(|channel| channel.receives.len()).sum::<usize>();
     if sent > received {
@@ -216,7 +223,7 @@ fn even(trace: &Trace, matched: &Matched, rank: u32, open: usize) -> Result<(), 
         let node = last.sends[last.sends.len() - 1] as usize;
         return Err(trace.error(last.from as usize, node, what));
     }
-    let last = matched.open.range((rank, 0)..=(rank, NONE)).next_back();
+    let last = matched.wildcards.range((rank, 0)..=(rank, NONE)).next_back();
     if let (true, Some((&(_, node), _))) = (sent < received, last) {
         let what = format!("nobody sends it: {sent} messages come that fit, and rank {rank} receives {received}");
         return Err(trace.error(rank as usize, node as usize, what));
@@ -224,7 +231,7 @@ fn even(trace: &Trace, matched: &Matched, rank: u32, open: usize) -> Result<(), 
     Ok(())
 }
 
-fn collectives(trace: &Trace, matched: &mut Matched) -> Result<(), Error> {
+fn collectives(trace: &Trace, matched: &mut MatchedTrace) -> Result<(), Error> {
     // Of every group: its collectives, with those members that have got so far.
     let mut lists: Vec<Vec<usize>> = vec![Vec::new(); trace.groups.len()];
     let members: Vec<BTreeMap<u32, usize>> =
@@ -256,13 +263,13 @@ fn collectives(trace: &Trace, matched: &mut Matched) -> Result<(), Error> {
                 let other = trace.groups[group].ranks[first];
                 let what = format!(
                     "number {number} of its group's collectives is {} here and {} in rank {other}",
-                    said(collective),
-                    said(instance.collective)
+                    describe(collective),
+                    describe(instance.collective)
                 );
                 return Err(trace.error(rank as usize, node as usize, what));
             }
             instance.nodes[members[group][&rank]] = node;
-            matched.of[rank as usize][node as usize] = at as u32;
+            matched.index_of[rank as usize][node as usize] = at as u32;
         }
     }
     for instance in &matched.collectives {
@@ -280,9 +287,12 @@ fn collectives(trace: &Trace, matched: &mut Matched) -> Result<(), Error> {
     Ok(())
 }
 
-fn said(collective: Collective) -> String {
-    let Collective { what, bytes, root, .. } = collective;
-    let root = if matches!(what, What::Reduce | What::Broadcast | What::Gather | What::Scatter) {
+fn describe(collective: Collective) -> String {
+    let Collective { op: what, bytes, root, .. } = collective;
+    let root = if matches!(
+        what,
+        CollectiveOp::Reduce | CollectiveOp::Broadcast | CollectiveOp::Gather | CollectiveOp::Scatter
+    ) {
         format!(" with root {root}")
     } else {
         String::new()

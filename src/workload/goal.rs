@@ -23,7 +23,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
-use super::{ANY, Compute, Error, Format, Group, HASH, Kind, Node, Rank, Trace, Wait, hash};
+use super::{ANY, Compute, Dependency, Error, Format, Group, HASH, Kind, Node, Rank, Trace, hash};
 
 /// The most ranks.
 const RANKS: u64 = 1 << 20;
@@ -165,7 +165,7 @@ impl Parser<'_> {
                 Ok(())
             }
             (["}"], Some((rank, _))) => {
-                self.close(rank)?;
+                self.finish_block(rank)?;
                 self.rank = None;
                 Ok(())
             }
@@ -251,7 +251,7 @@ impl Parser<'_> {
     }
 
     /// Puts the lines of a block together.
-    fn close(&mut self, rank: u32) -> Result<(), Error> {
+    fn finish_block(&mut self, rank: u32) -> Result<(), Error> {
         let mut nodes: Vec<Node> = Vec::new();
         let mut waits = Vec::new();
         for line in std::mem::take(&mut self.lines) {
@@ -276,7 +276,7 @@ impl Parser<'_> {
                 })
             };
             let (waiting, node) = (find(&waiting)?, find(&other)?);
-            lists[waiting as usize].push(Wait { node, start });
+            lists[waiting as usize].push(Dependency { node, start });
         }
         for (node, mut list) in nodes.iter_mut().zip(lists) {
             list.sort_unstable();

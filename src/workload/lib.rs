@@ -4,7 +4,7 @@
 //! ```text
 //!  PREFIX.0.et, PREFIX.1.et, …  ── chakra ──┐
 //!                                           ├──▶ Trace ── check ──▶ matched messages and collectives
-//!  FILE.goal                    ── goal ────┘      └──── pace ────▶ times without a network, critical path
+//!  FILE.goal                    ── goal ────┘      └── schedule ──▶ times without a network, critical path
 //! ```
 //!
 //! | file | holds |
@@ -12,7 +12,7 @@
 //! | [`chakra`] | MLCommons Chakra execution traces: protobuf, a file a rank |
 //! | [`goal`] | GOAL schedules, as LogGOPSim and ATLAHS read them: text, one file for all ranks |
 //! | [`check`](mod@check) | checks: existing ranks, messages with two ends, collectives that all members agree on, no cycles |
-//! | [`pace`](mod@pace) | the time of a trace whose messages and collectives take no time, and its parts |
+//! | [`schedule`](mod@schedule) | the time of a trace whose messages and collectives take no time, and its parts |
 //! | [`error`] | errors of a trace: file, rank, node |
 //! | [`model`] | neural networks as tables of layers |
 //! | [`train`] | a network that ranks train together, as a trace |
@@ -45,12 +45,12 @@ pub mod check;
 pub mod error;
 pub mod goal;
 pub mod model;
-pub mod pace;
+pub mod schedule;
 pub mod train;
 
-pub use check::{Matched, check};
+pub use check::{MatchedTrace, check};
 pub use error::Error;
-pub use pace::{Pace, Times, pace};
+pub use schedule::{Durations, Schedule, schedule};
 
 /// How a trace is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,12 +114,12 @@ pub struct Node {
     /// What it occupies.
     pub stream: Option<u16>,
     /// What it waits for.
-    pub waits: Box<[Wait]>,
+    pub waits: Box<[Dependency]>,
 }
 
 /// What a node waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Wait {
+pub struct Dependency {
     /// Index of another node of the rank.
     pub node: u32,
     /// Its start is enough.
@@ -182,7 +182,7 @@ pub struct Compute {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Collective {
     /// What is done.
-    pub what: What,
+    pub op: CollectiveOp,
     /// Index of the group.
     pub group: u32,
     /// Bytes: of an all-gather those of every member at the end, of a reduce-scatter and an all-to-all those of every
@@ -194,7 +194,7 @@ pub struct Collective {
 
 /// What a collective does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum What {
+pub enum CollectiveOp {
     /// All members get the sum.
     AllReduce,
     /// The root gets the sum.
@@ -215,32 +215,32 @@ pub enum What {
     Scatter,
 }
 
-impl What {
+impl CollectiveOp {
     /// All of them.
-    pub const ALL: [What; 9] = [
-        What::AllReduce,
-        What::Reduce,
-        What::Broadcast,
-        What::Barrier,
-        What::AllGather,
-        What::ReduceScatter,
-        What::AllToAll,
-        What::Gather,
-        What::Scatter,
+    pub const ALL: [CollectiveOp; 9] = [
+        CollectiveOp::AllReduce,
+        CollectiveOp::Reduce,
+        CollectiveOp::Broadcast,
+        CollectiveOp::Barrier,
+        CollectiveOp::AllGather,
+        CollectiveOp::ReduceScatter,
+        CollectiveOp::AllToAll,
+        CollectiveOp::Gather,
+        CollectiveOp::Scatter,
     ];
 
     /// Its name, as scenarios write it.
     pub fn name(self) -> &'static str {
         match self {
-            What::AllReduce => "allreduce",
-            What::Reduce => "reduce",
-            What::Broadcast => "broadcast",
-            What::Barrier => "barrier",
-            What::AllGather => "allgather",
-            What::ReduceScatter => "reduce_scatter",
-            What::AllToAll => "alltoall",
-            What::Gather => "gather",
-            What::Scatter => "scatter",
+            CollectiveOp::AllReduce => "allreduce",
+            CollectiveOp::Reduce => "reduce",
+            CollectiveOp::Broadcast => "broadcast",
+            CollectiveOp::Barrier => "barrier",
+            CollectiveOp::AllGather => "allgather",
+            CollectiveOp::ReduceScatter => "reduce_scatter",
+            CollectiveOp::AllToAll => "alltoall",
+            CollectiveOp::Gather => "gather",
+            CollectiveOp::Scatter => "scatter",
         }
     }
 }
@@ -255,7 +255,7 @@ impl Kind {
             Kind::Memory { store: true, .. } => "store",
             Kind::Send { .. } => "send",
             Kind::Receive { .. } => "receive",
-            Kind::Collective(collective) => collective.what.name(),
+            Kind::Collective(collective) => collective.op.name(),
         }
     }
 }
@@ -294,9 +294,9 @@ impl Trace {
     ///
     /// # Errors
     /// What is wrong, with file, rank and node.
-    pub fn read(path: &Path, groups: &[Group]) -> Result<(Trace, Matched), Error> {
+    pub fn read(path: &Path, groups: &[Group]) -> Result<(Trace, MatchedTrace), Error> {
         let trace = match chakra::prefix(path) {
-            Some(prefix) => chakra::read(&chakra::Disk, &prefix, groups)?,
+            Some(prefix) => chakra::read(&chakra::DiskFiles, &prefix, groups)?,
             None => goal::read(path)?,
         };
         Trace::checked(trace)
@@ -306,7 +306,11 @@ impl Trace {
     ///
     /// # Errors
     /// What is wrong, with file, rank and node.
-    pub fn read_from(files: &dyn chakra::Files, prefix: &Path, groups: &[Group]) -> Result<(Trace, Matched), Error> {
+    pub fn read_from(
+        files: &dyn chakra::ChakraFiles,
+        prefix: &Path,
+        groups: &[Group],
+    ) -> Result<(Trace, MatchedTrace), Error> {
         if files.numbers(prefix).is_empty() {
             return Err(Error::new(prefix, "there is no such trace"));
         }
@@ -317,9 +321,9 @@ impl Trace {
     ///
     /// # Errors
     /// What is wrong, with file, rank and node.
-    pub fn checked(trace: Trace) -> Result<(Trace, Matched), Error> {
+    pub fn checked(trace: Trace) -> Result<(Trace, MatchedTrace), Error> {
         let matched = check(&trace)?;
-        pace::ends(&trace, &matched)?;
+        schedule::ends(&trace, &matched)?;
         Ok((trace, matched))
     }
 

@@ -9,17 +9,17 @@ fn sample(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../traces").join(name)
 }
 
-fn read(path: &Path) -> Result<(Trace, Matched), Error> {
+fn read(path: &Path) -> Result<(Trace, MatchedTrace), Error> {
     Trace::read(path, &[])
 }
 
 #[test]
 fn the_samples_of_astra_sim_say_what_their_generators_wrote() {
     for (folder, what, factor) in [
-        ("all_reduce", What::AllReduce, 1),
-        ("all_gather", What::AllGather, 0),
-        ("reduce_scatter", What::ReduceScatter, 1),
-        ("all_to_all", What::AllToAll, 1),
+        ("all_reduce", CollectiveOp::AllReduce, 1),
+        ("all_gather", CollectiveOp::AllGather, 0),
+        ("reduce_scatter", CollectiveOp::ReduceScatter, 1),
+        ("all_to_all", CollectiveOp::AllToAll, 1),
     ] {
         for ranks in [4u32, 8, 16] {
             let (trace, matched) = read(&sample(&format!("astra-sim/{folder}/{ranks}npus_1MB/{folder}"))).unwrap();
@@ -29,7 +29,7 @@ fn the_samples_of_astra_sim_say_what_their_generators_wrote() {
             );
             // An all-gather's size is what a rank gives; here it is what everybody has.
             let bytes = if factor == 0 { u64::from(ranks) << 20 } else { 1 << 20 };
-            let collective = Collective { what, group: 0, bytes, root: 0 };
+            let collective = Collective { op: what, group: 0, bytes, root: 0 };
             for (number, rank) in (0..).zip(&trace.ranks) {
                 let [node] = &rank.nodes[..] else { panic!("{} nodes", rank.nodes.len()) };
                 assert_eq!((node.id, node.kind, node.stream), (number, Kind::Collective(collective), Some(2)));
@@ -59,12 +59,12 @@ fn a_schedule_of_loggopsim_is_a_tree() {
     assert!(root.iter().all(|node| node.waits.is_empty()));
     for rank in &trace.ranks[1..] {
         assert!(matches!(rank.nodes[0].kind, Kind::Receive { bytes: 1, tag: 0, .. }));
-        assert!(rank.nodes[1..].iter().all(|node| *node.waits == [Wait { node: 0, start: false }]));
+        assert!(rank.nodes[1..].iter().all(|node| *node.waits == [Dependency { node: 0, start: false }]));
     }
 }
 
 /// Writes a trace and reads it back.
-fn again(trace: &Trace) -> Trace {
+fn written_and_read(trace: &Trace) -> Trace {
     let folder = tempfile::tempdir().unwrap();
     for (rank, bytes) in chakra::write(trace).into_iter().enumerate() {
         fs::write(folder.path().join(format!("t.{rank}.et")), bytes).unwrap();
@@ -77,7 +77,7 @@ fn again(trace: &Trace) -> Trace {
 }
 
 fn node(id: u64, kind: Kind, stream: Option<u16>, waits: &[u32]) -> Node {
-    let waits = waits.iter().map(|&node| Wait { node, start: false }).collect();
+    let waits = waits.iter().map(|&node| Dependency { node, start: false }).collect();
     Node { id, name: format!("n{id}").into(), kind, stream, waits }
 }
 
@@ -91,8 +91,8 @@ fn compute(us: u64) -> Kind {
     Kind::Compute(Compute { ps: us * 1_000_000, operations: 7, bytes: 9, on_processor: false })
 }
 
-fn collective(what: What, bytes: u64) -> Kind {
-    Kind::Collective(Collective { what, group: 0, bytes, root: 0 })
+fn collective(what: CollectiveOp, bytes: u64) -> Kind {
+    Kind::Collective(Collective { op: what, group: 0, bytes, root: 0 })
 }
 
 #[test]
@@ -107,14 +107,14 @@ fn every_kind_of_node_survives_being_written() {
         let peer = 1 - rank;
         nodes.push(node(7, Kind::Send { to: peer, tag: 5, bytes: 100 }, Some(2), &[]));
         nodes.push(node(8, Kind::Receive { from: peer, tag: 5, bytes: 100 }, None, &[]));
-        for (at, what) in (0..).zip(What::ALL) {
-            let bytes = if what == What::Barrier { 0 } else { 4096 };
+        for (at, what) in (0..).zip(CollectiveOp::ALL) {
+            let bytes = if what == CollectiveOp::Barrier { 0 } else { 4096 };
             nodes.push(node(10 + at, collective(what, bytes), Some(2), &[4]));
         }
         nodes
     };
     let written = trace(vec![nodes(0), nodes(1)]);
-    assert_eq!(again(&written), written);
+    assert_eq!(written_and_read(&written), written);
 }
 
 #[test]
@@ -122,14 +122,14 @@ fn without_a_network_only_computing_and_waiting_are_left() {
     let nodes = |us: u64| {
         vec![
             node(0, compute(us), Some(0), &[]),
-            node(1, collective(What::AllReduce, 8), Some(2), &[0]),
+            node(1, collective(CollectiveOp::AllReduce, 8), Some(2), &[0]),
             node(2, compute(3), Some(0), &[1]),
             node(3, compute(4), Some(0), &[]),
         ]
     };
     let trace = trace(vec![nodes(10), nodes(20)]);
     let matched = check(&trace).unwrap();
-    let pace = pace(&trace, &matched, Times::MEASURED).unwrap();
+    let pace = schedule(&trace, &matched, Durations::MEASURED).unwrap();
     // Both computations of a rank that wait for nothing run one after the other; the sum is there after 20 us.
     assert_eq!(pace.ends, [23_000_000, 27_000_000]);
     let path: Vec<(u32, u32)> = pace.path.iter().map(|step| (step.rank, step.node)).collect();
@@ -137,13 +137,13 @@ fn without_a_network_only_computing_and_waiting_are_left() {
 }
 
 /// A trace of two ranks with a message each way and a sum, and what is wrong with it once something was changed.
-fn broken(change: impl FnOnce(&mut Vec<Vec<Node>>)) -> Error {
+fn error_after(change: impl FnOnce(&mut Vec<Vec<Node>>)) -> Error {
     let nodes = |rank: u32| {
         vec![
             node(1, compute(5), Some(0), &[]),
             node(2, Kind::Send { to: 1 - rank, tag: 5, bytes: 100 }, Some(2), &[0]),
             node(3, Kind::Receive { from: 1 - rank, tag: 5, bytes: 100 }, None, &[]),
-            node(4, collective(What::AllReduce, 64), Some(2), &[1, 2]),
+            node(4, collective(CollectiveOp::AllReduce, 64), Some(2), &[1, 2]),
         ]
     };
     let mut ranks = vec![nodes(0), nodes(1)];
@@ -160,7 +160,7 @@ fn write_to(folder: &Path, trace: &Trace) {
 }
 
 /// File, rank, node and words of an error.
-fn says(error: &Error, rank: u32, node: Option<&str>, words: &str) {
+fn assert_error(error: &Error, rank: u32, node: Option<&str>, words: &str) {
     let text = error.to_string();
     assert!(!error.file().as_os_str().is_empty(), "{text}");
     assert_eq!((error.of_rank(), error.of_node()), (Some(rank), node), "{text}");
@@ -170,33 +170,33 @@ fn says(error: &Error, rank: u32, node: Option<&str>, words: &str) {
 #[test]
 fn wrong_nodes_are_named_with_file_and_rank() {
     let four = Some("node 4 \"n4\"");
-    let error = broken(|ranks| ranks[1][1].kind = Kind::Send { to: 9, tag: 5, bytes: 100 });
-    says(&error, 1, Some("node 2 \"n2\""), "rank 9, which is not there");
-    let error = broken(|ranks| ranks[1][0].waits = [Wait { node: 3, start: false }].into());
-    says(&error, 1, Some("node 1 \"n1\""), "it waits for itself");
-    let error = broken(|ranks| ranks[0][2].kind = Kind::Receive { from: 1, tag: 6, bytes: 100 });
-    says(&error, 0, Some("node 3 \"n3\""), "nobody sends it: rank 1 sends 0 of 1 messages with tag 6");
-    let error = broken(|ranks| {
+    let error = error_after(|ranks| ranks[1][1].kind = Kind::Send { to: 9, tag: 5, bytes: 100 });
+    assert_error(&error, 1, Some("node 2 \"n2\""), "rank 9, which is not there");
+    let error = error_after(|ranks| ranks[1][0].waits = [Dependency { node: 3, start: false }].into());
+    assert_error(&error, 1, Some("node 1 \"n1\""), "it waits for itself");
+    let error = error_after(|ranks| ranks[0][2].kind = Kind::Receive { from: 1, tag: 6, bytes: 100 });
+    assert_error(&error, 0, Some("node 3 \"n3\""), "nobody sends it: rank 1 sends 0 of 1 messages with tag 6");
+    let error = error_after(|ranks| {
         ranks[0].remove(2);
         ranks[0][2].waits = Box::default();
     });
-    says(&error, 1, Some("node 2 \"n2\""), "nobody receives it");
-    let error = broken(|ranks| ranks[0][2].kind = Kind::Receive { from: 1, tag: 5, bytes: 99 });
-    says(&error, 0, Some("node 3 \"n3\""), "room for 99 bytes");
-    let error = broken(|ranks| ranks[1][3].kind = collective(What::AllReduce, 65));
-    says(&error, 1, four, "allreduce of 65 bytes here and allreduce of 64 bytes in rank 0");
-    let error = broken(|ranks| drop(ranks[1].pop()));
-    says(&error, 0, four, "rank 1 of its group has only 0");
-    let error = broken(|ranks| ranks[1][2].id = 2);
-    says(&error, 1, Some("node 2 \"n3\""), "another node has this id");
+    assert_error(&error, 1, Some("node 2 \"n2\""), "nobody receives it");
+    let error = error_after(|ranks| ranks[0][2].kind = Kind::Receive { from: 1, tag: 5, bytes: 99 });
+    assert_error(&error, 0, Some("node 3 \"n3\""), "room for 99 bytes");
+    let error = error_after(|ranks| ranks[1][3].kind = collective(CollectiveOp::AllReduce, 65));
+    assert_error(&error, 1, four, "allreduce of 65 bytes here and allreduce of 64 bytes in rank 0");
+    let error = error_after(|ranks| drop(ranks[1].pop()));
+    assert_error(&error, 0, four, "rank 1 of its group has only 0");
+    let error = error_after(|ranks| ranks[1][2].id = 2);
+    assert_error(&error, 1, Some("node 2 \"n3\""), "another node has this id");
     // Each rank receives before it sends.
-    let error = broken(|ranks| {
+    let error = error_after(|ranks| {
         for rank in ranks {
-            rank[1].waits = [Wait { node: 2, start: false }].into();
+            rank[1].waits = [Dependency { node: 2, start: false }].into();
         }
     });
-    says(&error, 0, Some("node 3 \"n3\""), "rank 1 waits for this rank before it sends");
-    let error = broken(|ranks| ranks[0][1].kind = Kind::Send { to: 0, tag: 5, bytes: 100 });
+    assert_error(&error, 0, Some("node 3 \"n3\""), "rank 1 waits for this rank before it sends");
+    let error = error_after(|ranks| ranks[0][1].kind = Kind::Send { to: 0, tag: 5, bytes: 100 });
     assert!(error.to_string().contains("its own rank"), "{error}");
 }
 
@@ -217,22 +217,22 @@ fn wrong_files_are_named_with_their_rank() {
     read(&path).unwrap();
     // Cut off: within a node, and within the length of one.
     let error = wrong(&whole[..whole.len() - 1]);
-    says(&error, 1, Some("node 2"), "cut off");
+    assert_error(&error, 1, Some("node 2"), "cut off");
     assert_eq!(error.file(), one);
-    says(&wrong(&[&whole[..], &[0x80]].concat()), 1, None, "cut off within the length");
-    says(&wrong(b""), 1, None, "empty");
-    says(&wrong(&[&[7, 0x0a, 5], &b"0.0.3"[..]].concat()), 1, None, "version \"0.0.3\"");
-    says(&wrong(&whole[8..]), 1, None, "it begins with a node");
-    says(&wrong(&[&whole[..], &[2, 0x0f, 0]].concat()), 1, None, "no field of such a kind");
-    says(&wrong(&[0x1f, 0x8b, 8, 0, 0]), 1, None, "cut off");
+    assert_error(&wrong(&[&whole[..], &[0x80]].concat()), 1, None, "cut off within the length");
+    assert_error(&wrong(b""), 1, None, "empty");
+    assert_error(&wrong(&[&[7, 0x0a, 5], &b"0.0.3"[..]].concat()), 1, None, "version \"0.0.3\"");
+    assert_error(&wrong(&whole[8..]), 1, None, "it begins with a node");
+    assert_error(&wrong(&[&whole[..], &[2, 0x0f, 0]].concat()), 1, None, "no field of such a kind");
+    assert_error(&wrong(&[0x1f, 0x8b, 8, 0, 0]), 1, None, "cut off");
     fs::remove_file(&one).unwrap();
     let error = read(&path).unwrap_err();
-    says(&error, 1, None, "the file of this rank is missing");
+    assert_error(&error, 1, None, "the file of this rank is missing");
     assert_eq!(error.file(), one);
 }
 
 #[test]
-fn waiting_for_what_is_not_there_is_told() {
+fn a_wait_for_a_missing_node_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let nodes = vec![node(1, compute(5), Some(0), &[]), node(2, compute(5), Some(0), &[0])];
     let mut bytes = chakra::write(&trace(vec![nodes])).remove(0);
@@ -241,13 +241,14 @@ fn waiting_for_what_is_not_there_is_told() {
     bytes[at + 1] = 77;
     fs::write(folder.path().join("t.0.et"), bytes).unwrap();
     let error = read(&folder.path().join("t.0.et")).unwrap_err();
-    says(&error, 0, Some("node 2 \"n2\""), "it waits for node 77, which is not in this file");
+    assert_error(&error, 0, Some("node 2 \"n2\""), "it waits for node 77, which is not in this file");
 }
 
 #[test]
 fn groups_are_those_that_are_listed() {
     let folder = tempfile::tempdir().unwrap();
-    let mut given = trace((0..4).map(|_| vec![node(1, collective(What::AllReduce, 64), Some(2), &[])]).collect());
+    let mut given =
+        trace((0..4).map(|_| vec![node(1, collective(CollectiveOp::AllReduce, 64), Some(2), &[])]).collect());
     for (name, ranks) in [("even", [0, 2]), ("odd", [1, 3])] {
         given.groups.push(Group { name: name.into(), ranks: ranks.into() });
     }
@@ -257,7 +258,7 @@ fn groups_are_those_that_are_listed() {
     }
     write_to(folder.path(), &given);
     let path = folder.path().join("t");
-    says(&read(&path).unwrap_err(), 0, Some("node 1 \"n1\""), "nothing says who is in process group \"even\"");
+    assert_error(&read(&path).unwrap_err(), 0, Some("node 1 \"n1\""), "nothing says who is in process group \"even\"");
     let (trace, matched) = Trace::read(&path, &given.groups[1..]).unwrap();
     assert_eq!(trace.groups, given.groups);
     assert_eq!(matched.collectives.iter().map(|of| of.nodes.len()).collect::<Vec<_>>(), [2, 2]);
@@ -316,14 +317,14 @@ fn comments_streams_and_starts_are_read() {
     assert_eq!(streams, [("a", 5, Some(3)), ("b", 6, Some(1)), ("c", 7, Some(0))]);
     assert_eq!(
         (&*nodes[1].waits, &*nodes[2].waits),
-        (&[Wait { node: 0, start: false }][..], &[Wait { node: 1, start: true }][..])
+        (&[Dependency { node: 0, start: false }][..], &[Dependency { node: 1, start: true }][..])
     );
-    let pace = pace(&trace, &matched, Times::MEASURED).unwrap();
+    let pace = schedule(&trace, &matched, Durations::MEASURED).unwrap();
     assert_eq!(pace.ends, [16_000]);
 }
 
 #[test]
-fn receives_of_anything_fit_what_is_sent() {
+fn wildcard_receives_match_any_message() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t.goal");
     let trace = |blocks: [&str; 3]| {
@@ -334,9 +335,9 @@ fn receives_of_anything_fit_what_is_sent() {
     let sends = ["a: send 8b to 0 tag 1", "a: send 64b to 0 tag 2"];
     let with = |receives: &str| trace([receives, sends[0], sends[1]]);
     let (_, matched) = with("a: recv 64b from -1 tag -1\nb: recv 64b from 2 tag -1").unwrap();
-    let fits: Vec<_> = matched.open.iter().collect();
+    let fits: Vec<_> = matched.wildcards.iter().collect();
     assert_eq!(fits, [(&(0, 0), &vec![0, 1]), (&(0, 1), &vec![1])]);
-    assert!(matched.channels.iter().all(|channel| channel.open && channel.receives.is_empty()));
+    assert!(matched.channels.iter().all(|channel| channel.has_wildcard && channel.receives.is_empty()));
     // One that fits a single channel is counted with those that fit several.
     assert!(with("a: recv 64b from -1 tag -1\nb: recv 8b from 1 tag 1").is_ok());
     for (receives, words) in [
@@ -359,6 +360,6 @@ fn receives_of_anything_fit_what_is_sent() {
         "w: calc 30\na: send 64b to 0 tag 2\na requires w",
     ])
     .unwrap();
-    let pace = pace(&trace, &matched, Times::MEASURED).unwrap();
+    let pace = schedule(&trace, &matched, Durations::MEASURED).unwrap();
     assert_eq!((pace.nodes[0][0].1, pace.nodes[0][1].1, pace.ends[0]), (30_000, 40_000, 100_000));
 }

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Every rank computes its own minibatch: all layers forward, then backward. The gradients of a layer are added up over all ranks, as soon as
-//! backpropagation is through with the layer ([`Reduce::Layers`]), or all at once behind the first layer's ([`Reduce::End`]). A rank does its
+//! backpropagation is through with the layer ([`GradientReduction::Layers`]), or all at once behind the first layer's ([`GradientReduction::End`]). A rank does its
 //! all-reduces one after the other, in the order in which backpropagation comes to the layers. The next iteration begins when all are over.
 //!
 //! | quantity of a layer | value |
@@ -24,11 +24,11 @@ use std::path::PathBuf;
 
 use super::chakra::{DEVICE, NETWORK};
 use super::model::{Layer, Model};
-use super::{Collective, Compute, Format, Group, Kind, Node, Rank, Trace, Wait, What};
+use super::{Collective, CollectiveOp, Compute, Dependency, Format, Group, Kind, Node, Rank, Trace};
 
 /// When gradients are added up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reduce {
+pub enum GradientReduction {
     /// Those of a layer as soon as backpropagation is through with it: beside the computing of the layers before it.
     Layers,
     /// All at once when backpropagation is over.
@@ -51,20 +51,20 @@ pub struct Training {
     /// Gb/s of a rank's own memory; none: it is never short.
     pub bandwidth_gbps: Option<f64>,
     /// When gradients are added up.
-    pub reduce: Reduce,
+    pub reduce: GradientReduction,
 }
 
 /// Both directions of a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Pass {
+enum LayerPass {
     Forward,
     Backward,
 }
 
 impl Training {
     /// What a layer computes in one pass over the minibatch.
-    fn compute(&self, layer: &Layer, pass: Pass) -> Compute {
-        let times = if pass == Pass::Forward || layer.reads_image { 1 } else { 2 };
+    fn compute(&self, layer: &Layer, pass: LayerPass) -> Compute {
+        let times = if pass == LayerPass::Forward || layer.reads_image { 1 } else { 2 };
         let operations = (2 * times * layer.multiply_adds).saturating_mul(self.minibatch);
         let activations = (layer.input.elements() + layer.output.elements()).saturating_mul(self.minibatch);
         let elements = activations.saturating_add(layer.parameters).saturating_mul(times);
@@ -76,7 +76,7 @@ impl Training {
 
     /// What a layer computes forward, and backward.
     pub fn passes(&self, layer: &Layer) -> [Compute; 2] {
-        [Pass::Forward, Pass::Backward].map(|pass| self.compute(layer, pass))
+        [LayerPass::Forward, LayerPass::Backward].map(|pass| self.compute(layer, pass))
     }
 
     /// Computing of one iteration of a rank, in ps.
@@ -88,8 +88,8 @@ impl Training {
     /// Nodes of a rank's trace.
     pub fn nodes_of_a_rank(&self, model: &Model) -> u64 {
         let computing = model.layers.iter().filter(|layer| layer.multiply_adds > 0);
-        let each = if self.reduce == Reduce::Layers { 3 } else { 2 };
-        let once = 1 + u64::from(self.reduce == Reduce::End);
+        let each = if self.reduce == GradientReduction::Layers { 3 } else { 2 };
+        let once = 1 + u64::from(self.reduce == GradientReduction::End);
         u64::from(self.iterations) * (each * computing.count() as u64 + once)
     }
 
@@ -99,26 +99,26 @@ impl Training {
     }
 
     fn nodes(&self, model: &Model) -> Vec<Node> {
-        let mut list = List::default();
+        let mut list = NodeList::default();
         for iteration in 0..self.iterations {
             let after = if self.iterations > 1 { format!(", iteration {iteration}") } else { String::new() };
             let mut before: Vec<u32> = list.last.take().into_iter().collect();
             for layer in model.layers.iter().filter(|layer| layer.multiply_adds > 0) {
-                let kind = Kind::Compute(self.compute(layer, Pass::Forward));
+                let kind = Kind::Compute(self.compute(layer, LayerPass::Forward));
                 before = vec![list.add(format!("{} forward{after}", layer.name), kind, Some(DEVICE), &before)];
             }
             let mut reductions = Vec::new();
             let mut gradients = 0;
             for layer in model.layers.iter().rev().filter(|layer| layer.multiply_adds > 0) {
-                let kind = Kind::Compute(self.compute(layer, Pass::Backward));
+                let kind = Kind::Compute(self.compute(layer, LayerPass::Backward));
                 before = vec![list.add(format!("{} backward{after}", layer.name), kind, Some(DEVICE), &before)];
                 gradients += layer.parameters;
-                if self.reduce == Reduce::Layers {
+                if self.reduce == GradientReduction::Layers {
                     let kind = self.all_reduce(layer.parameters);
                     reductions.push(list.add(format!("{} gradients{after}", layer.name), kind, Some(NETWORK), &before));
                 }
             }
-            if self.reduce == Reduce::End {
+            if self.reduce == GradientReduction::End {
                 reductions.push(list.add(
                     format!("gradients{after}"),
                     self.all_reduce(gradients),
@@ -135,14 +135,14 @@ impl Training {
     /// Gradients of this many elements are added up.
     fn all_reduce(&self, elements: u64) -> Kind {
         let bytes = elements.saturating_mul(self.element_bytes);
-        Kind::Collective(Collective { what: What::AllReduce, group: 0, bytes, root: 0 })
+        Kind::Collective(Collective { op: CollectiveOp::AllReduce, group: 0, bytes, root: 0 })
     }
 }
 
 /// A trace in which all ranks do one all-reduce of this many bytes and nothing else.
 pub fn all_reduce(ranks: u32, bytes: u64) -> Trace {
-    let kind = Kind::Collective(Collective { what: What::AllReduce, group: 0, bytes, root: 0 });
-    let mut list = List::default();
+    let kind = Kind::Collective(Collective { op: CollectiveOp::AllReduce, group: 0, bytes, root: 0 });
+    let mut list = NodeList::default();
     list.add("gradients".to_owned(), kind, Some(NETWORK), &[]);
     of_ranks(ranks, "all-reduce", &list.nodes)
 }
@@ -155,16 +155,16 @@ fn of_ranks(ranks: u32, name: &str, nodes: &[Node]) -> Trace {
 }
 
 #[derive(Default)]
-struct List {
+struct NodeList {
     nodes: Vec<Node>,
     /// What the next iteration waits for.
     last: Option<u32>,
 }
 
-impl List {
+impl NodeList {
     fn add(&mut self, name: String, kind: Kind, stream: Option<u16>, before: &[u32]) -> u32 {
         let id = self.nodes.len() as u32;
-        let mut waits: Vec<Wait> = before.iter().map(|&node| Wait { node, start: false }).collect();
+        let mut waits: Vec<Dependency> = before.iter().map(|&node| Dependency { node, start: false }).collect();
         waits.sort_unstable();
         self.nodes.push(Node { id: id.into(), name: name.into(), kind, stream, waits: waits.into() });
         id
@@ -174,7 +174,7 @@ impl List {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Times, chakra, pace};
+    use crate::{Durations, chakra, schedule};
 
     const TRAINING: Training = Training {
         ranks: 4,
@@ -183,7 +183,7 @@ mod tests {
         element_bytes: 4,
         peak_tflops: 100.0,
         bandwidth_gbps: None,
-        reduce: Reduce::Layers,
+        reduce: GradientReduction::Layers,
     };
 
     fn vgg() -> Model {
@@ -192,13 +192,13 @@ mod tests {
 
     #[test]
     fn all_gradients_are_added_up_once_an_iteration() {
-        for reduce in [Reduce::Layers, Reduce::End] {
+        for reduce in [GradientReduction::Layers, GradientReduction::End] {
             let training = Training { reduce, ..TRAINING };
             let (trace, matched) = Trace::checked(training.trace(&vgg())).unwrap();
             let totals = trace.totals();
             let members = u64::from(training.ranks) * u64::from(training.iterations);
             assert_eq!(totals.collective_bytes, 4 * 138_357_544 * members);
-            assert_eq!(matched.collectives.len(), if reduce == Reduce::Layers { 32 } else { 2 });
+            assert_eq!(matched.collectives.len(), if reduce == GradientReduction::Layers { 32 } else { 2 });
             // Three times forward, but for the gradient of the image.
             let image = 2 * 64 * 27 * 224 * 224;
             assert_eq!(totals.operations, (6 * 15_470_264_320 - image) * 32 * members);
@@ -221,7 +221,7 @@ mod tests {
         assert_eq!(of("conv5_3 backward, iteration 0"), [find("fc6 backward, iteration 0")]);
         assert_eq!(of("conv1_1 forward, iteration 1"), [find("step, iteration 0")]);
         assert_eq!(of("step, iteration 0").len(), 17);
-        for reduce in [Reduce::Layers, Reduce::End] {
+        for reduce in [GradientReduction::Layers, GradientReduction::End] {
             let training = Training { reduce, ..TRAINING };
             assert_eq!(training.nodes_of_a_rank(&vgg()), training.nodes(&vgg()).len() as u64);
         }
@@ -231,7 +231,7 @@ mod tests {
     fn time_is_that_of_a_roofline() {
         let time = |training: &Training| {
             let (trace, matched) = Trace::checked(training.trace(&vgg())).unwrap();
-            pace(&trace, &matched, Times::MEASURED).unwrap().ends[0]
+            schedule(&trace, &matched, Durations::MEASURED).unwrap().ends[0]
         };
         let one = Training { iterations: 1, ..TRAINING };
         let operations = (6 * 15_470_264_320 - 2 * 64 * 27 * 224 * 224) * 32;

@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 use watershed::scenario::armed::result::Outcomes;
 use watershed::scenario::file::job::Engine;
-use watershed::scenario::job_result::{Hashed, JobResult, Spread};
+use watershed::scenario::job_result::{HashedResults, JobResult, MinMeanMax};
 use watershed::scenario::result::{
     Check, CollectiveResult, Difference, Document, LinkLevel, LinkResult, SCHEMA_VERSION, TrafficResult, Waits, hex,
 };
@@ -50,9 +50,9 @@ fn full() -> (watershed::scenario::Loaded, Document) {
         latency_cycles: Some(2600),
         latency_ns: Some(3058.824),
         elements_per_cycle: Some(0.394),
-        round_latency_cycles: Some(Spread::of_one(2600)),
+        round_latency_cycles: Some(MinMeanMax::of_one(2600)),
         bit_exact: Some(false),
-        results: Some(Hashed {
+        results: Some(HashedResults {
             rows: 8,
             elements: 1024,
             element_bytes: 8,
@@ -315,7 +315,7 @@ fn fields_that_later_versions_add_do_not_hurt() {
 #[test]
 fn the_summary_says_it_in_a_dozen_lines() {
     let (loaded, document) = full();
-    let written = [summary::Written::new("result", "out/allreduce-die.json".into())];
+    let written = [summary::WrittenFile::new("result", "out/allreduce-die.json".into())];
     insta::assert_snapshot!(summary::text(&loaded.scenario, &document, &written), @"
     allreduce-die  die of 4 tiles x 4 switches, 8 cores, 850 MHz, 2620 cycles, seed 1
     sum            allreduce (sum) of 1024 f64 elements over 8 cores

@@ -3,7 +3,7 @@
 
 use watershed::scenario::result::Document;
 use watershed::scenario::run::{RunOptions, run};
-use watershed::scenario::written::Written;
+use watershed::scenario::run_inputs::RunInputs;
 use watershed::scenario::{Loaded, load_text, migrate, shipped};
 
 use crate::support::{load, root, watershed};
@@ -294,7 +294,7 @@ fn jobs_are_written_with_what_is_set_in_tables_of_engines() {
         let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
         let text = text.replace("FAMILY", family);
         let loaded = load_text("x", &text, root(), "x", &sets).unwrap_or_else(|p| panic!("{p}"));
-        let written = Written::new(&loaded);
+        let written = RunInputs::new(&loaded);
         assert_eq!(written.lines.iter().filter(|line| *line == "[[job]]").count(), 2, "{:?}", written.lines);
         let again = written.load("again", "x", &[]).unwrap_or_else(|problems| panic!("{problems}"));
         let config = |loaded: &Loaded| serde_json::to_string(&loaded.scenario).unwrap();
@@ -306,7 +306,7 @@ fn jobs_are_written_with_what_is_set_in_tables_of_engines() {
     let host = "host=[{ algorithm = \"ring\", participants = \"all\", elements = 2 }]";
     let sets = ["collective.1.id=3".to_owned(), host.to_owned()];
     let loaded = load_text("x", &text, root(), "x", &sets).unwrap_or_else(|p| panic!("{p}"));
-    let written = Written::new(&loaded);
+    let written = RunInputs::new(&loaded);
     assert!(written.lines.contains(&"[[collective]]".to_owned()) && written.lines.contains(&"[[host]]".to_owned()));
     assert!(written.load("again", "x", &[]).is_ok());
 }
@@ -316,7 +316,7 @@ fn documents_of_shipped_scenarios_hold_jobs() {
     for (path, text) in shipped::SHIPPED {
         let base = root().join(path);
         let loaded = load_text(path, text, base.parent().unwrap(), shipped::stem(path), &[]);
-        let written = Written::new(&loaded.unwrap_or_else(|problems| panic!("{problems}")));
+        let written = RunInputs::new(&loaded.unwrap_or_else(|problems| panic!("{problems}")));
         let has = |table: &str| written.lines.iter().any(|line| line == table);
         for table in ["[[collective]]", "[[host]]", "[[armed.reduction]]", "[[pbv.collective]]"] {
             assert!(!has(table), "{path}: {table}");

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use watershed::scenario::expr::Expr;
 use watershed::scenario::load_named;
 use watershed::study::report::{Subject, SweepSubject, page};
-use watershed::study::sweep::best::{Ask, Group};
-use watershed::study::sweep::{Facts, Row, Store, Sweep, of_store};
+use watershed::study::sweep::best::{BestQuery, Group};
+use watershed::study::sweep::{PointResult, Row, Store, Sweep, of_store};
 
 use crate::support::watershed;
 use crate::webdriver::Browser;
@@ -163,10 +163,10 @@ fn filters_of_pages_are_the_expressions_of_sweeps() {
             "try {{ return document.querySelector('{TOOL}').rowsOf({text:?}) }} catch (e) {{ return e.message }}"
         );
         let found = browser.script(&script);
-        match Expr::told(text) {
+        match Expr::parse_argument(text) {
             Err(wrong) => assert_eq!(found, wrong, "{text}"),
             Ok(expr) => {
-                let ask = Ask { constraints: vec![expr], ..Ask::default() }.with_words(&sweep, &rows);
+                let ask = BestQuery { constraints: vec![expr], ..BestQuery::default() }.with_words(&sweep, &rows);
                 let meets = |group: &&Group<'_>| group.meets(&sweep, &ask.constraints);
                 let expected: Vec<u64> = groups.iter().filter(meets).map(|group| group.first().number).collect();
                 assert_eq!(found, serde_json::json!(expected), "{text}");
@@ -289,7 +289,7 @@ fn ten_thousand_points_stay_fluid() {
             axes: [("a".to_owned(), a.to_string()), ("b".to_owned(), b.to_string())].into(),
             sets: vec![format!("seed={a}"), format!("switch.ceng.stages={b}")],
             status: "ok".into(),
-            facts: Some(Facts::of(serde_json::json!({ "columns": columns }))),
+            facts: Some(PointResult::of(serde_json::json!({ "columns": columns }))),
             error: String::new(),
         }
     });

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use watershed::study::sweep::front::{front, hypervolume, mean_objectives};
-use watershed::study::sweep::{Facts, Plan, Store, Sweep};
+use watershed::study::sweep::{Plan, PointResult, Store, Sweep};
 
 use crate::support::{Output, watershed};
 
@@ -80,9 +80,9 @@ fn a_search_comes_near_the_front_of_every_family() {
         assert_eq!(output.status, 0, "{}", output.stderr);
         let all = Sweep::parse("s.toml", &text, folder.path()).unwrap();
         let rows = Store::open(&folder.path().join("out")).unwrap().rows();
-        let facts: BTreeMap<Vec<String>, Option<Facts>> =
+        let facts: BTreeMap<Vec<String>, Option<PointResult>> =
             rows.iter().map(|row| (row.sets.clone(), row.facts.clone())).collect();
-        let cost = |facts: &Option<Facts>| mean_objectives(&all, std::slice::from_ref(facts));
+        let cost = |facts: &Option<PointResult>| mean_objectives(&all, std::slice::from_ref(facts));
         let values: Vec<Option<Vec<f64>>> = facts.values().map(cost).collect();
         assert!(values.iter().flatten().count() >= 400, "points fail");
         let of = |values: &[Option<Vec<f64>>]| -> Vec<Vec<f64>> {
@@ -96,7 +96,7 @@ fn a_search_comes_near_the_front_of_every_family() {
             let text = format!("seed = {seed}\n[search]\nkind = \"pareto\"\nbudget = 43\n{text}");
             let search = Sweep::parse("s.toml", &text, folder.path()).unwrap();
             let mut plan = Plan::new(&search).unwrap();
-            let mut found: Vec<Option<Facts>> = Vec::new();
+            let mut found: Vec<Option<PointResult>> = Vec::new();
             loop {
                 let batch = plan.next(&found);
                 if batch.is_empty() {

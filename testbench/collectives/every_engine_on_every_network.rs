@@ -10,9 +10,9 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use watershed::scenario::build::layout;
-use watershed::scenario::names::{Named, Op};
+use watershed::scenario::names::{NamedValues, Op};
 use watershed::scenario::run::{RunOptions, RunResult, run};
-use watershed::scenario::why::{Ask, Kind, Why};
+use watershed::scenario::why::{Kind, Why, WhyQuery};
 use watershed::scenario::{Loaded, load_text};
 
 use crate::support::Draw;
@@ -400,7 +400,7 @@ fn holds(network: (&str, &str), job: &Job) {
     // Groups that wait for each other have a result each.
     let name = told.name.split('.').next().unwrap();
     assert_eq!((name, told.kind.as_str()), ("it", job.kind), "{text}");
-    assert!(told.latency_cycles.is_some() && told.outcomes.all_whole(), "{text}");
+    assert!(told.latency_cycles.is_some() && told.outcomes.all_correct(), "{text}");
     if !job.kind.ends_with("barrier") {
         let holds = if is_wide(&job.op) { right_wide } else { right };
         holds(job, &result).unwrap_or_else(|wrong| panic!("{wrong}\n{text}"));
@@ -561,7 +561,7 @@ fn the_whole_matrix_is_right() {
 
 fn explained(text: &str) -> Why {
     let loaded = load(text).unwrap_or_else(|problems| panic!("{problems}\n{text}"));
-    let ask = Some(Ask { collective: None, packet: None, source: None });
+    let ask = Some(WhyQuery { collective: None, packet: None, source: None });
     let result =
         run(&loaded, &RunOptions { why: ask, ..RunOptions::default() }).unwrap_or_else(|e| panic!("{e}\n{text}"));
     assert!(result.document.passed(), "{:#?}\n{text}", result.document.checks);

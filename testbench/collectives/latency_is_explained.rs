@@ -9,12 +9,12 @@ use watershed::scenario::load_text;
 use watershed::scenario::programs::result::CallResult;
 use watershed::scenario::run::{RunOptions, RunResult, run};
 use watershed::scenario::shipped::{SHIPPED, stem};
-use watershed::scenario::why::{Ask, Kind, Phase, Why};
+use watershed::scenario::why::{Kind, Phase, Why, WhyQuery};
 
 fn explained(text: &str, packet: Option<u64>) -> RunResult {
     let loaded = load_text("test", text, Path::new(env!("CARGO_MANIFEST_DIR")), "test", &[])
         .unwrap_or_else(|p| panic!("{p}\n{text}"));
-    run(&loaded, &RunOptions { why: Some(Ask { packet, ..Ask::default() }), ..RunOptions::default() })
+    run(&loaded, &RunOptions { why: Some(WhyQuery { packet, ..WhyQuery::default() }), ..RunOptions::default() })
         .unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
@@ -68,7 +68,7 @@ fn shipped(most_switches: u32) -> usize {
         let plain = run(&loaded, &RunOptions::default()).unwrap();
         // Software beside it is explained in the test target `hosts`; without it, its flits need not be kept.
         let collective = scenario.collectives.first().filter(|_| !scenario.hosts.is_empty()).map(|of| of.name.as_str());
-        let ask = Ask { collective, ..Ask::default() };
+        let ask = WhyQuery { collective, ..WhyQuery::default() };
         let result = run(&loaded, &RunOptions { why: Some(ask), ..RunOptions::default() }).unwrap();
         assert_eq!(result.document.collectives, plain.document.collectives, "{path}: watching changes nothing");
         assert_eq!(result.document.cycles, plain.document.cycles, "{path}");

@@ -9,7 +9,7 @@ use watershed::kernel::Rng;
 use watershed::scenario::config::Family;
 use watershed::scenario::run::{RunOptions, RunResult, run};
 use watershed::scenario::shipped::{SHIPPED, stem};
-use watershed::scenario::why::{Ask, Kind, Phase, Why};
+use watershed::scenario::why::{Kind, Phase, Why, WhyQuery};
 use watershed::scenario::{Loaded, load_text};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
@@ -18,7 +18,7 @@ fn load(text: &str) -> Loaded {
     load_text("test", text, Path::new(ROOT), "test", &[]).unwrap_or_else(|p| panic!("{p}\n{text}"))
 }
 
-fn explained(loaded: &Loaded, ask: Ask<'_>) -> RunResult {
+fn explained(loaded: &Loaded, ask: WhyQuery<'_>) -> RunResult {
     run(loaded, &RunOptions { why: Some(ask), ..RunOptions::default() }).unwrap_or_else(|e| panic!("{e}"))
 }
 
@@ -70,7 +70,7 @@ fn shipped(family: Family, rounds_from: u32, rounds_to: u32) -> usize {
             continue;
         }
         let plain = run(&loaded, &RunOptions::default()).unwrap();
-        let result = explained(&loaded, Ask::default());
+        let result = explained(&loaded, WhyQuery::default());
         assert_eq!(result.document.armed, plain.document.armed, "{path}: watching changes nothing");
         assert_eq!(result.document.pbv, plain.document.pbv, "{path}: watching changes nothing");
         collectives += assert_whole(&result, path);
@@ -220,7 +220,7 @@ fn random(count: u32, mut make: impl FnMut() -> String) -> (usize, BTreeSet<Kind
         let text = make();
         // Some combinations are refused, for example a switch without nodes for its engine.
         let Ok(loaded) = load_text("test", &text, Path::new(ROOT), "test", &[]) else { continue };
-        let Ok(result) = run(&loaded, &RunOptions { why: Some(Ask::default()), ..RunOptions::default() }) else {
+        let Ok(result) = run(&loaded, &RunOptions { why: Some(WhyQuery::default()), ..RunOptions::default() }) else {
             continue;
         };
         assert!(tried < 4 * count, "too many are refused:\n{text}");
@@ -273,7 +273,7 @@ const TREE: &str = "family = \"armed\"\n[topology]\nkind = \"tree\"\nbranching =
 #[test]
 fn a_late_leaf_and_a_time_out_are_blamed() {
     // An unloaded round: the leaf computes, its frame climbs through two engines of three stages.
-    let quick = explained(&load(&format!("{TREE}compute_cycles = 70\n")), Ask::default());
+    let quick = explained(&load(&format!("{TREE}compute_cycles = 70\n")), WhyQuery::default());
     let why = &quick.why[0];
     assert_eq!(cycles(why, Kind::Compute), 70, "{:?}", why.parts);
     assert_eq!(cycles(why, Kind::Reduce), 2 * 3, "{:?}", why.parts);
@@ -282,7 +282,7 @@ fn a_late_leaf_and_a_time_out_are_blamed() {
     assert_eq!(cycles(why, Kind::Frame) % 10, 0, "{:?}", why.parts);
     // A leaf that is late by 700 cycles: nobody times out, and all operands of its engine were there before.
     let late = format!("{TREE}late = [{{ end_point = 4, round = 0, cycles = 700 }}]\n");
-    let late = explained(&load(&late), Ask::default());
+    let late = explained(&load(&late), WhyQuery::default());
     let why = &late.why[0];
     assert_eq!(cycles(why, Kind::Compute), 700, "{:?}", why.parts);
     let engine = &why.engines[0];
@@ -292,7 +292,7 @@ fn a_late_leaf_and_a_time_out_are_blamed() {
     // A leaf whose first contribution is lost: the root waits, asks again, and the leaf sends it once more.
     let lost =
         format!("{TREE}max_retries = 3\n[[armed.fault]]\neffect = \"drop\"\nat = \"leaf4\"\nway = \"up\"\nnth = 1\n");
-    let lost = explained(&load(&lost), Ask::default());
+    let lost = explained(&load(&lost), WhyQuery::default());
     let why = &lost.why[0];
     let document = &lost.document.armed.as_ref().unwrap().reductions[0];
     assert_eq!(document.outcomes.after_retry, 1, "{:?}", document.outcomes);
@@ -309,7 +309,7 @@ const STAR: &str =
 
 #[test]
 fn a_slow_node_and_a_watchdog_are_blamed() {
-    let of = |more: &str| explained(&load(&format!("{STAR}{more}")), Ask::default());
+    let of = |more: &str| explained(&load(&format!("{STAR}{more}")), WhyQuery::default());
     let quick = of("[[pbv.collective]]\nelements = 1\ntask_cycles = 50\n");
     let why = &quick.why[0];
     assert_eq!(cycles(why, Kind::Compute), 50, "{:?}", why.parts);
@@ -337,7 +337,7 @@ fn any_round_can_be_followed() {
     let loaded = load(&format!("{TREE}rounds = 4\ncompute_cycles = {{ random_max = 100 }}\n"));
     let mut last = 0;
     for round in 0..4 {
-        let result = explained(&loaded, Ask { packet: Some(round), ..Ask::default() });
+        let result = explained(&loaded, WhyQuery { packet: Some(round), ..WhyQuery::default() });
         let why = &result.why[0];
         assert_adds_up(why, "a round");
         assert_eq!((why.number, why.what.as_str()), (round, "round"));
@@ -348,6 +348,6 @@ fn any_round_can_be_followed() {
         assert!(why.end_cycle > last);
         last = why.end_cycle;
     }
-    let beyond = explained(&loaded, Ask { packet: Some(4), ..Ask::default() });
+    let beyond = explained(&loaded, WhyQuery { packet: Some(4), ..WhyQuery::default() });
     assert!(beyond.why.is_empty() && beyond.notes[0].contains("no round 4"), "{:?}", beyond.notes);
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use watershed::fabric::Step;
 use watershed::fabric::exchange::{Exchange, together};
-use watershed::files::Scratch;
+use watershed::files::TempFolder;
 use watershed::scenario::build::{BuildOptions, build};
 use watershed::scenario::checkpoint::{Checkpoint, Checkpoints};
 use watershed::scenario::result::Outcome;
@@ -169,7 +169,7 @@ fn what_goes_wrong_is_told_alike() {
 /// Who asks any of them to stop stops all, in one cycle; a checkpoint that ranks wrote goes on among threads.
 #[test]
 fn one_that_is_stopped_stops_all_and_all_go_on() {
-    let folder = Scratch::new("ranks").unwrap();
+    let folder = TempFolder::new("ranks").unwrap();
     let path = folder.path().join("checkpoint");
     let long = sets!["collective.0.elements=40000"];
     let system = || load(FLAGSHIP, &long);
@@ -210,7 +210,7 @@ fn more_checkpoints_of_ranks_go_on_among_threads() {
 /// one begins.
 fn checkpoints_go_on(fifths: &[u64], of_agent: &[u64]) {
     let least = 4 * fifths.len();
-    let folder = Scratch::new("ranks").unwrap();
+    let folder = TempFolder::new("ranks").unwrap();
     let path = folder.path().join("checkpoint");
     let mut compared = 0;
     for name in ["lossy-links", "several-engines", "mesh-closed-loop", "two-ids", "agent-trees"] {
@@ -253,7 +253,7 @@ fn what_a_driver_starts_in_silence_begins_in_its_cycle() {
     is_divided(&hosts(0), &[]);
     is_divided(&hosts(300), &[]);
     is_divided(TWO_IDS, &sets!["link.latency_cycles=200"; "collective.0.elements=1"; "collective.1.elements=1"]);
-    let folder = Scratch::new("ranks").unwrap();
+    let folder = TempFolder::new("ranks").unwrap();
     let trace = folder.path().join("trace.txt");
     std::fs::write(&trace, "0 0 15 4\n9000 15 1 2\n30000 3 12 4\n30001 12 3 1\n").unwrap();
     let text = format!(
@@ -266,7 +266,7 @@ fn what_a_driver_starts_in_silence_begins_in_its_cycle() {
 /// The last that happens is a credit that crosses to another rank: the link between the two lost the last packet.
 #[test]
 fn the_last_credit_of_a_run_may_cross() {
-    let folder = Scratch::new("ranks").unwrap();
+    let folder = TempFolder::new("ranks").unwrap();
     let trace = folder.path().join("trace.txt");
     for (from, to, at) in [(0, 11, "s0_0"), (11, 0, "s0_0"), (0, 11, "s1_1"), (11, 0, "s1_1")] {
         std::fs::write(&trace, format!("20000 {from} {to} 1\n")).unwrap();

@@ -4,13 +4,13 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use watershed::files::Scratch;
+use watershed::files::TempFolder;
 use watershed::kernel::Rng;
 use watershed::scenario::checkpoint::{Checkpoint, Checkpoints};
 use watershed::scenario::config::Wave;
 use watershed::scenario::run::{RunError, RunOptions, RunResult, WaveOptions, run};
 use watershed::scenario::shipped::SHIPPED;
-use watershed::scenario::why::Ask;
+use watershed::scenario::why::WhyQuery;
 use watershed::scenario::{Loaded, load_named};
 
 use crate::several_engines_in_one_network::{NETWORKS, drawn_scenario, in_flits_of};
@@ -35,7 +35,7 @@ fn checkpoint(loaded: &Loaded, options: &RunOptions<'_>, cycle: u64, path: &Path
 
 /// Whether a run that is stopped behind a cycle and goes on from its checkpoint says what an undisturbed one says. `false`: there
 /// was nothing left to do in that cycle.
-fn goes_on(loaded: &Loaded, options: &RunOptions<'_>, undisturbed: &str, cycle: u64, folder: &Scratch) -> bool {
+fn goes_on(loaded: &Loaded, options: &RunOptions<'_>, undisturbed: &str, cycle: u64, folder: &TempFolder) -> bool {
     let name = loaded.source.name();
     let Some(checkpoint) = checkpoint(loaded, options, cycle, &folder.path().join("checkpoint")) else { return false };
     assert!(checkpoint.cycle() >= cycle, "{name}: {} is not before cycle {cycle}", checkpoint.cycle());
@@ -47,7 +47,7 @@ fn goes_on(loaded: &Loaded, options: &RunOptions<'_>, undisturbed: &str, cycle: 
 
 /// A scenario at random cycles.
 fn at_random_cycles(loaded: &Loaded, options: &RunOptions<'_>, rng: &mut Rng, times: usize) -> usize {
-    let folder = Scratch::new("checkpoint").unwrap();
+    let folder = TempFolder::new("checkpoint").unwrap();
     let undisturbed = run(loaded, options).unwrap();
     let (said, cycles) = (said(&undisturbed), undisturbed.document.cycles);
     let mut cycle = || 1 + rng.below(cycles.max(2) - 1);
@@ -96,7 +96,7 @@ fn all_shipped_scenarios_go_on_at_random_cycles() {
         for (path, _) in SHIPPED {
             let loaded = shipped(path);
             let with_all =
-                RunOptions { all_links: true, ladder: true, why: Some(Ask::default()), ..RunOptions::default() };
+                RunOptions { all_links: true, ladder: true, why: Some(WhyQuery::default()), ..RunOptions::default() };
             // Of the largest systems only what something uses can be kept.
             let large = loaded.scenario.topology.end_points() > 10_000;
             let options = if large || rng.below(2) == 0 { RunOptions::default() } else { with_all };
@@ -132,11 +132,12 @@ fn two_hundred_drawn_scenarios_go_on() {
 /// What a run keeps, it keeps over a checkpoint; how it is evaluated may change there.
 #[test]
 fn what_is_kept_goes_on_and_the_evaluation_is_free() {
-    let folder = Scratch::new("checkpoint").unwrap();
+    let folder = TempFolder::new("checkpoint").unwrap();
     let at = folder.path().join("checkpoint");
     for text in [FLAGSHIP, MESH, BACKGROUND] {
         let loaded = load(text, &[]);
-        let kept = RunOptions { why: Some(Ask::default()), ladder: true, all_links: true, ..RunOptions::default() };
+        let kept =
+            RunOptions { why: Some(WhyQuery::default()), ladder: true, all_links: true, ..RunOptions::default() };
         let undisturbed = run(&loaded, &kept).unwrap();
         let cycle = undisturbed.document.cycles / 2;
         assert!(goes_on(&loaded, &kept, &said(&undisturbed), cycle, &folder));
@@ -152,7 +153,7 @@ fn what_is_kept_goes_on_and_the_evaluation_is_free() {
 
 /// Whether the waveform of a run that goes on is that of an undisturbed run from the cycle of the checkpoint on, byte for byte.
 fn waves_go_on(loaded: &Loaded, signals: &[&str]) {
-    let folder = Scratch::new("checkpoint").unwrap();
+    let folder = TempFolder::new("checkpoint").unwrap();
     let file = |name: &str| folder.path().join(name);
     let name = loaded.source.name();
     let wave = |name: &str, from_cycle: u64| {
@@ -237,7 +238,7 @@ fn refused(loaded: &Loaded, options: &RunOptions<'_>) -> String {
 /// A trace is many files that begin alike; it is another one when one of them has changed.
 #[test]
 fn a_trace_that_has_changed_is_refused() {
-    let folder = Scratch::new("checkpoint").unwrap();
+    let folder = TempFolder::new("checkpoint").unwrap();
     let traces = Path::new(env!("CARGO_MANIFEST_DIR")).join("traces/astra-sim");
     let put = |collective: &str| {
         for rank in 0..8 {
@@ -260,7 +261,7 @@ fn a_trace_that_has_changed_is_refused() {
 /// Another scenario, other options, another number of threads, another build, a file that is none.
 #[test]
 fn what_does_not_belong_together_is_refused() {
-    let folder = Scratch::new("checkpoint").unwrap();
+    let folder = TempFolder::new("checkpoint").unwrap();
     let at = folder.path().join("checkpoint");
     let loaded = load(FLAGSHIP, &[]);
     let usual = RunOptions::default();

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use watershed::scenario::embedding;
 use watershed::scenario::result::Document;
 use watershed::scenario::run::RunOptions;
-use watershed::scenario::why::Ask;
+use watershed::scenario::why::WhyQuery;
 
 use crate::sets;
 use crate::support::{Draw, UNLIMITED, die, load, mesh, only, pass, refusal, run_with};
@@ -179,7 +179,7 @@ fn embeddings_show_every_tree_and_that_none_shares_a_link_between_nodes() {
 fn why_adds_up_for_the_last_segment_and_for_the_one_that_is_asked_for() {
     let set = sets!["collective[0].elements=40"];
     let ask = |collective: Option<&str>| {
-        let ask = Ask { collective, ..Ask::default() };
+        let ask = WhyQuery { collective, ..WhyQuery::default() };
         let mut result = run_with(NODES, &set, &RunOptions { why: Some(ask), ..RunOptions::default() });
         assert_eq!(result.why.len(), 1, "{:?}", result.notes);
         (result.why.remove(0), only(&result.document).clone(), result.notes)
@@ -276,7 +276,7 @@ fn why_finds_the_segment_that_has_a_word_of_the_vector() {
             set.push("collective[0].accumulate=\"f32\"".into());
         }
         let ask = |collective: Option<&str>, packet: u64| {
-            let ask = Ask { collective, packet: Some(packet), ..Ask::default() };
+            let ask = WhyQuery { collective, packet: Some(packet), ..WhyQuery::default() };
             run_with(NODES, &set, &RunOptions { why: Some(ask), ..RunOptions::default() })
         };
         let mut word = 0;

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use watershed::scenario::run::{RunOptions, RunResult, run};
-use watershed::scenario::why::Ask;
+use watershed::scenario::why::WhyQuery;
 use watershed::scenario::{Loaded, load_text};
 
 use crate::support::{Draw, load, pass, run_with};
@@ -212,7 +212,7 @@ fn every_job_is_explained() {
         let ends = ends(network);
         let jobs: Vec<Job> = TOGETHER[5].iter().map(|&engine| Job::of(engine, ends)).collect();
         let text = scenario(network, TRAFFIC, &jobs);
-        let why = Some(Ask { collective: None, packet: None, source: None });
+        let why = Some(WhyQuery { collective: None, packet: None, source: None });
         let result = run_with(&text, &[], &RunOptions { why, ..RunOptions::default() });
         assert!(result.document.passed());
         let unexplained: Vec<&String> = result.notes.iter().filter(|note| !note.starts_with("one thread")).collect();

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use watershed::piuma::{Job, Registers};
-use watershed::scenario::build::{BuildOptions, Ready, build};
+use watershed::scenario::build::{BuildOptions, PiumaBuild, build};
 use watershed::scenario::result::{CollectiveResult, Document};
 use watershed::scenario::run::{RunOptions, RunResult, run};
 use watershed::scenario::{Loaded, load_text};
@@ -74,7 +74,7 @@ pub fn refusal(text: &str, sets: &[String]) -> String {
 }
 
 /// A system at cycle 0, every job of which keeps the cycles in which its words land.
-pub fn ready(text: &str, sets: &[String]) -> Ready {
+pub fn ready(text: &str, sets: &[String]) -> PiumaBuild {
     let loaded = load(text, sets);
     let mut ready = build(&loaded, BuildOptions::default()).unwrap_or_else(|problems| panic!("{problems}"));
     for collective in ready.collectives.clone() {
@@ -86,13 +86,13 @@ pub fn ready(text: &str, sets: &[String]) -> Ready {
 }
 
 /// The job of a participant of a collective.
-pub fn job(ready: &Ready, collective: usize, participant: usize) -> &Job {
+pub fn job(ready: &PiumaBuild, collective: usize, participant: usize) -> &Job {
     let (end, job) = ready.collectives[collective].jobs[participant];
     &ready.system.end(end).core.as_ref().expect("a core").jobs()[job]
 }
 
 /// Clocks a system until all jobs are complete.
-pub fn drive(ready: &mut Ready, limit: u64) {
+pub fn drive(ready: &mut PiumaBuild, limit: u64) {
     let jobs: u64 = ready.collectives.iter().map(|collective| collective.jobs.len() as u64).sum();
     while ready.system.completions() < jobs {
         assert!(ready.system.now() < limit, "not complete by cycle {limit}:\n{}", ready.system.autopsy());

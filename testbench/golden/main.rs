@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Trial};
-use watershed::study::snapshot::{self, Found, Mode, Test};
+use watershed::study::snapshot::{self, FoundTests, Mode, Test};
 
 /// Families whose scenarios have goldens.
 const FAMILIES: [&str; 5] = ["piuma", "armed", "pbv", "fabric", "mixed"];
@@ -45,7 +45,7 @@ fn main() -> ExitCode {
 }
 
 /// The scenarios of a family. Tests are started in the root of the project, and paths in messages are relative to it.
-fn scenarios(family: &str) -> Found {
+fn scenarios(family: &str) -> FoundTests {
     let goldens = Path::new("golden").join(family);
     snapshot::find(&[Path::new("testbench").join(family)], Some(&goldens)).expect("the folders are there")
 }

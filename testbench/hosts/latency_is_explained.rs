@@ -6,13 +6,14 @@ use std::path::Path;
 
 use watershed::kernel::Rng;
 use watershed::scenario::run::{RunOptions, RunResult, run};
-use watershed::scenario::why::{Ask, Kind, Phase, Why};
+use watershed::scenario::why::{Kind, Phase, Why, WhyQuery};
 use watershed::scenario::{Loaded, load_file, load_text};
 
 use crate::support::{UNLIMITED, die};
 
 fn explained(loaded: &Loaded) -> RunResult {
-    run(loaded, &RunOptions { why: Some(Ask::default()), ..RunOptions::default() }).unwrap_or_else(|e| panic!("{e}"))
+    run(loaded, &RunOptions { why: Some(WhyQuery::default()), ..RunOptions::default() })
+        .unwrap_or_else(|e| panic!("{e}"))
 }
 
 fn of(text: &str, sets: &[String]) -> RunResult {

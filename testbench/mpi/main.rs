@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use watershed::files::Scratch;
+use watershed::files::TempFolder;
 
 const WATERSHED: &str = env!("CARGO_BIN_EXE_watershed");
 
@@ -43,7 +43,7 @@ fn text(bytes: &[u8]) -> String {
 
 /// Runs with these arguments, alone and among ranks: the summary and these files have the same bytes.
 fn same(name: &str, ranks: usize, arguments: &[&str], files: &[&str]) {
-    let folder = Scratch::new("mpi").unwrap();
+    let folder = TempFolder::new("mpi").unwrap();
     let [one, all] = ["one", "all"].map(|part| folder.path().join(part));
     let run = |out: &Path, run: &dyn Fn(&[&str]) -> Output| {
         let mut line = vec!["run", name];
@@ -88,7 +88,7 @@ fn processes_give_the_bytes_of_one_thread() {
         same(name, ranks, &[], &[&file]);
     }
     // Parts of nodes run ahead of each other; each process has two threads.
-    let folder = Scratch::new("mpi").unwrap();
+    let folder = TempFolder::new("mpi").unwrap();
     let nodes = folder.path().join("nodes.toml");
     let text = "family = \"piuma\"\n[topology]\nkind = \"nodes\"\nsize = [4, 4]\n[[collective]]\nkind = \"allreduce\"\nelements = 3\n";
     std::fs::write(&nodes, text).unwrap();
@@ -149,7 +149,7 @@ fn a_rank_that_dies_ends_the_run_and_is_named() {
     if !is_there() {
         return;
     }
-    let folder = Scratch::new("mpi").unwrap();
+    let folder = TempFolder::new("mpi").unwrap();
     let old = folder.path().join("allreduce-die.json");
     std::fs::write(&old, "old").unwrap();
     let (child, ranks) = long(folder.path());
@@ -169,7 +169,7 @@ fn a_rank_that_panics_ends_the_run_and_is_named() {
         return;
     }
     for (rank, ranks) in [(1, 2), (0, 2), (2, 4)] {
-        let folder = Scratch::new("mpi").unwrap();
+        let folder = TempFolder::new("mpi").unwrap();
         let old = folder.path().join("allreduce-die.json");
         std::fs::write(&old, "old").unwrap();
         let (number, panics) = (ranks.to_string(), format!("WATERSHED_PANICS={rank}"));
@@ -191,7 +191,7 @@ fn who_stops_one_rank_stops_all_with_the_results_so_far() {
     if !is_there() {
         return;
     }
-    let folder = Scratch::new("mpi").unwrap();
+    let folder = TempFolder::new("mpi").unwrap();
     let (child, ranks) = long(folder.path());
     signal(ranks[1], "-TERM");
     let output = child.wait_with_output().unwrap();

@@ -17,7 +17,7 @@ use watershed::pbv::node::Outcome;
 use watershed::pbv::packet::Message;
 use watershed::pbv::system::{engines, node, run as clock};
 use watershed::scenario::load_text;
-use watershed::scenario::pbv::build::{BuildOptions, Ready, build};
+use watershed::scenario::pbv::build::{BuildOptions, PbvBuild, build};
 use watershed::scenario::pbv::config::Collective;
 use watershed::scenario::pbv::file::KindFile;
 use watershed::scenario::run::{RunOptions, run};
@@ -195,7 +195,7 @@ struct Said {
     refused: Vec<[u32; 16]>,
 }
 
-fn listen(ready: &Ready, collectives: &[Collective]) -> Said {
+fn listen(ready: &PbvBuild, collectives: &[Collective]) -> Said {
     let mut said = Said { told: BTreeMap::new(), made: BTreeMap::new(), got: BTreeMap::new(), refused: Vec::new() };
     for (end, &device) in (0..).zip(&ready.devices) {
         let node = node(&ready.system, device);

@@ -146,7 +146,7 @@ fn lost_frames_and_dead_nodes_are_made_up_for_or_reported() {
 
 #[test]
 fn the_way_of_a_round_leads_through_the_sources_merging() {
-    let why = watershed::scenario::why::Ask::default();
+    let why = watershed::scenario::why::WhyQuery::default();
     let text = scenario("merge_cycles_per_word = 40", "");
     let result = run_text(&text, &RunOptions { why: Some(why), ladder: true, ..RunOptions::default() });
     assert_eq!(result.notes, Vec::<String>::new());

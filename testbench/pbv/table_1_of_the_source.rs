@@ -1,7 +1,7 @@
 //! Table 1 and paragraphs 151 and 153, from simulated runs (B-FIG-1 to B-FIG-5, B-HI-3, B-HI-4).
 
-use watershed::study::named::{Basis, Relation, Report, find};
 use watershed::study::pbv_table1::{Column, Engines, Shape, column, sixteen_contexts};
+use watershed::study::reproduction::{Basis, Relation, Report, find};
 
 fn rows<'a>(report: &'a Report, id: &str) -> Vec<(&'a str, f64, Option<f64>)> {
     report.rows.iter().filter(|row| row.id == id).map(|row| (row.what.as_str(), row.ours, row.simulated)).collect()

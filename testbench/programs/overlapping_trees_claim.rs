@@ -10,7 +10,7 @@ use watershed::fabric::topology::EndPlace;
 use watershed::piuma::legality::{ConfigPoint, Footprint, meet};
 use watershed::scenario::result::{Document, Outcome};
 use watershed::scenario::run::{RunOptions, run};
-use watershed::scenario::why::{Ask, Kind};
+use watershed::scenario::why::{Kind, WhyQuery};
 
 const UNLIMITED: &str = "[memory]\nbandwidth_gbps = \"unlimited\"\n";
 
@@ -205,7 +205,7 @@ fn why_shows_claims_as_parts_of_their_own() {
             ".random 0, 100, f64\nallreduce.nb r1, 0, 0, 0x8000, 100\nallreduce.nb r2, 1, 0, 0xC000, 100\nwait r1\nwait r2",
         )));
     let loaded = load(&text, &[]);
-    let why = run(&loaded, &RunOptions { why: Some(Ask::default()), ..RunOptions::default() }).unwrap().why;
+    let why = run(&loaded, &RunOptions { why: Some(WhyQuery::default()), ..RunOptions::default() }).unwrap().why;
     assert_eq!(why.len(), 2);
     let cycles =
         |at: usize, kind: Kind| why[at].by_kind().iter().find(|(of, _)| *of == kind).map_or(0, |(_, cycles)| *cycles);

@@ -7,7 +7,7 @@ use crate::sets;
 use crate::support::{die, load, pass, run_with};
 use watershed::scenario::result::Document;
 use watershed::scenario::run::{RunOptions, run};
-use watershed::scenario::why::{Ask, Kind};
+use watershed::scenario::why::{Kind, WhyQuery};
 
 /// The short-cut of accesses that use no channel.
 const OUT_OF_BAND: &str = "core.register_access='out-of-band'";
@@ -233,7 +233,8 @@ fn why_shows_configuration_as_a_part_of_its_own() {
     };
     let why = |stores: &str| {
         let loaded = load(&text(stores), &[]);
-        let mut why = run(&loaded, &RunOptions { why: Some(Ask::default()), ..RunOptions::default() }).unwrap().why;
+        let mut why =
+            run(&loaded, &RunOptions { why: Some(WhyQuery::default()), ..RunOptions::default() }).unwrap().why;
         why.retain(|why| why.collective.starts_with("sum"));
         assert_eq!(why.len(), 2);
         for of in &why {

@@ -3,11 +3,11 @@
 
 use watershed::armed::Job;
 use watershed::fabric::Step;
-use watershed::scenario::armed::build::{BuildOptions, Ready, build};
+use watershed::scenario::armed::build::{ArmedBuild, BuildOptions, build};
 use watershed::scenario::load_text;
 use watershed::scenario::result::Document;
 use watershed::scenario::run::{RunOptions, run};
-use watershed::scenario::why::Ask;
+use watershed::scenario::why::WhyQuery;
 
 use crate::order_of_evaluation_changes_nothing::every_way;
 use crate::support::{armed, passed, reduction, refused, root, text};
@@ -40,7 +40,7 @@ fn operands(job: &Job, round: u32) -> [Vec<f64>; 4] {
     std::array::from_fn(|lane| quads.iter().map(|quad| f64::from_bits(quad.lanes[lane])).collect())
 }
 
-fn ran(scenario: &str) -> Ready {
+fn ran(scenario: &str) -> ArmedBuild {
     let loaded = load_text("test.toml", scenario, root(), "test", &[]).unwrap_or_else(|problems| panic!("{problems}"));
     let mut ready = build(&loaded, BuildOptions { no_checks: true, ..BuildOptions::default() }).expect("it is sound");
     while ready.system.step_before(3_000_000) == Step::Ran {}
@@ -48,7 +48,7 @@ fn ran(scenario: &str) -> Ready {
 }
 
 /// How many results nodes hold in the end, each of which is what `right` makes of its round's operands.
-fn held(ready: &Ready, each: u32, right: impl Fn(&[f64]) -> u64) -> usize {
+fn held(ready: &ArmedBuild, each: u32, right: impl Fn(&[f64]) -> u64) -> usize {
     let mut results = 0;
     let laid = &ready.reductions[0];
     let job = laid.job_of(&ready.system);
@@ -243,7 +243,7 @@ fn latencies_of_a_deterministic_sum_are_those_of_both_its_rounds() {
     let rest = "opening_barrier = false\ncompute_cycles = { random_max = 80 }\n";
     let text = scenario(TREE, "flt-sum-deterministic", rest);
     let loaded = load_text("test.toml", &text, root(), "test", &[]).unwrap_or_else(|problems| panic!("{problems}"));
-    let options = RunOptions { why: Some(Ask::default()), ..RunOptions::default() };
+    let options = RunOptions { why: Some(WhyQuery::default()), ..RunOptions::default() };
     let result = run(&loaded, &options).unwrap_or_else(|error| panic!("{error}"));
     let of = reduction(&result.document, "sum");
     let [maximum, sum] = &of.rounds[..] else { panic!("two rounds on the wire: {:?}", of.rounds) };

@@ -9,7 +9,7 @@ use watershed::arith::{Quad, ResultCode};
 use watershed::armed::{Job, RoundEnd};
 use watershed::fabric::{NodeKind, Step};
 use watershed::kernel::Rng;
-use watershed::scenario::armed::build::{BuildOptions, Ready, build};
+use watershed::scenario::armed::build::{ArmedBuild, BuildOptions, build};
 use watershed::scenario::armed::result::Outcomes;
 use watershed::scenario::result::{Document, Outcome};
 use watershed::scenario::run::{RunOptions, run};
@@ -315,7 +315,7 @@ struct Held {
     errors: u64,
 }
 
-fn held(ready: &Ready, job: &Job, op: &str) -> BTreeMap<(u8, Option<u32>), Held> {
+fn held(ready: &ArmedBuild, job: &Job, op: &str) -> BTreeMap<(u8, Option<u32>), Held> {
     let mut all: BTreeMap<(u8, Option<u32>), Held> = BTreeMap::new();
     let mut take = |who: &str, flow: u8, round: Option<u32>, quad: &Quad| {
         let held = all.entry((flow, round)).or_default();

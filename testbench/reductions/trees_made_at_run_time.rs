@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use watershed::scenario::result::Document;
 use watershed::scenario::run::{RunOptions, run};
-use watershed::scenario::why::{Ask, Kind};
+use watershed::scenario::why::{Kind, WhyQuery};
 use watershed::scenario::{load_file, load_text};
 
 use crate::order_of_evaluation_changes_nothing::every_way;
@@ -259,7 +259,7 @@ fn the_set_up_is_a_part_of_the_first_round() {
     let text = scenario(&asking("a", "opening_barrier = false"));
     let loaded = load_text("test.toml", &text, root(), "test", &[]).unwrap_or_else(|problems| panic!("{problems}"));
     for (round, there) in [(0, true), (1, false)] {
-        let why = Some(Ask { packet: Some(round), ..Ask::default() });
+        let why = Some(WhyQuery { packet: Some(round), ..WhyQuery::default() });
         let result =
             run(&loaded, &RunOptions { why, ..RunOptions::default() }).unwrap_or_else(|error| panic!("{error}"));
         let why = result.why.first().unwrap_or_else(|| panic!("{:?}", result.notes));
@@ -270,7 +270,7 @@ fn the_set_up_is_a_part_of_the_first_round() {
     // With an opening barrier the first data round begins with the request, too.
     let overrides = ["armed.reduction[0].opening_barrier=true".to_owned()];
     let loaded = load_file(&root().join("testbench/armed/agent-trees.toml"), &overrides).expect("it is sound");
-    let why = Some(Ask { packet: Some(0), collective: Some("work"), ..Ask::default() });
+    let why = Some(WhyQuery { packet: Some(0), collective: Some("work"), ..WhyQuery::default() });
     let result = run(&loaded, &RunOptions { why, ..RunOptions::default() }).unwrap_or_else(|error| panic!("{error}"));
     let why = result.why.first().unwrap_or_else(|| panic!("{:?}", result.notes));
     assert!(why.parts.iter().any(|part| part.kind == Kind::SetUp));

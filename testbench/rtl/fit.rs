@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use watershed::arith::DType;
-use watershed::scenario::cost::model::{Block, Fit, Fitted, Format, Path, Quantity, SetSwitch, stage_terms};
+use watershed::scenario::cost::model::{Block, Datapath, Fit, Fitted, Format, Quantity, SetSwitch, stage_terms};
 use watershed::scenario::cost::technology::{FIT, Technology};
 
 use crate::synth::recorded;
@@ -73,20 +73,20 @@ fn block(key: &str) -> Option<Block<'static>> {
     let parameters: BTreeMap<&str, &str> = parameters.split(' ').filter_map(|text| text.split_once('=')).collect();
     let number = |name: &str| parameters[name].parse::<u64>().unwrap_or_else(|error| panic!("{key}: {name}: {error}"));
     let unit = |path| Block::Unit(path, format(parameters["Dtype"]), number("Stages"));
-    let lanes = || -> &'static [(Path, Format)] {
+    let lanes = || -> &'static [(Datapath, Format)] {
         const F16: Format = Format { bits: 16, significand: 11, exponent: 5 };
         match parameters["Units"] {
-            "44'h1000000" => &[(Path::Compare, Format::I64)],
-            "44'h100" => &[(Path::Add, Format::F64)],
-            "44'h10" => &[(Path::Add, F16)],
+            "44'h1000000" => &[(Datapath::Compare, Format::I64)],
+            "44'h100" => &[(Datapath::Add, Format::F64)],
+            "44'h10" => &[(Datapath::Add, F16)],
             other => panic!("{other}"),
         }
     };
     Some(match module {
-        "ws_fp_add" => unit(Path::Add),
-        "ws_fp_mul" => unit(Path::Multiply),
-        "ws_fp_minmax" => unit(Path::Compare),
-        "ws_int_unit" => unit(Path::Integer),
+        "ws_fp_add" => unit(Datapath::Add),
+        "ws_fp_mul" => unit(Datapath::Multiply),
+        "ws_fp_minmax" => unit(Datapath::Compare),
+        "ws_int_unit" => unit(Datapath::Integer),
         "ws_reduce_tree" => Block::Tree { radix: number("Radix"), stages: number("UnitStages"), lanes: lanes() },
         "ws_ceng" => Block::Ceng {
             radix: number("Radix"),

@@ -3,7 +3,7 @@
 use watershed::fabric::NodeKind;
 use watershed::scenario::config::Scenario;
 use watershed::scenario::file::CollectiveKind;
-use watershed::scenario::why::{Ask, Kind, LastOperand, Part, Phase};
+use watershed::scenario::why::{Kind, LastOperand, Part, Phase, WhyQuery};
 
 use crate::fabric::Hop;
 use crate::network::{Network, Sent};
@@ -42,7 +42,7 @@ pub fn word(piuma: &Piuma<'_>, steps: &Steps<'_>, scenario: &Scenario) {
 }
 
 /// A point-to-point packet.
-pub fn packet(net: &Network<'_>, steps: &Steps<'_>, ask: Ask<'_>) {
+pub fn packet(net: &Network<'_>, steps: &Steps<'_>, ask: WhyQuery<'_>) {
     let mut last = None;
     net.check_hops(steps, |_, _| Kind::Landing, |hop, _| last = Some(*hop));
     let last = last.unwrap_or_else(|| steps.fail("a packet came over no link"));

@@ -10,7 +10,7 @@ use watershed::scenario::config::Family;
 use watershed::scenario::config::Wave;
 use watershed::scenario::file::CollectiveKind;
 use watershed::scenario::run::{RunOptions, RunResult, WaveOptions, run};
-use watershed::scenario::why::{Ask, Kind};
+use watershed::scenario::why::{Kind, WhyQuery};
 use watershed::scenario::{Loaded, load_text};
 
 use crate::blocks;
@@ -26,7 +26,7 @@ const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 type Seen = BTreeMap<Kind, u64>;
 
 /// A scenario with its account, if that is asked for, and its registers.
-pub fn observed(loaded: &Loaded, ask: Option<Ask<'_>>) -> Option<(RunResult, Registers)> {
+pub fn observed(loaded: &Loaded, ask: Option<WhyQuery<'_>>) -> Option<(RunResult, Registers)> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("wave.vcd");
     let mut signals = vec!["**".to_owned()];
@@ -46,7 +46,7 @@ pub fn number(text: &str, key: &str, default: u64) -> u64 {
 }
 
 /// Compares all accounts of a scenario with its registers; none if the scenario is refused.
-fn check(text: &str, ask: Ask<'_>, seen: &mut Seen) -> Option<usize> {
+fn check(text: &str, ask: WhyQuery<'_>, seen: &mut Seen) -> Option<usize> {
     let loaded = match load_text("test", text, Path::new(ROOT), "test", &[]) {
         Ok(loaded) => loaded,
         Err(problems) => {
@@ -152,12 +152,12 @@ fn a_word_of_a_vector_is_found_in_its_segment() {
              elements = {elements}\ndtype = \"{dtype}\"\nsegments = 2\n"
         );
         let mut seen = Seen::new();
-        assert_eq!(check(&text, Ask { packet: Some(word), ..ANY }, &mut seen), Some(1), "{text}");
+        assert_eq!(check(&text, WhyQuery { packet: Some(word), ..ANY }, &mut seen), Some(1), "{text}");
     }
 }
 
 /// The account of a round or run that nobody asked for by number is that of the slowest: the document says how long that took.
-fn is_slowest(steps: &Steps<'_>, ask: Ask<'_>, slowest: Option<u64>) {
+fn is_slowest(steps: &Steps<'_>, ask: WhyQuery<'_>, slowest: Option<u64>) {
     let (since, number) = (steps.why.since_last_contribution(), steps.why.number);
     match ask.packet {
         None => steps.demand(since == slowest && since.is_some(), || {
@@ -195,7 +195,7 @@ fn count(steps: &Steps<'_>, seen: &mut Seen) {
 fn campaign(
     seeds: std::ops::Range<u64>,
     stream: u64,
-    ask: impl Fn(&mut Random) -> Ask<'static>,
+    ask: impl Fn(&mut Random) -> WhyQuery<'static>,
     mut make: impl FnMut(&mut Random) -> String,
 ) -> (usize, Seen) {
     let (mut accounts, mut refused, mut seen) = (0, 0, Seen::new());
@@ -238,22 +238,22 @@ fn expect(seen: &Seen, kinds: &[Kind]) {
     }
 }
 
-const ANY: Ask<'static> = Ask { collective: None, packet: None, source: None };
+const ANY: WhyQuery<'static> = WhyQuery { collective: None, packet: None, source: None };
 
 /// The last or slowest of all.
-fn any(_: &mut Random) -> Ask<'static> {
+fn any(_: &mut Random) -> WhyQuery<'static> {
     ANY
 }
 
 /// One of the first packets, of all or of an end point.
-fn packet(random: &mut Random) -> Ask<'static> {
+fn packet(random: &mut Random) -> WhyQuery<'static> {
     let source = (random.0.below(2) == 0).then(|| random.0.below(4) as u32);
-    Ask { collective: None, packet: Some(random.0.below(if source.is_some() { 4 } else { 30 })), source }
+    WhyQuery { collective: None, packet: Some(random.0.below(if source.is_some() { 4 } else { 30 })), source }
 }
 
 /// One of the first words, rounds or runs.
-fn early(random: &mut Random) -> Ask<'static> {
-    Ask { packet: Some(random.0.below(3)), ..ANY }
+fn early(random: &mut Random) -> WhyQuery<'static> {
+    WhyQuery { packet: Some(random.0.below(3)), ..ANY }
 }
 
 #[test]
@@ -316,7 +316,7 @@ fn armed_rounds_wait_for_what_the_registers_show() {
 
 #[test]
 fn rounds_of_trees_that_are_asked_for_wait_for_what_the_registers_show() {
-    for (stream, ask) in [(12, any as fn(&mut Random) -> Ask<'static>), (14, early)] {
+    for (stream, ask) in [(12, any as fn(&mut Random) -> WhyQuery<'static>), (14, early)] {
         let (accounts, seen) = campaign(seeds(0..25), stream, ask, Random::asking);
         assert!(accounts >= 15, "{accounts}");
         expect(&seen, &[Kind::LateStart, Kind::Compute, Kind::Frame]);
@@ -419,7 +419,7 @@ fn a_late_receiver_begins_when_its_delay_says() {
                  delay_cycles = [0, 0, {late}]\n"
             );
             let loaded = load_text("test", &text, Path::new(ROOT), "test", &[]).unwrap_or_else(|p| panic!("{p}"));
-            let word = Ask { packet: Some(word), ..ANY };
+            let word = WhyQuery { packet: Some(word), ..ANY };
             assert_eq!(check(&text, word, &mut Seen::new()), Some(1), "{text}");
             let (result, registers) = observed(&loaded, Some(word)).unwrap();
             let why = &result.why[0];
@@ -434,7 +434,7 @@ fn a_late_receiver_begins_when_its_delay_says() {
 }
 
 /// A scenario whose accounts must hold.
-fn holds(text: &str, ask: Ask<'_>) -> Seen {
+fn holds(text: &str, ask: WhyQuery<'_>) -> Seen {
     let mut seen = Seen::new();
     assert!(check(text, ask, &mut seen).is_some_and(|accounts| accounts > 0), "{text}");
     seen
@@ -451,7 +451,7 @@ fn operands_beside_a_scan_wait_for_slots() {
              [[collective]]\nkind = \"allreduce\"\nid = 1\ndelay_cycles = 7\nelements = 2\n"
         );
         for word in [0, 1] {
-            holds(&text, Ask { packet: Some(word), ..ANY });
+            holds(&text, WhyQuery { packet: Some(word), ..ANY });
         }
     }
 }
@@ -541,7 +541,7 @@ fn each_copy_of_a_multicast_goes_at_its_own_pace() {
                  [[armed.reduction]]\nname = \"c\"\nop = \"int-sum\"\nparticipants = [3, 1]\nrounds = 9\n\
                  compute_cycles = 0\n"
             );
-            for ask in [ANY, Ask { packet: Some(1), ..ANY }, Ask { packet: Some(3), ..ANY }] {
+            for ask in [ANY, WhyQuery { packet: Some(1), ..ANY }, WhyQuery { packet: Some(3), ..ANY }] {
                 for (kind, cycles) in holds(&text, ask) {
                     *seen.entry(kind).or_default() += cycles;
                 }
@@ -598,7 +598,7 @@ fn a_run_may_end_while_flits_come() {
 #[ignore = "takes minutes"]
 fn thousands_wait_for_what_the_registers_show() {
     type Make = fn(&mut Random) -> String;
-    type Asking = fn(&mut Random) -> Ask<'static>;
+    type Asking = fn(&mut Random) -> WhyQuery<'static>;
     let all: [(u64, u64, Asking, Make); 14] = [
         (1, 700, any, Random::piuma),
         (2, 350, any, Random::programs),

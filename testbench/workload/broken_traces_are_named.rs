@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::support::{load, mesh, root};
 use proptest::prelude::*;
-use watershed::workload::{Error, Kind, Matched, Times, Trace, pace};
+use watershed::workload::{Durations, Error, Kind, MatchedTrace, Trace, schedule};
 
 /// A protobuf field: its number, and a varint or bytes.
 enum Field<'a> {
@@ -80,7 +80,7 @@ fn files(list: &[Vec<u8>]) -> (tempfile::TempDir, PathBuf) {
     (folder, prefix)
 }
 
-fn read(list: &[Vec<u8>]) -> Result<(Trace, Matched), Error> {
+fn read(list: &[Vec<u8>]) -> Result<(Trace, MatchedTrace), Error> {
     let (_folder, prefix) = files(list);
     Trace::read(&prefix, &[])
 }
@@ -238,7 +238,7 @@ fn damaged(bytes: &mut Vec<u8>, damage: &Damage) {
 fn is_read(path: &Path) -> bool {
     match Trace::read(path, &[]) {
         Ok((trace, matched)) => {
-            let _ = (trace.totals(), pace(&trace, &matched, Times::MEASURED));
+            let _ = (trace.totals(), schedule(&trace, &matched, Durations::MEASURED));
             true
         }
         Err(error) => {

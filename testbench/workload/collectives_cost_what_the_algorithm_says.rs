@@ -3,7 +3,9 @@
 
 use crate::support::{end, mesh, pass, run_with, sample, words, workload};
 use watershed::scenario::run::RunOptions;
-use watershed::workload::{Collective, Compute, Format, Group, Kind, Node, Rank, Trace, Wait, What, chakra};
+use watershed::workload::{
+    Collective, CollectiveOp, Compute, Dependency, Format, Group, Kind, Node, Rank, Trace, chakra,
+};
 
 const KINDS: [&str; 4] = ["all_reduce", "all_gather", "reduce_scatter", "all_to_all"];
 
@@ -37,17 +39,17 @@ fn engines_in_the_network_compute_what_they_are_told() {
 /// Every kind of collective once, 600 bytes each, between computing: Chakra files in a folder.
 fn every_kind(folder: &std::path::Path, ranks: u32) -> String {
     let node = |id: u64, kind: Kind, stream: u16| {
-        let waits = if id == 0 { Vec::new() } else { vec![Wait { node: id as u32 - 1, start: false }] };
+        let waits = if id == 0 { Vec::new() } else { vec![Dependency { node: id as u32 - 1, start: false }] };
         Node { id, name: format!("n{id}").into(), kind, stream: Some(stream), waits: waits.into() }
     };
     let nodes = |rank: u32| {
         let mut nodes = Vec::new();
-        for what in What::ALL {
+        for what in CollectiveOp::ALL {
             let ps = 1000 * u64::from(7 * rank + 3);
             nodes.push(node(nodes.len() as u64, Kind::Compute(Compute { ps, ..Compute::default() }), 0));
-            let bytes = if what == What::Barrier { 0 } else { 600 };
+            let bytes = if what == CollectiveOp::Barrier { 0 } else { 600 };
             // An all-gather and a gather count what a rank gives.
-            let of = Collective { what, group: 0, bytes, root: u32::from(what == What::Broadcast) };
+            let of = Collective { op: what, group: 0, bytes, root: u32::from(what == CollectiveOp::Broadcast) };
             nodes.push(node(nodes.len() as u64, Kind::Collective(of), 2));
         }
         Rank { file: folder.to_owned(), nodes }
@@ -66,7 +68,7 @@ fn every_kind_is_exact_however_it_is_evaluated() {
     let keys = every_kind(folder.path(), 4);
     for text in [piuma(&keys), mesh("[4]", &keys)] {
         let plain = pass(&text, &[]);
-        assert_eq!(workload(&plain).collectives.len(), What::ALL.len());
+        assert_eq!(workload(&plain).collectives.len(), CollectiveOp::ALL.len());
         assert!(workload(&plain).collectives.iter().all(|of| of.bit_exact == Some(true)));
         let parts: u64 = workload(&plain).path.iter().map(|step| step.end_cycle - step.start_cycle).sum();
         assert_eq!(parts, end(&plain));

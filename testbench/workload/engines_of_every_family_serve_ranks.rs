@@ -9,7 +9,7 @@ use watershed::scenario::result::Document;
 use watershed::scenario::run::{self, RunOptions};
 use watershed::scenario::workload::build::vector;
 use watershed::scenario::{Loaded, load_traced};
-use watershed::workload::{Collective, Compute, Format, Group, Kind, Node, Rank, Trace, Wait, What};
+use watershed::workload::{Collective, CollectiveOp, Compute, Dependency, Format, Group, Kind, Node, Rank, Trace};
 
 /// What a member of a group of these ranks does: computes for so many ns, then takes part.
 struct Step {
@@ -29,9 +29,10 @@ fn trace(ranks: u32, groups: &[Vec<u32>], steps: &[Step], chained: bool) -> Trac
             }
             let at = nodes.len() as u32;
             let before = if chained { at.checked_sub(1) } else { last[group] };
-            let wait = |node: Option<u32>| node.map(|node| Wait { node, start: false }).into_iter().collect::<Vec<_>>();
+            let wait =
+                |node: Option<u32>| node.map(|node| Dependency { node, start: false }).into_iter().collect::<Vec<_>>();
             let ps = 1000 * (step.ns + u64::from(rank) * 37 % 101);
-            let node = |id: u32, kind, waits: Vec<Wait>| Node {
+            let node = |id: u32, kind, waits: Vec<Dependency>| Node {
                 id: id.into(),
                 name: format!("n{number}").into(),
                 kind,
@@ -98,17 +99,20 @@ fn by_additions(loaded: &Loaded, document: &Document, groups: &[Vec<u32>], steps
         assert!(steps.iter().any(|step| step.of == of), "{of:?}");
         let members = groups[of.group as usize].len() as u32;
         let words = of.bytes.div_ceil(8);
-        if members < 2 || words == 0 || !matches!(of.what, What::AllReduce | What::Reduce | What::Broadcast) {
+        if members < 2
+            || words == 0
+            || !matches!(of.op, CollectiveOp::AllReduce | CollectiveOp::Reduce | CollectiveOp::Broadcast)
+        {
             continue;
         }
         let rows = (0..members).map(|member| vector(&loaded.scenario, index as u32, member, words));
         let rows: Vec<Vec<u64>> = rows.collect();
         let sum = |at: usize| rows.iter().fold(0u64, |sum, row| sum.wrapping_add(row[at]));
-        let expected: Vec<u64> = match of.what {
-            What::Broadcast => rows[of.root as usize].clone(),
+        let expected: Vec<u64> = match of.op {
+            CollectiveOp::Broadcast => rows[of.root as usize].clone(),
             _ => (0..words as usize).map(sum).collect(),
         };
-        let software = of.what != What::AllReduce && found.engine == "binomial";
+        let software = of.op != CollectiveOp::AllReduce && found.engine == "binomial";
         if !software {
             assert_eq!(found.result_hash, Some(hash(&expected)), "{found:?}");
             looked += 1;
@@ -117,8 +121,8 @@ fn by_additions(loaded: &Loaded, document: &Document, groups: &[Vec<u32>], steps
     looked
 }
 
-fn all(what: What, group: u32, bytes: u64) -> Collective {
-    Collective { what, group, bytes, root: 0 }
+fn all(what: CollectiveOp, group: u32, bytes: u64) -> Collective {
+    Collective { op: what, group, bytes, root: 0 }
 }
 
 const ENGINES: [&str; 4] = ["piuma", "armed", "pbv", "software"];
@@ -128,11 +132,11 @@ fn each_engine_computes_an_all_reduce_of_each_family() {
     let groups = [vec![0, 1, 2, 3]];
     for bytes in [8, 5000] {
         let steps = [
-            Step { ns: 100, of: all(What::AllReduce, 0, bytes) },
-            Step { ns: 2000, of: all(What::Barrier, 0, 0) },
-            Step { ns: 10, of: Collective { root: 2, ..all(What::Reduce, 0, bytes) } },
-            Step { ns: 10, of: all(What::AllReduce, 0, 3 * bytes) },
-            Step { ns: 10, of: Collective { root: 1, ..all(What::Broadcast, 0, 2 * bytes) } },
+            Step { ns: 100, of: all(CollectiveOp::AllReduce, 0, bytes) },
+            Step { ns: 2000, of: all(CollectiveOp::Barrier, 0, 0) },
+            Step { ns: 10, of: Collective { root: 2, ..all(CollectiveOp::Reduce, 0, bytes) } },
+            Step { ns: 10, of: all(CollectiveOp::AllReduce, 0, 3 * bytes) },
+            Step { ns: 10, of: Collective { root: 1, ..all(CollectiveOp::Broadcast, 0, 2 * bytes) } },
         ];
         let trace = trace(4, &groups, &steps, true);
         for family in ["piuma", "armed", "pbv", "fabric"] {
@@ -179,22 +183,29 @@ fn random(seed: u64) -> (Trace, Vec<Vec<u32>>, Vec<Step>, String, String) {
     let mut pick = || ENGINES[rng.below(ENGINES.len() as u64) as usize];
     let engine =
         format!("allreduce = {:?}, reduce = {:?}, barrier = {:?}, broadcast = {:?}", pick(), pick(), pick(), pick());
-    let kinds = [What::AllReduce, What::AllReduce, What::Reduce, What::Barrier, What::Broadcast, What::AllGather];
+    let kinds = [
+        CollectiveOp::AllReduce,
+        CollectiveOp::AllReduce,
+        CollectiveOp::Reduce,
+        CollectiveOp::Barrier,
+        CollectiveOp::Broadcast,
+        CollectiveOp::AllGather,
+    ];
     let mut steps = Vec::new();
     for _ in 0..3 + rng.below(8) {
         let what = kinds[rng.below(kinds.len() as u64) as usize];
         let group = rng.below(groups.len() as u64) as u32;
         let root = match what {
-            What::Reduce | What::Broadcast => rng.below(groups[group as usize].len() as u64) as u32,
+            CollectiveOp::Reduce | CollectiveOp::Broadcast => rng.below(groups[group as usize].len() as u64) as u32,
             _ => 0,
         };
         let bytes = match (what, rng.below(4)) {
-            (What::Barrier, _) => 0,
+            (CollectiveOp::Barrier, _) => 0,
             (_, 0) => 8,
             (_, 1) => 8 * (1 + rng.below(40)),
             _ => 8 * (1 + rng.below(1400)),
         };
-        steps.push(Step { ns: rng.below(3000), of: Collective { what, group, bytes, root } });
+        steps.push(Step { ns: rng.below(3000), of: Collective { op: what, group, bytes, root } });
     }
     let chained = rng.below(2) == 0;
     let keys = format!("dtype = \"i64\"\nrounds_under_way = {}\nengine = {{ {engine} }}", 1 + rng.below(8));
@@ -228,7 +239,8 @@ fn random_workloads_have_the_sums_of_additions() {
 #[test]
 fn floating_point_sums_are_those_of_the_order_of_arrival() {
     let groups = [vec![0, 1, 2, 3, 4, 5], vec![1, 2, 4], vec![0, 2, 5]];
-    let steps: Vec<Step> = (0..9).map(|k| Step { ns: 300 * k, of: all(What::AllReduce, k as u32 % 3, 2000) }).collect();
+    let steps: Vec<Step> =
+        (0..9).map(|k| Step { ns: 300 * k, of: all(CollectiveOp::AllReduce, k as u32 % 3, 2000) }).collect();
     let trace = trace(6, &groups, &steps, false);
     for (engine, dtype) in [("armed", "f64"), ("pbv", "f64"), ("pbv", "f32"), ("pbv", "bf16")] {
         let keys = format!("dtype = {dtype:?}\nengine.allreduce = {engine:?}");
@@ -246,8 +258,8 @@ fn floating_point_sums_are_those_of_the_order_of_arrival() {
 fn calls_of_different_engines_go_beside_each_other() {
     let groups = [vec![0, 1, 2, 3]];
     let steps = [
-        Step { ns: 100, of: all(What::AllReduce, 0, 16_000) },
-        Step { ns: 0, of: Collective { root: 0, ..all(What::Reduce, 0, 16_000) } },
+        Step { ns: 100, of: all(CollectiveOp::AllReduce, 0, 16_000) },
+        Step { ns: 0, of: Collective { root: 0, ..all(CollectiveOp::Reduce, 0, 16_000) } },
     ];
     let mut both = trace(4, &groups, &steps, true);
     for rank in &mut both.ranks {
@@ -283,23 +295,26 @@ fn what_engines_cannot_do_is_refused() {
             assert!(said.contains(word), "{keys}: {word}\n{said}");
         }
     };
-    let reduce = of(What::AllReduce);
+    let reduce = of(CollectiveOp::AllReduce);
     refused("fabric", "engine.allreduce = \"armed\"", &reduce, &["no sum of f32", "\"f64\"", "element_bytes"]);
     refused("fabric", "engine.allreduce = \"network\"", &reduce, &["a plain fabric has no engines", "\"ring\""]);
     refused("mixed", "engine.allreduce = \"network\"", &reduce, &["\"piuma\", \"armed\" or \"pbv\""]);
     refused(
         "pbv",
         "engine.alltoall = \"pbv\"",
-        &of(What::AllToAll),
+        &of(CollectiveOp::AllToAll),
         &["\"pbv\" cannot compute alltoall", "\"pairwise\""],
     );
     refused(
         "pbv",
         "rounds_under_way = 64\n[pbv.engine]\ncontexts = 4",
-        &[Step { ns: 0, of: all(What::AllReduce, 0, 80_000) }],
+        &[Step { ns: 0, of: all(CollectiveOp::AllReduce, 0, 80_000) }],
         &["contexts", "rounds_under_way"],
     );
-    let meet = [Step { ns: 0, of: all(What::AllReduce, 0, 64) }, Step { ns: 0, of: all(What::AllReduce, 1, 64) }];
+    let meet = [
+        Step { ns: 0, of: all(CollectiveOp::AllReduce, 0, 64) },
+        Step { ns: 0, of: all(CollectiveOp::AllReduce, 1, 64) },
+    ];
     let words = ["share a link or an engine", "claims = false", "\"armed\" or \"pbv\""];
     refused("piuma", "[checks]\nclaims = false", &meet, &words);
     let said =
@@ -319,7 +334,7 @@ fn what_engines_cannot_do_is_refused() {
 #[test]
 fn elements_have_the_bytes_that_are_said() {
     let groups = [vec![0, 1, 2, 3]];
-    let trace = trace(4, &groups, &[Step { ns: 0, of: all(What::AllReduce, 0, 400) }], true);
+    let trace = trace(4, &groups, &[Step { ns: 0, of: all(CollectiveOp::AllReduce, 0, 400) }], true);
     let words = |keys: &str| {
         let keys = format!("dtype = \"f64\"\nengine.allreduce = \"ring\"\n{keys}");
         let loaded = load("fabric", "{ kind = 'mesh', size = [4] }", &keys, &trace).unwrap();
@@ -334,7 +349,8 @@ fn opposite() -> (Trace, Vec<Vec<u32>>, Vec<Step>) {
     let groups = vec![(0..6).collect(), vec![2, 5, 0], vec![5, 1, 2]];
     let steps: Vec<Step> = (0..12)
         .map(|number| {
-            let (group, what) = (1 + number % 2, if number < 8 { What::AllReduce } else { What::Reduce });
+            let (group, what) =
+                (1 + number % 2, if number < 8 { CollectiveOp::AllReduce } else { CollectiveOp::Reduce });
             Step { ns: 100 * u64::from(number), of: all(what, group, 400 + 8 * u64::from(number)) }
         })
         .collect();
@@ -351,7 +367,7 @@ fn opposite() -> (Trace, Vec<Vec<u32>>, Vec<Step>) {
     for (group, pairs) in [first, second].into_iter().enumerate() {
         for (at, pair) in pairs.into_iter().enumerate() {
             let here = moved.len() as u32;
-            let wait = |node: u32| Box::from([Wait { node, start: false }]);
+            let wait = |node: u32| Box::from([Dependency { node, start: false }]);
             let mut compute = nodes[2 * pair].clone();
             compute.kind =
                 Kind::Compute(Compute { ps: if at == 0 && group == 1 { 900_000 } else { 0 }, ..Compute::default() });
@@ -394,9 +410,9 @@ fn groups_that_meet_take_turns_by_claims() {
 fn calls_of_one_group_claim_nothing() {
     let groups = [vec![0, 1, 2, 3]];
     let steps = [
-        Step { ns: 100, of: all(What::AllReduce, 0, 640) },
-        Step { ns: 20, of: all(What::Barrier, 0, 0) },
-        Step { ns: 10, of: Collective { root: 2, ..all(What::Reduce, 0, 640) } },
+        Step { ns: 100, of: all(CollectiveOp::AllReduce, 0, 640) },
+        Step { ns: 20, of: all(CollectiveOp::Barrier, 0, 0) },
+        Step { ns: 10, of: Collective { root: 2, ..all(CollectiveOp::Reduce, 0, 640) } },
     ];
     let ends = |trace: &Trace, claims: bool| {
         let keys = format!("dtype = \"i64\"\n[checks]\nclaims = {claims}");
@@ -407,7 +423,7 @@ fn calls_of_one_group_claim_nothing() {
     assert_eq!(ends(&alone, true), ends(&alone, false), "their order is that of the group");
     // Another group that meets it and calls at the end: now all of them claim, which takes cycles.
     let groups = [groups[0].clone(), vec![1, 2]];
-    let last = Step { ns: 0, of: all(What::AllReduce, 1, 8) };
+    let last = Step { ns: 0, of: all(CollectiveOp::AllReduce, 1, 8) };
     let before = end_of_last(&trace(4, &groups, &steps, true));
     let with: Vec<Step> = steps.into_iter().chain([last]).collect();
     assert!(end_of_last(&trace(4, &groups, &with, true)) > before + 20);
@@ -422,11 +438,14 @@ fn end_of_last(trace: &Trace) -> u64 {
 #[test]
 fn calls_that_cannot_keep_their_order_are_refused() {
     let groups = [vec![0, 1, 2, 3]];
-    let steps = [Step { ns: 5, of: all(What::AllReduce, 0, 64) }, Step { ns: 9, of: all(What::AllReduce, 0, 64) }];
+    let steps = [
+        Step { ns: 5, of: all(CollectiveOp::AllReduce, 0, 64) },
+        Step { ns: 9, of: all(CollectiveOp::AllReduce, 0, 64) },
+    ];
     let mut turned = trace(4, &groups, &steps, false);
     for rank in &mut turned.ranks {
         // What is written first waits for what is written second.
-        rank.nodes[0].waits = Box::from([Wait { node: 3, start: false }]);
+        rank.nodes[0].waits = Box::from([Dependency { node: 3, start: false }]);
         rank.nodes[2].waits = Box::default();
     }
     for engine in ENGINES {

@@ -7,7 +7,7 @@ use watershed::study::training::file::ReduceFile;
 use watershed::study::training::{Outcome, training};
 use watershed::workload::chakra;
 use watershed::workload::model::Model;
-use watershed::workload::train::{Reduce, Training};
+use watershed::workload::train::{GradientReduction, Training};
 
 /// LeNet-5 on sixteen ranks: this many elements of a layer are simulated.
 fn study(simulated: u64) -> Outcome {
@@ -32,7 +32,7 @@ fn whole_iterations_take_what_their_parts_say() {
     let folder = tempfile::tempdir().unwrap();
     let model = Model::read(root().join("traces/training/lenet.toml").to_str().unwrap()).unwrap();
     let scenario = std::fs::read_to_string(root().join("testbench/workload/training-16.toml")).unwrap();
-    for (word, reduce) in [(ReduceFile::Layers, Reduce::Layers), (ReduceFile::End, Reduce::End)] {
+    for (word, reduce) in [(ReduceFile::Layers, GradientReduction::Layers), (ReduceFile::End, GradientReduction::End)] {
         let training = Training {
             ranks: 16,
             minibatch: 8,
@@ -115,7 +115,7 @@ fn shipped_traces_are_what_the_generator_writes() {
         element_bytes: 4,
         peak_tflops: 0.1,
         bandwidth_gbps: None,
-        reduce: Reduce::Layers,
+        reduce: GradientReduction::Layers,
     };
     for (rank, bytes) in (0..).zip(chakra::write(&training.trace(&model))) {
         assert_eq!(std::fs::read(chakra::file(&root().join("traces/training/lenet"), rank)).unwrap(), bytes, "{rank}");

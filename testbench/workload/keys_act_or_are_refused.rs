@@ -4,7 +4,9 @@ use std::path::Path;
 
 use crate::support::{load, mesh, pass, workload};
 use watershed::scenario::schema::schema;
-use watershed::workload::{Collective, Compute, Format, Group, Kind, Node, Rank, Trace, Wait, What, chakra};
+use watershed::workload::{
+    Collective, CollectiveOp, Compute, Dependency, Format, Group, Kind, Node, Rank, Trace, chakra,
+};
 
 /// What a key does.
 enum Does {
@@ -49,10 +51,10 @@ fn trace(folder: &Path) -> String {
             Kind::Memory { bytes: 400, store: false },
             Kind::Send { to: (rank + 1) % 4, tag: 3, bytes: 200 },
             Kind::Receive { from: (rank + 3) % 4, tag: 3, bytes: 200 },
-            Kind::Collective(Collective { what: What::AllReduce, group: 1, bytes: 640, root: 0 }),
+            Kind::Collective(Collective { op: CollectiveOp::AllReduce, group: 1, bytes: 640, root: 0 }),
         ];
         let node = |(id, kind): (usize, Kind)| {
-            let waits = id.checked_sub(1).map(|node| Wait { node: node as u32, start: false });
+            let waits = id.checked_sub(1).map(|node| Dependency { node: node as u32, start: false });
             Node {
                 id: id as u64,
                 name: format!("n{id}").into(),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use watershed_arith::{DType, Flags, Mode, NanPolicy, Op, Quad, QuadUnit, Round, SignalPolicy};
-use watershed_scenario::names::{self, Named};
+use watershed_scenario::names::{self, NamedValues};
 
 /// Reduce many operands to one and compare with the exact value.
 #[derive(Debug, Args)]
@@ -99,9 +99,9 @@ impl Family {
     }
 }
 
-/// What is asked of single operands.
+/// The reduction of single operands that was requested.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct OperandRequest {
     pub(super) op: Op,
     pub(super) dtype: DType,
     pub(super) round: Round,
@@ -116,7 +116,7 @@ pub(super) struct Asked {
     pub(super) json: bool,
 }
 
-impl Asked {
+impl OperandRequest {
     pub(super) fn new(arguments: &Arguments) -> Result<Self, String> {
         let Arguments { round, flush_to_zero, nan, signal, radix, family, all_orders, seed, json, .. } = *arguments;
         let missing = |what| format!("{what} is missing; only whole contributions say themselves what is to be done");
@@ -153,8 +153,8 @@ impl From<String> for Failure {
     }
 }
 
-pub(super) fn check_names(arguments: &Asked) -> Result<(), String> {
-    let Asked { op, dtype, family, .. } = *arguments;
+pub(super) fn check_names(arguments: &OperandRequest) -> Result<(), String> {
+    let OperandRequest { op, dtype, family, .. } = *arguments;
     let mode = Mode::default();
     if op == Op::Barrier {
         return Err("a barrier has no operands".to_owned());
@@ -165,10 +165,10 @@ pub(super) fn check_names(arguments: &Asked) -> Result<(), String> {
     if let Some(family @ (Family::Piuma | Family::Pbv)) = family {
         let engine = family.engine();
         if Op::from_name(op.name()).is_none() {
-            return Err(format!("{engine} has no {op}; it has {}", names::one_of(<Op as Named>::names())));
+            return Err(format!("{engine} has no {op}; it has {}", names::one_of(<Op as NamedValues>::names())));
         }
         if DType::from_name(dtype.name()).is_none() {
-            let legal = names::one_of(<DType as Named>::names());
+            let legal = names::one_of(<DType as NamedValues>::names());
             return Err(format!("{engine} has no {dtype}; it has {legal}"));
         }
         names::supports(op, dtype).map_err(|why| format!("{op} {why}, not {dtype}"))?;

@@ -2,7 +2,7 @@
 
 use watershed_pbv as pbv;
 
-use super::arguments::{Asked, Failure, Family, Order, Outcome};
+use super::arguments::{Failure, Family, OperandRequest, Order, Outcome};
 use crate::alu::leaf;
 use watershed_arith::{DType, Flags, Mode, Op, Operands, Quad, QuadUnit, TreeCfg, TreeIn, Unit, tree};
 use watershed_fabric::routing::{Routes, Routing};
@@ -11,14 +11,19 @@ use watershed_fabric::{Flit, Join, JoinCx, QueueLengths, Tag};
 use watershed_kernel::Cycle;
 use watershed_piuma::{Ceng, CengCfg, OpSelect, REQUEST, RESPONSE, Registers, RegistersCfg};
 
-pub(super) fn mode(arguments: &Asked) -> Mode {
-    let Asked { round, flush_to_zero, nan, signal, .. } = *arguments;
+pub(super) fn mode(arguments: &OperandRequest) -> Mode {
+    let OperandRequest { round, flush_to_zero, nan, signal, .. } = *arguments;
     Mode { round, flush_to_zero, nan, signal }
 }
 
 /// Reduces operands that stand at their places already; `places` says which operand each of them is.
-pub(super) fn reduce(arguments: &Asked, order: &Order, places: &[usize], arranged: &[u64]) -> Result<Outcome, Failure> {
-    let Asked { op, dtype, radix, .. } = *arguments;
+pub(super) fn reduce(
+    arguments: &OperandRequest,
+    order: &Order,
+    places: &[usize],
+    arranged: &[u64],
+) -> Result<Outcome, Failure> {
+    let OperandRequest { op, dtype, radix, .. } = *arguments;
     let mode = mode(arguments);
     if arguments.family == Some(Family::Piuma) {
         let select = OpSelect { op, dtype, mode };
@@ -37,7 +42,7 @@ pub(super) fn reduce(arguments: &Asked, order: &Order, places: &[usize], arrange
         return Ok(Outcome::Frame(join_all(leaves, *order == Order::Tree, |a, b| unit.evaluate(a, b))));
     }
     if *order == Order::Tree {
-        let (lane, flags) = bare_tree(op, dtype, mode, radix, arranged);
+        let (lane, flags) = unregistered_tree(op, dtype, mode, radix, arranged);
         return Ok(Outcome::Lane(lane, flags));
     }
     let function = watershed_arith::Function::of(op).ok_or_else(|| format!("{op} has no unit"))?;
@@ -64,7 +69,7 @@ pub(super) fn join_all<T: Copy>(mut items: Vec<T>, by_levels: bool, mut join: im
 }
 
 /// Reduction trees of this radix above one another, without registers.
-fn bare_tree(op: Op, dtype: DType, mode: Mode, radix: u8, operands: &[u64]) -> (u64, Flags) {
+fn unregistered_tree(op: Op, dtype: DType, mode: Mode, radix: u8, operands: &[u64]) -> (u64, Flags) {
     let cfg = TreeCfg { radix, unit_stages: 1 };
     let mut flags = Flags::NONE;
     let mut words = operands.to_vec();

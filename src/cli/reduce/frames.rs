@@ -16,11 +16,11 @@ use watershed_scenario::names;
 /// Whether an object is of whole contributions and not a list of operands.
 pub(super) fn is_of_contributions(text: &str) -> Result<bool, String> {
     #[derive(Deserialize)]
-    struct Keys {
+    struct InputKeys {
         op: Option<serde::de::IgnoredAny>,
         contributions: Option<serde::de::IgnoredAny>,
     }
-    let keys: Keys = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let keys: InputKeys = serde_json::from_str(text).map_err(|error| error.to_string())?;
     Ok(keys.contributions.is_some() || keys.op.is_some())
 }
 

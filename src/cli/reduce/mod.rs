@@ -11,14 +11,14 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 pub(super) use arguments::Arguments;
-use arguments::{Asked, Failure, Family, Order, Outcome, check_names, order, places};
+use arguments::{Failure, Family, OperandRequest, Order, Outcome, check_names, order, places};
 use engines::{mode, reduce};
 use frames::{contributions, is_of_contributions};
 pub(super) use input::{parse as operands_of, read as read_text};
 use input::{parse, read_input};
 
 use super::alu::{lane, meaning, pattern, quad_text};
-use super::{Exit, complain, print};
+use super::{Exit, print, print_error};
 use watershed_arith::{Flags, Op, ResultCode, Round, repsum};
 use watershed_kernel::Rng;
 use watershed_oracle::exact::{Exact, round_to};
@@ -37,11 +37,11 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
             Exit::Fine
         }
         Err(Failure::Bad(message)) => {
-            complain(&format!("error: {message}"));
+            print_error(&format!("error: {message}"));
             Exit::Bad
         }
         Err(Failure::Engine(message)) => {
-            complain(&format!("error: {message}"));
+            print_error(&format!("error: {message}"));
             Exit::Failed
         }
     }
@@ -53,13 +53,13 @@ fn execute(arguments: &Arguments) -> Result<String, Failure> {
     if text.trim_start().starts_with('{') && is_of_contributions(text).map_err(|error| format!("{name}: {error}"))? {
         return contributions(arguments, name, text);
     }
-    let asked = Asked::new(arguments)?;
+    let asked = OperandRequest::new(arguments)?;
     if asked.family == Some(Family::Armed) {
         let why = "the engine of the armed family takes frames: give whole contributions as JSON with --input";
         return Err(why.to_owned().into());
     }
     check_names(&asked)?;
-    let Asked { op, dtype, .. } = asked;
+    let OperandRequest { op, dtype, .. } = asked;
     let operands = if input.is_some() {
         parse(dtype, text).map_err(|error| format!("{name}: {error}"))?
     } else {
@@ -89,7 +89,7 @@ fn execute(arguments: &Arguments) -> Result<String, Failure> {
 // ----------------------------------------------------------------------------------------------- single operands
 
 /// The value of an outcome as a lane; a frame of a locator has none.
-fn value(arguments: &Asked, outcome: &Outcome) -> Option<u64> {
+fn value(arguments: &OperandRequest, outcome: &Outcome) -> Option<u64> {
     match outcome {
         Outcome::Lane(lane, _) => Some(*lane),
         Outcome::Frame(quad) if arguments.op == Op::RepSum => {
@@ -99,8 +99,8 @@ fn value(arguments: &Asked, outcome: &Outcome) -> Option<u64> {
     }
 }
 
-fn text(arguments: &Asked, outcome: &Outcome, exact: Option<&Exact>, count: usize) -> String {
-    let Asked { op, dtype, round, .. } = *arguments;
+fn text(arguments: &OperandRequest, outcome: &Outcome, exact: Option<&Exact>, count: usize) -> String {
+    let OperandRequest { op, dtype, round, .. } = *arguments;
     let mut text = format!("{op} of {count} {dtype} operands, {round}, order {}\n", arguments.order);
     match outcome {
         Outcome::Lane(lane, flags) => {
@@ -118,8 +118,8 @@ fn text(arguments: &Asked, outcome: &Outcome, exact: Option<&Exact>, count: usiz
     text
 }
 
-fn json(arguments: &Asked, outcome: &Outcome, exact: Option<&Exact>, count: usize) -> String {
-    let Asked { op, dtype, round, .. } = *arguments;
+fn json(arguments: &OperandRequest, outcome: &Outcome, exact: Option<&Exact>, count: usize) -> String {
+    let OperandRequest { op, dtype, round, .. } = *arguments;
     let mut document = serde_json::json!({
         "op": op.name(), "type": dtype.name(), "round": round.name(), "order": arguments.order, "operands": count,
     });
@@ -147,14 +147,14 @@ fn json(arguments: &Asked, outcome: &Outcome, exact: Option<&Exact>, count: usiz
 }
 
 /// What tells results apart: value, words and M. Codes and flags may differ between equal results; all are kept.
-type Distinct = (Option<u64>, [u64; 4], i8);
+type ResultKey = (Option<u64>, [u64; 4], i8);
 
 /// Distinct results of orders drawn at random.
-fn many(arguments: &Asked, operands: &[u64], order: &Order, count: u32) -> Result<String, Failure> {
-    let Asked { op, dtype, seed, .. } = *arguments;
+fn many(arguments: &OperandRequest, operands: &[u64], order: &Order, count: u32) -> Result<String, Failure> {
+    let OperandRequest { op, dtype, seed, .. } = *arguments;
     let mut rng = Rng::new(seed, 0);
     let mut places = places(order, operands.len());
-    let mut found: BTreeMap<Distinct, (u32, Flags, ResultCode)> = BTreeMap::new();
+    let mut found: BTreeMap<ResultKey, (u32, Flags, ResultCode)> = BTreeMap::new();
     for _ in 0..count {
         rng.shuffle(&mut places);
         let arranged: Vec<u64> = places.iter().map(|&k| operands[k]).collect();

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::{Map, Value as Json, json};
 
-use super::super::{called, complain, print};
+use super::super::{invocation, print, print_error};
 use super::columns;
 use watershed_scenario::expr::{Expr, Value};
-use watershed_study::sweep::best::{Ask, Found, Group};
+use watershed_study::sweep::best::{BestPoints, BestQuery, Group};
 use watershed_study::sweep::file::{Goal, number};
 use watershed_study::sweep::{self, Row, Store, Sweep, SweepError, table};
 
@@ -35,13 +35,13 @@ pub(super) struct Arguments {
     #[arg(value_name = "DIR")]
     folder: PathBuf,
     /// Less of this is better; several objectives give a front
-    #[arg(long, value_name = "EXPR", value_parser = Expr::told)]
+    #[arg(long, value_name = "EXPR", value_parser = Expr::parse_argument)]
     min: Vec<Expr>,
     /// More of this is better
-    #[arg(long, value_name = "EXPR", value_parser = Expr::told)]
+    #[arg(long, value_name = "EXPR", value_parser = Expr::parse_argument)]
     max: Vec<Expr>,
     /// Only points for which this holds, for example "latency_ns < 900 and scenario == 'die'"; can be given several times
-    #[arg(long = "where", value_name = "EXPR", value_parser = Expr::told)]
+    #[arg(long = "where", value_name = "EXPR", value_parser = Expr::parse_argument)]
     constraints: Vec<Expr>,
     /// Number of points to name, the best first
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
@@ -68,20 +68,20 @@ pub(super) fn main(arguments: &Arguments) -> Result<bool, SweepError> {
     let goals = |list: &[Expr], goal: Goal| list.iter().map(move |expr| (expr.clone(), goal)).collect::<Vec<_>>();
     let mut objectives = [goals(&arguments.min, Goal::Minimise), goals(&arguments.max, Goal::Maximise)].concat();
     if objectives.is_empty() {
-        objectives = Ask::of(&sweep).objectives;
+        objectives = BestQuery::of(&sweep).objectives;
     }
     if objectives.is_empty() {
         let text =
             "the sweep has no objective; --min EXPR or --max EXPR says what is best, for example --min latency_ns";
         return Err(SweepError::Usage(text.into()));
     }
-    let ask = Ask { objectives, constraints: arguments.constraints.clone() }.with_words(&sweep, &rows);
+    let ask = BestQuery { objectives, constraints: arguments.constraints.clone() }.with_words(&sweep, &rows);
     let unknown: Vec<String> = ask
         .unknown(&sweep, &rows)
         .into_iter()
         .map(|(name, near)| {
             let mut hints = near.map_or_else(String::new, |near| format!("\n  did you mean `{near}`?"));
-            for (other, words) in ask.words_beside(&sweep, &rows, &name) {
+            for (other, words) in ask.word_values(&sweep, &rows, &name) {
                 let quoted: Vec<String> = words.iter().take(WORDS).map(|word| format!("{other} == '{word}'")).collect();
                 let _ = write!(
                     hints,
@@ -103,7 +103,7 @@ pub(super) fn main(arguments: &Arguments) -> Result<bool, SweepError> {
         print(&serde_json::to_string_pretty(&points).unwrap_or_default());
     }
     if shown.is_empty() {
-        complain(&nothing(&sweep, &ask, &rows, &found));
+        print_error(&no_point_message(&sweep, &ask, &rows, &found));
         return Ok(false);
     }
     if !arguments.json {
@@ -111,7 +111,7 @@ pub(super) fn main(arguments: &Arguments) -> Result<bool, SweepError> {
         let what = if ask.objectives.len() > 1 { "Pareto front" } else { "best" };
         table_of(&sweep, &ask, &shown, what, &found, &mut out);
         for group in &shown {
-            let _ = writeln!(out, "point {:<8} {}", group.first().number, called::line(&group.first().command()));
+            let _ = writeln!(out, "point {:<8} {}", group.first().number, invocation::line(&group.first().command()));
         }
         print(&out);
     }
@@ -119,9 +119,9 @@ pub(super) fn main(arguments: &Arguments) -> Result<bool, SweepError> {
 }
 
 /// What to say if no point is left, with how far the nearest is.
-fn nothing(sweep: &Sweep, ask: &Ask, rows: &[Row], found: &Found<'_>) -> String {
+fn no_point_message(sweep: &Sweep, ask: &BestQuery, rows: &[Row], found: &BestPoints<'_>) -> String {
     let constraints: Vec<&Expr> = sweep.constraints.iter().chain(&ask.constraints).collect();
-    if constraints.is_empty() || found.meeting > 0 {
+    if constraints.is_empty() || found.feasible > 0 {
         let names: Vec<String> = ask.objectives.iter().map(|(expr, _)| format!("`{expr}`")).collect();
         return format!("error: none of {} points has a value of {}", found.all, names.join(" and "));
     }
@@ -146,8 +146,8 @@ fn nothing(sweep: &Sweep, ask: &Ask, rows: &[Row], found: &Found<'_>) -> String 
 }
 
 /// What a summary of a sweep says of its objectives.
-pub(super) fn told(sweep: &Sweep, rows: &[Row], out: &mut String) {
-    let ask = Ask::of(sweep);
+pub(super) fn objectives_summary(sweep: &Sweep, rows: &[Row], out: &mut String) {
+    let ask = BestQuery::of(sweep);
     if ask.objectives.is_empty() {
         return;
     }
@@ -155,8 +155,11 @@ pub(super) fn told(sweep: &Sweep, rows: &[Row], out: &mut String) {
     let (what, most) = if ask.objectives.len() > 1 { ("Pareto front", FRONT) } else { ("best", 1) };
     let shown: Vec<&Group<'_>> = found.points.iter().take(most).collect();
     if shown.is_empty() {
-        if found.meeting < found.all && !sweep.constraints.is_empty() {
-            complain(&format_args!("note:{}", nothing(sweep, &ask, rows, &found).trim_start_matches("error:")));
+        if found.feasible < found.all && !sweep.constraints.is_empty() {
+            print_error(&format_args!(
+                "note:{}",
+                no_point_message(sweep, &ask, rows, &found).trim_start_matches("error:")
+            ));
         }
         return;
     }
@@ -167,7 +170,7 @@ pub(super) fn told(sweep: &Sweep, rows: &[Row], out: &mut String) {
 }
 
 /// Names beside those of axes that stand in the table: objectives, and what constraints read.
-fn names(sweep: &Sweep, ask: &Ask) -> Vec<Expr> {
+fn names(sweep: &Sweep, ask: &BestQuery) -> Vec<Expr> {
     let axes = sweep.axis_names();
     let mut list: Vec<Expr> = ask.objectives.iter().map(|(expr, _)| expr.clone()).collect();
     for name in sweep.constraints.iter().chain(&ask.constraints).flat_map(Expr::names) {
@@ -189,12 +192,19 @@ fn shown(value: Option<Value>) -> String {
 }
 
 /// Points as a table with a line in front that says how many there were to choose from.
-fn table_of(sweep: &Sweep, ask: &Ask, points: &[&Group<'_>], what: &str, found: &Found<'_>, out: &mut String) {
+fn table_of(
+    sweep: &Sweep,
+    ask: &BestQuery,
+    points: &[&Group<'_>],
+    what: &str,
+    found: &BestPoints<'_>,
+    out: &mut String,
+) {
     let constraints: Vec<String> = sweep.constraints.iter().chain(&ask.constraints).map(ToString::to_string).collect();
     let under = if constraints.is_empty() {
         String::new()
     } else {
-        format!("; {} meet {}", found.meeting, constraints.join(" and "))
+        format!("; {} meet {}", found.feasible, constraints.join(" and "))
     };
     let _ = match what {
         "best" => writeln!(out, "best of {} points{under}:", found.all),
@@ -213,7 +223,7 @@ fn table_of(sweep: &Sweep, ask: &Ask, points: &[&Group<'_>], what: &str, found: 
 }
 
 /// A point as JSON: what was asked for, its axes, and how to run it again.
-fn json(sweep: &Sweep, ask: &Ask, group: &Group<'_>) -> Json {
+fn json(sweep: &Sweep, ask: &BestQuery, group: &Group<'_>) -> Json {
     let row = group.first();
     let value = |value: Option<Value>| match value {
         Some(Value::Number(value)) => json!(value),

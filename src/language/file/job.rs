@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::collective::{Distribution, Number};
 use super::words::ParticipantsFile;
-use crate::names::{Named, Op};
+use crate::names::{NamedValues, Op};
 use watershed_arith::quad::{OPCODES, Opcode};
 
 /// A job, for any engine.

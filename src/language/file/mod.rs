@@ -16,9 +16,9 @@ use serde::{Deserialize as DeriveDeserialize, Serialize};
 use super::armed::ArmedFile;
 use super::golden::Golden;
 use super::hosts::HostFile;
-use super::kept::Kept;
 use super::pbv::PbvFile;
 use super::programs::{CoreFile, MulticastFile, ProgramFile};
+use super::result_detail::ResultDetail;
 use super::workload::WorkloadFile;
 use job::JobFile;
 
@@ -67,7 +67,7 @@ pub struct ScenarioFile {
     /// or none ("hash"). Beside what is not whole stands a hash of each job's results. "auto" is all of a vector of at most 65,536
     /// elements, and the first 16 of a longer one.
     #[serde(default)]
-    pub results: Kept,
+    pub results: ResultDetail,
     /// The clock of the whole system.
     #[serde(default)]
     pub clock: ClockFile,

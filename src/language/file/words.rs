@@ -9,7 +9,7 @@ use serde::{Deserialize as DeriveDeserialize, Serialize, Serializer};
 use super::collective::Number;
 use super::link::Bandwidth;
 use super::traffic::PacketFlits;
-use crate::names::{DType, Named, Op};
+use crate::names::{DType, NamedValues, Op};
 
 /// A number, or "auto".
 #[derive(Default, Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,7 +102,7 @@ pub fn types(generator: &mut SchemaGenerator) -> Schema {
 }
 
 /// Names of an enumeration, for tables in other files.
-pub fn names<T: Named>(_: &mut SchemaGenerator) -> Schema {
+pub fn names<T: NamedValues>(_: &mut SchemaGenerator) -> Schema {
     let names: Vec<&str> = T::names().collect();
     json_schema!({ "type": "string", "enum": names })
 }
@@ -252,7 +252,7 @@ struct RandomDelay {
 }
 
 /// Reads a value that is a number, a word or something structured, by what it looks like.
-pub(super) struct Mixed<T> {
+pub(super) struct WordOrObject<T> {
     expecting: &'static str,
     word: fn(&str) -> Option<T>,
     integer: fn(u64) -> Option<T>,
@@ -261,13 +261,13 @@ pub(super) struct Mixed<T> {
     map: fn(RandomDelay) -> Option<T>,
 }
 
-impl<T> Mixed<T> {
+impl<T> WordOrObject<T> {
     fn new(expecting: &'static str) -> Self {
         Self { expecting, word: |_| None, integer: |_| None, float: |_| None, list: |_| None, map: |_| None }
     }
 }
 
-impl<'de, T> Visitor<'de> for Mixed<T> {
+impl<'de, T> Visitor<'de> for WordOrObject<T> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -306,64 +306,64 @@ impl<'de, T> Visitor<'de> for Mixed<T> {
 
 impl<'de, T: TryFrom<u64>> Deserialize<'de> for Auto<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Mixed {
+        deserializer.deserialize_any(WordOrObject {
             word: |word| (word == "auto").then_some(Self::Auto),
             integer: |number| T::try_from(number).ok().map(Self::Fixed),
-            ..Mixed::new("a number or \"auto\"")
+            ..WordOrObject::new("a number or \"auto\"")
         })
     }
 }
 
 impl<'de> Deserialize<'de> for Bandwidth {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Mixed {
+        deserializer.deserialize_any(WordOrObject {
             word: |word| (word == "unlimited").then_some(Self::Unlimited),
             integer: |number| Some(Self::Gbps(number as f64)),
             float: |number| Some(Self::Gbps(number)),
-            ..Mixed::new("a number or \"unlimited\"")
+            ..WordOrObject::new("a number or \"unlimited\"")
         })
     }
 }
 
 impl<'de> Deserialize<'de> for Frequency {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Mixed {
+        deserializer.deserialize_any(WordOrObject {
             word: |word| (word == "fastest").then_some(Self::Fastest),
             integer: |number| Some(Self::Mhz(number as f64)),
             float: |number| Some(Self::Mhz(number)),
-            ..Mixed::new("a number or \"fastest\"")
+            ..WordOrObject::new("a number or \"fastest\"")
         })
     }
 }
 
 impl<'de> Deserialize<'de> for ParticipantsFile {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Mixed {
+        deserializer.deserialize_any(WordOrObject {
             word: |word| (word == "all").then_some(Self::All),
             list: |list| Some(Self::List(list)),
-            ..Mixed::new("a list of end points or \"all\"")
+            ..WordOrObject::new("a list of end points or \"all\"")
         })
     }
 }
 
 impl<'de> Deserialize<'de> for DelayFile {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Mixed {
+        deserializer.deserialize_any(WordOrObject {
             integer: |number| Some(Self::Same(number)),
             list: |list| Some(Self::Each(list)),
             map: |map| Some(Self::Random { random_max: map.random_max }),
-            ..Mixed::new("a number, a list or { random_max = … }")
+            ..WordOrObject::new("a number, a list or { random_max = … }")
         })
     }
 }
 
 impl<'de> Deserialize<'de> for Number {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Mixed {
+        deserializer.deserialize_any(WordOrObject {
             word: |word| Some(Self(word.to_owned())),
             integer: |number| Some(Self(number.to_string())),
             float: |number| Some(Self(number.to_string())),
-            ..Mixed::new("a number or a string")
+            ..WordOrObject::new("a number or a string")
         })
     }
 }

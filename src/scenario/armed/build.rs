@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::config::{Armed, Reduction, disturbs_software};
-use super::faults::Places;
+use super::faults::FaultLinks;
 use super::file::{ComputeFile, ConfiguredBy, HazardFile, Method, NanFile, SendsFile, SignallingNan, WrongFile};
-use crate::build::routed;
+use crate::build::routed_layout;
 use crate::config::{Auto, Data};
 use crate::names::layout;
 use crate::problem::Problem;
@@ -29,7 +29,7 @@ use watershed_fabric::topology::{Common, EndPlace, Layout};
 use watershed_fabric::{Blocks, NodeKind, Parts, Plan, PlanLink, SwitchCfg, Vcs};
 
 /// One reduction, laid out.
-pub struct Laid {
+pub struct ReductionPlan {
     /// The job as its processes know it.
     pub job: Arc<Job>,
     /// Its trees.
@@ -42,7 +42,7 @@ pub struct Laid {
     pub no_second: Option<String>,
 }
 
-impl Laid {
+impl ReductionPlan {
     /// What asks the agent for its tree.
     pub fn client<'a>(&self, system: &'a ArmedSystem) -> Option<&'a Client> {
         let root = system.end(self.job.members[0] as usize);
@@ -62,11 +62,11 @@ impl Laid {
 }
 
 /// A system and what runs on it; without the system (`()`) where the runner owns that.
-pub struct Ready<S = System> {
+pub struct ArmedBuild<S = System> {
     /// The system at cycle 0.
     pub system: S,
     /// The reductions, in the order of the scenario.
-    pub reductions: Vec<Laid>,
+    pub reductions: Vec<ReductionPlan>,
     /// Engines by place: number among the bumps, depth in the trees that climb there, wait counts by multicast id.
     pub engines: BTreeMap<(u32, u16), usize>,
     /// Values that follow from the rest.
@@ -75,11 +75,11 @@ pub struct Ready<S = System> {
     pub(crate) sources: Option<Sources>,
 }
 
-impl<S> Ready<S> {
+impl<S> ArmedBuild<S> {
     /// The system, and what runs on it.
-    pub(crate) fn split(self) -> (S, Ready<()>) {
-        let Ready { system, reductions, engines, derived, sources } = self;
-        (system, Ready { system: (), reductions, engines, derived, sources })
+    pub(crate) fn split(self) -> (S, ArmedBuild<()>) {
+        let ArmedBuild { system, reductions, engines, derived, sources } = self;
+        (system, ArmedBuild { system: (), reductions, engines, derived, sources })
     }
 }
 
@@ -100,12 +100,12 @@ pub struct BuildOptions {
 ///
 /// # Errors
 /// What is wrong with the configuration, at its place.
-pub fn build(loaded: &Loaded, options: BuildOptions) -> Result<Ready, Problems> {
+pub fn build(loaded: &Loaded, options: BuildOptions) -> Result<ArmedBuild, Problems> {
     Builder::new(loaded, options).build().map_err(|problems| loaded.problems(problems))
 }
 
 /// What stands where, before there is a network.
-pub(crate) struct Placed {
+pub(crate) struct Placement {
     /// Nodes and links, what is in the wires among them.
     pub plan: Plan,
     /// The multicast tables.
@@ -132,7 +132,7 @@ impl<'a> Builder<'a> {
         Builder { loaded, scenario, armed, options, problems: Vec::new() }
     }
 
-    fn build(mut self) -> Result<Ready, Vec<Problem>> {
+    fn build(mut self) -> Result<ArmedBuild, Vec<Problem>> {
         let (scenario, armed) = (self.scenario, self.armed);
         let common = Common {
             vcs: Vcs {
@@ -147,7 +147,9 @@ impl<'a> Builder<'a> {
         let quiet = scenario.traffic.is_empty();
         let shares = sources::shares(scenario, !quiet);
         let lanes = if quiet { 1 } else { 1 + shares.lanes };
-        let Some(mut lay) = routed(self.loaded, &common, lanes, &mut self.problems) else { return Err(self.problems) };
+        let Some(mut lay) = routed_layout(self.loaded, &common, lanes, &mut self.problems) else {
+            return Err(self.problems);
+        };
         let mut sources = Sources::place(scenario, &mut lay, common.local, &mut self.problems);
         if !self.frames_fit(&lay) {
             return Err(self.problems);
@@ -165,18 +167,18 @@ impl<'a> Builder<'a> {
             monitors: scenario.checks.monitors && !self.options.no_checks,
             router: router(scenario),
         };
-        let Placed { plan, tables, bumps, ends } = parts;
+        let Placement { plan, tables, bumps, ends } = parts;
         let switches = plan.count(NodeKind::Switch);
         let join = if armed.agent.is_some() { Discard::managed(scenario.link.cut()) } else { Discard::default() };
-        let ends = Sources::beside(Some(&mut sources), ends, (scenario.seed, switch.monitors), shares.messages);
+        let ends = Sources::with_traffic(Some(&mut sources), ends, (scenario.seed, switch.monitors), shares.messages);
         let blocks = Blocks { joins: vec![join; switches], no_join: Discard::default(), bumps, ends };
         let mut vc_names = vec!["up".to_owned(), "down".to_owned()];
         vc_names.extend(armed.agent.map(|_| "agent".to_owned()));
         vc_names.extend((0..common.vcs.unicast).map(|vc| format!("p2p{vc}")));
         let parts = Parts::by_threads(self.options.threads);
         let system = watershed_armed::system(parts, plan, tables, blocks, switch, &depths, vc_names);
-        let Ready { reductions, engines, derived, .. } = ready;
-        Ok(Ready { system, reductions, engines, derived, sources: (!quiet).then_some(sources) })
+        let ArmedBuild { reductions, engines, derived, .. } = ready;
+        Ok(ArmedBuild { system, reductions, engines, derived, sources: (!quiet).then_some(sources) })
     }
 
     /// Whether switches have no more ports than the family's tables, and input buffers hold a frame: copies of it would wait for each
@@ -205,7 +207,7 @@ impl<'a> Builder<'a> {
 
     /// What stands in a plan of switches, links and end points: multicast tables, engines and faults in the wires, processes. In
     /// the plan there may be more than what was laid out.
-    pub(crate) fn parts(&mut self, lay: &Layout, mut plan: Plan) -> Option<Ready<Placed>> {
+    pub(crate) fn parts(&mut self, lay: &Layout, mut plan: Plan) -> Option<ArmedBuild<Placement>> {
         let (scenario, armed) = (self.scenario, self.armed);
         let engine = self.engine_cfg();
         let record = self.options.record || scenario.checks.oracle && !self.options.no_checks;
@@ -255,7 +257,7 @@ impl<'a> Builder<'a> {
             engines.insert((switch, port), number);
         }
         let managed = tables.managed().map(|managed| managed.ways.climbs().collect::<BTreeSet<_>>());
-        let places = Places { climbs: &climbs, managed: &managed.unwrap_or_default() };
+        let places = FaultLinks { climbs: &climbs, managed: &managed.unwrap_or_default() };
         let dead = self.faults(&mut plan, &mut bumps, ends, &places, &lay.plan.links);
         if plan.nodes.len() > station::MAX_STATIONS {
             self.problems.push(
@@ -292,8 +294,8 @@ impl<'a> Builder<'a> {
         let mut derived = vec![("engines".to_owned(), engines.len() as u64)];
         let timeouts = engine.timeouts.iter().enumerate();
         derived.extend(timeouts.map(|(which, units)| (format!("timeout{which}_cycles"), u64::from(*units) * 1024)));
-        let system = Placed { plan, tables, bumps, ends: made };
-        Some(Ready { system, reductions, engines, derived, sources: None })
+        let system = Placement { plan, tables, bumps, ends: made };
+        Some(ArmedBuild { system, reductions, engines, derived, sources: None })
     }
 
     fn engine_cfg(&self) -> EngineCfg {
@@ -324,7 +326,7 @@ impl<'a> Builder<'a> {
 
     // -------------------------------------------------------------------------------------------------- trees
 
-    fn reductions(&mut self, lay: &Layout, agent: &Agent, tables: &mut Tables) -> Vec<Laid> {
+    fn reductions(&mut self, lay: &Layout, agent: &Agent, tables: &mut Tables) -> Vec<ReductionPlan> {
         let mut all = Vec::new();
         for (index, reduction) in self.armed.reductions.iter().enumerate() {
             let root = lay.ends[reduction.root as usize];
@@ -339,7 +341,7 @@ impl<'a> Builder<'a> {
                 let job = self.job(index, reduction, Vec::new());
                 let fallback = Job { run_time: None, opening: false, closing: false, flows: 1, ..job.clone() };
                 let (job, fallback) = (Arc::new(job), Some(Arc::new(fallback)));
-                all.push(Laid { job, trees, fallback, refused, no_second });
+                all.push(ReductionPlan { job, trees, fallback, refused, no_second });
                 continue;
             }
             if reduction.file.method == Method::Engines {
@@ -376,7 +378,7 @@ impl<'a> Builder<'a> {
                 }
             }
             let job = Arc::new(self.job(index, reduction, ids));
-            all.push(Laid { job, trees, fallback: None, refused, no_second });
+            all.push(ReductionPlan { job, trees, fallback: None, refused, no_second });
         }
         all
     }
@@ -491,7 +493,7 @@ impl<'a> Builder<'a> {
 
     // ---------------------------------------------------------------------------------------------- processes
 
-    fn processes(&self, reductions: &[Laid], ends: &mut [End]) {
+    fn processes(&self, reductions: &[ReductionPlan], ends: &mut [End]) {
         for (laid, reduction) in reductions.iter().zip(&self.armed.reductions) {
             let job = &laid.job;
             if job.is_software() {
@@ -515,7 +517,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn strangers(&mut self, reductions: &[Laid], ends: &mut [End]) {
+    fn strangers(&mut self, reductions: &[ReductionPlan], ends: &mut [End]) {
         for (index, file) in self.armed.strangers.iter().enumerate() {
             let Some(at) = self.armed.reductions.iter().position(|reduction| reduction.name == file.reduction) else {
                 continue;

@@ -454,7 +454,7 @@ fn contributions(
         }
         return Data::None;
     }
-    let usual = values::usual(opcode.dtype);
+    let usual = values::default_distribution(opcode.dtype);
     let Some(data) = &file.data else { return Data::Random(usual) };
     let Some(given) = &data.values else { return Data::Random(data.random.unwrap_or(usual)) };
     values::not_both(data.random, &path, problems);
@@ -466,7 +466,7 @@ fn contributions(
 }
 
 fn check_fault(fault: &FaultFile, path: &str, problems: &mut Vec<Problem>) {
-    let asked = fault::Asked {
+    let asked = fault::FaultRequest {
         effect: fault.effect,
         delay: fault.delay_cycles.is_some(),
         at: &fault.at,

@@ -14,13 +14,13 @@ use watershed_fabric::{NodeKind, Plan, PlanLink};
 use watershed_kernel::{Cycle, Rng};
 
 /// Faults by the switch and port at which their link begins.
-type ByPort = BTreeMap<(u32, u16), Vec<Fault>>;
+type FaultsByPort = BTreeMap<(u32, u16), Vec<Fault>>;
 
 /// End points that are dead, from when until when.
-type Dead = Vec<(usize, Cycle, Cycle)>;
+type DeadEndPoints = Vec<(usize, Cycle, Cycle)>;
 
 /// Links on which frames of trees climb, and on which those for the agent do.
-pub(super) struct Places<'a> {
+pub(super) struct FaultLinks<'a> {
     pub climbs: &'a BTreeSet<(u32, u16)>,
     pub managed: &'a BTreeSet<(u32, u16)>,
 }
@@ -32,9 +32,9 @@ impl Builder<'_> {
         plan: &mut Plan,
         bumps: &mut Vec<WireBlock>,
         ends: &[EndPlace],
-        places: &Places<'_>,
+        places: &FaultLinks<'_>,
         lay_links: &[PlanLink],
-    ) -> Dead {
+    ) -> DeadEndPoints {
         let (mut at, dead) = self.faults_by_port(plan, ends, places);
         if self.scenario.link.reliability.is_some() {
             protect_every_link(lay_links, plan.count(NodeKind::Switch), &mut at);
@@ -44,9 +44,14 @@ impl Builder<'_> {
     }
 
     /// The faults of each port, and which end points are dead from when until when.
-    fn faults_by_port(&mut self, plan: &Plan, ends: &[EndPlace], places: &Places<'_>) -> (ByPort, Dead) {
+    fn faults_by_port(
+        &mut self,
+        plan: &Plan,
+        ends: &[EndPlace],
+        places: &FaultLinks<'_>,
+    ) -> (FaultsByPort, DeadEndPoints) {
         let switches = plan.count(NodeKind::Switch);
-        let (mut dead, mut at) = (Dead::new(), ByPort::new());
+        let (mut dead, mut at) = (DeadEndPoints::new(), FaultsByPort::new());
         for (index, file) in self.armed.faults.iter().enumerate() {
             let fault = fault(file);
             let climbs = if file.way == WayFile::Agent { places.managed } else { places.climbs };
@@ -111,7 +116,7 @@ impl Builder<'_> {
         bumps: &mut Vec<WireBlock>,
         ends: &[EndPlace],
         climbs: &BTreeSet<(u32, u16)>,
-        at: ByPort,
+        at: FaultsByPort,
     ) {
         let switches = plan.count(NodeKind::Switch);
         let replays = self.scenario.link.reliability;
@@ -166,7 +171,7 @@ fn fault(file: &FaultFile) -> Fault {
 
 /// Every link between switches, and between a switch and an end point, has the layer that sends again: once, whichever of its ends a
 /// fault names.
-fn protect_every_link(links: &[PlanLink], switches: usize, at: &mut ByPort) {
+fn protect_every_link(links: &[PlanLink], switches: usize, at: &mut FaultsByPort) {
     let switch_end = |port: (u32, u16)| ((port.0 as usize) < switches).then_some(port);
     for link in links {
         let ends = [switch_end(link.a), switch_end(link.b)];

@@ -38,7 +38,7 @@ pub struct Entry {
 
 /// A value as the oracle has it.
 #[derive(Clone, Debug)]
-pub struct Value {
+pub struct OracleValue {
     /// The quad.
     pub quad: Quad,
     /// Opcode of the first contribution.
@@ -103,17 +103,17 @@ impl<'a> Reader<'a> {
     }
 
     /// The value of the result with this token, as end points have it in the end; `None` if it was not recorded or is no value.
-    pub fn value(&self, token: u64) -> Option<Value> {
+    pub fn value(&self, token: u64) -> Option<OracleValue> {
         let mut value = self.merged(token)?;
-        value.quad = self.finished(value.quad, value.entries.first().and_then(|entry| entry.round));
+        value.quad = self.finalised(value.quad, value.entries.first().and_then(|entry| entry.round));
         Some(value)
     }
 
     /// The value of the frame with this token.
-    fn merged(&self, token: u64) -> Option<Value> {
+    fn merged(&self, token: u64) -> Option<OracleValue> {
         match self.made(token)? {
             FrameOrigin::Nothing => None,
-            FrameOrigin::Contribution { rank, round, op, source, .. } => Some(Value {
+            FrameOrigin::Contribution { rank, round, op, source, .. } => Some(OracleValue {
                 quad: self.contribution(*rank, *round),
                 op: *op,
                 source: *source,
@@ -139,7 +139,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A part of a merge at a place: a contribution that comes as it is is merged there first.
-    fn part(&self, token: u64, place: Option<&(u32, u32)>) -> Option<Value> {
+    fn part(&self, token: u64, place: Option<&(u32, u32)>) -> Option<OracleValue> {
         let mut value = self.merged(token)?;
         if let (FrameOrigin::Contribution { .. }, Some(&(depth, _))) = (self.made(token)?, place) {
             value.entries[0].at = MergedAt::Depth(depth);
@@ -199,7 +199,7 @@ impl<'a> Reader<'a> {
     }
 
     /// What end points make of the result of a round.
-    fn finished(&self, quad: Quad, round: Option<u32>) -> Quad {
+    fn finalised(&self, quad: Quad, round: Option<u32>) -> Quad {
         let failed = matches!(quad.code, ResultCode::OpMismatch | ResultCode::ContrOverflow);
         let Some(round) = round.filter(|_| !failed) else { return quad };
         let n = self.contributions();
@@ -227,7 +227,7 @@ impl<'a> Reader<'a> {
         Mode { round: opcode.round, flush_to_zero: opcode.flush_to_zero, ..self.mode }
     }
 
-    fn merge(&self, sum: &Value, next: &Value) -> Quad {
+    fn merge(&self, sum: &OracleValue, next: &OracleValue) -> Quad {
         for one in [sum, next] {
             if one.quad.code == ResultCode::OpMismatch {
                 return one.quad;
@@ -242,7 +242,7 @@ impl<'a> Reader<'a> {
     }
 
     /// All participants in these frames, without evaluating them.
-    pub fn who(&self, tokens: &[u64]) -> Vec<u32> {
+    pub fn participants_of(&self, tokens: &[u64]) -> Vec<u32> {
         let mut list: Vec<u64> = tokens.to_vec();
         let mut ranks = Vec::new();
         while let Some(token) = list.pop() {
@@ -257,7 +257,7 @@ impl<'a> Reader<'a> {
     }
 
     /// What is wrong with the set of participants of a complete round: one missing, twice, or of another round.
-    pub fn not_once(&self, value: &Value, round: Option<u32>) -> Option<String> {
+    pub fn participant_error(&self, value: &OracleValue, round: Option<u32>) -> Option<String> {
         let mut times = vec![0u32; self.reduction.participants as usize];
         for entry in &value.entries {
             if entry.round != round {

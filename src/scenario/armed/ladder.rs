@@ -7,7 +7,7 @@
 use crate::run::system::ArmedSystem as System;
 use std::collections::BTreeMap;
 
-use super::build::Ready;
+use super::build::ArmedBuild;
 use watershed_armed::header::NO_RESULT;
 use watershed_armed::manage::{self, Place, Verb};
 use watershed_armed::station::{FrameEvent, LogEntry};
@@ -19,7 +19,7 @@ use watershed_probe::ladder::{Ladder, Message};
 type Parents = BTreeMap<(u16, u32), u32>;
 
 /// The ladder of everything that was logged.
-pub fn ladder(system: &System, ready: &Ready<()>) -> Ladder {
+pub fn ladder(system: &System, ready: &ArmedBuild<()>) -> Ladder {
     let plan = system.plan();
     let switches = plan.count(NodeKind::Switch) as u32;
     let first_end = (plan.nodes.len() - plan.count(NodeKind::End)) as u32;
@@ -49,7 +49,7 @@ pub fn ladder(system: &System, ready: &Ready<()>) -> Ladder {
 }
 
 /// Who is above whom in which tree, and the stations of all trees: roots, engines from the root down, leaves.
-fn trees(system: &System, ready: &Ready<()>) -> (Parents, Vec<u32>) {
+fn trees(system: &System, ready: &ArmedBuild<()>) -> (Parents, Vec<u32>) {
     let plan = system.plan();
     let switches = plan.count(NodeKind::Switch) as u32;
     let first_end = (plan.nodes.len() - plan.count(NodeKind::End)) as u32;
@@ -102,7 +102,7 @@ fn frames(logs: &[(u32, &[LogEntry])], parents: &Parents, column: &BTreeMap<u32,
     let mut taken: BTreeMap<(u64, u32), Vec<u64>> = BTreeMap::new();
     for (station, entries) in logs {
         for entry in *entries {
-            if emits(entry.what) {
+            if is_emission(entry.what) {
                 emitted.entry(entry.token).or_default().push((*station, entry.cycle));
             }
             if !matches!(entry.what, FrameEvent::Sent) {
@@ -112,7 +112,7 @@ fn frames(logs: &[(u32, &[LogEntry])], parents: &Parents, column: &BTreeMap<u32,
     }
     let mut messages = Vec::new();
     for (station, entries) in logs {
-        for entry in entries.iter().filter(|entry| emits(entry.what)) {
+        for entry in entries.iter().filter(|entry| is_emission(entry.what)) {
             let id = entry.frame.address.multicast_id;
             let down = is_down(entry, *station, parents, &emitted);
             let targets: Vec<u32> = if down {
@@ -184,7 +184,7 @@ fn managed_label(message: &manage::Message) -> String {
     }
 }
 
-fn emits(what: FrameEvent) -> bool {
+fn is_emission(what: FrameEvent) -> bool {
     matches!(what, FrameEvent::Sent | FrameEvent::Passed | FrameEvent::Armed | FrameEvent::NotArmed)
 }
 
@@ -215,16 +215,16 @@ fn label(entry: &LogEntry, down: bool) -> String {
 
 /// Where an end point's link begins at a switch, beyond what sits in the wire.
 fn end_place(plan: &watershed_fabric::Plan, end: u32) -> (u32, u16) {
-    follow(plan, (end, 0))
+    follow_link(plan, (end, 0))
 }
 
 /// The switch below a port of a switch.
 fn below(plan: &watershed_fabric::Plan, switch: u32, port: u16) -> Option<u32> {
-    let (far, _) = follow(plan, (switch, port));
+    let (far, _) = follow_link(plan, (switch, port));
     (plan.nodes[far as usize].kind == NodeKind::Switch).then_some(far)
 }
 
-fn follow(plan: &watershed_fabric::Plan, from: (u32, u16)) -> (u32, u16) {
+fn follow_link(plan: &watershed_fabric::Plan, from: (u32, u16)) -> (u32, u16) {
     let mut at = from;
     loop {
         let far = plan.links.iter().find_map(|link| match (link.a == at, link.b == at) {

@@ -8,19 +8,19 @@
 //! | [`build`] | trees, engines, end points |
 //! | `faults` | links that misbehave or send again, dead end points |
 //! | [`run`](mod@run) | the run |
-//! | `report` | what the rounds of a reduction came to |
-//! | `asked` | requested rounds, from rounds on the wire |
+//! | `report` | the outcome of the rounds of a reduction |
+//! | `requested_rounds` | requested rounds, collected from rounds on the wire |
 //! | [`golden`] | the golden check: who merged what in which order, walked by the oracle |
 //! | [`result`] | results, as a document and as text |
 //! | [`ladder`] | message ladders |
 
-mod asked;
 pub mod build;
 pub mod config;
 mod faults;
 pub mod golden;
 pub mod ladder;
 mod report;
+mod requested_rounds;
 pub mod result;
 pub mod run;
 pub(crate) mod spec;

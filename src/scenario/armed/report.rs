@@ -1,13 +1,13 @@
-//! The report of a reduction: what each round came to, held against the oracle, and what all of them add up to.
+//! The report of a reduction: the outcome of each round, compared with the oracle, and the totals.
 
 use std::collections::BTreeMap;
 
-use super::asked::{Asked, Ended};
 use super::config::Reduction;
 use super::golden::{MergedAt, Reader};
-use super::result::{Configured, Distinct, MergedShare, Outcomes, ReductionResult, RoundResult};
-use super::run::At;
-use crate::job_result::{Spread, latency};
+use super::requested_rounds::{RequestedRounds, RoundOutcome};
+use super::result::{DistinctResult, MergedShare, Outcomes, ReductionResult, RoundResult, TreeSetup};
+use super::run::RunView;
+use crate::job_result::{MinMeanMax, latency};
 use crate::result::Check;
 use crate::run::system::ArmedSystem;
 use watershed_arith::{Quad, ResultCode};
@@ -25,19 +25,19 @@ const MOST_LISTED: usize = 1000;
 const MOST_DISTINCT: usize = 16;
 
 /// A reduction that is reported, and what is known of it.
-struct Reported<'r> {
+struct ReportedReduction<'r> {
     index: usize,
     reduction: &'r Reduction,
     reader: Option<Reader<'r>>,
-    told: Told,
+    told: LeafResults,
 }
 
-/// What a round came to.
-struct Judged {
-    ended: Ended,
+/// The outcome of a round.
+struct RoundVerdict {
+    ended: RoundOutcome,
     /// In what its result is wrong.
     fault: Option<String>,
-    /// Who is missing in it, by name.
+    /// Missing participants, by name.
     missing: Vec<String>,
     /// When the last contribution was ready.
     entered: Cycle,
@@ -46,22 +46,29 @@ struct Judged {
 }
 
 /// Different results with how often they came, and their codes.
-type Values = BTreeMap<([u64; 4], i8), (u64, Vec<ResultCode>)>;
+type DistinctResults = BTreeMap<([u64; 4], i8), (u64, Vec<ResultCode>)>;
 
 /// What the rounds add up to.
-struct Sums {
-    asked: Asked,
+struct RoundTotals {
+    asked: RequestedRounds,
     merged: BTreeMap<MergedAt, u64>,
-    values: Values,
+    values: DistinctResults,
     checked: u64,
     unchecked: u64,
     first_wrong: Option<String>,
 }
 
-impl Sums {
-    fn new(composed: Composition) -> Sums {
-        let asked = Asked::of(composed);
-        Sums { asked, merged: BTreeMap::new(), values: BTreeMap::new(), checked: 0, unchecked: 0, first_wrong: None }
+impl RoundTotals {
+    fn new(composed: Composition) -> RoundTotals {
+        let asked = RequestedRounds::of(composed);
+        RoundTotals {
+            asked,
+            merged: BTreeMap::new(),
+            values: BTreeMap::new(),
+            checked: 0,
+            unchecked: 0,
+            first_wrong: None,
+        }
     }
 
     /// Where contributions were merged: from the leaves up, the deepest engines first, software last.
@@ -98,18 +105,18 @@ impl Sums {
     }
 }
 
-impl At<'_, '_> {
+impl RunView<'_, '_> {
     /// The report of one reduction, and what its checks found.
     pub(super) fn reduction(&self, index: usize, oracle: bool) -> (ReductionResult, Vec<Check>) {
         let reduction = &self.armed.reductions[index];
-        let laid = &self.ready.reductions[index];
+        let laid = &self.build.reductions[index];
         let system = self.system;
         let job = laid.job_of(system);
         let client = laid.client(system);
         let refused = client.and_then(Client::refusal).map(str::to_owned).or_else(|| laid.refused.clone());
         let reader = oracle.then(|| Reader::new(system, job, reduction, &laid.trees));
         let flows = self.flows(index);
-        let one = Reported { index, reduction, reader, told: Told::of(system, job, reduction) };
+        let one = ReportedReduction { index, reduction, reader, told: LeafResults::of(system, job, reduction) };
         let mut result = ReductionResult {
             name: reduction.name.clone(),
             opcode: reduction.file.op.clone(),
@@ -137,12 +144,12 @@ impl At<'_, '_> {
             more_rounds: 0,
             bit_exact: None,
         };
-        let mut sums = Sums::new(reduction.composed());
+        let mut sums = RoundTotals::new(reduction.composed());
         for &(flow, rounds) in &flows {
             for round in rounds {
                 result.retries += u64::from(round.attempts - 1);
-                let judged = self.judge(&one, flow, round, &mut sums);
-                let plain = judged.ended == Ended::Complete && round.frames.len() <= 1;
+                let judged = self.judge_round(&one, flow, round, &mut sums);
+                let plain = judged.ended == RoundOutcome::Complete && round.frames.len() <= 1;
                 if result.rounds.len() >= MOST_LISTED || (plain && result.rounds.len() >= LISTED) {
                     result.more_rounds += 1;
                 } else {
@@ -163,8 +170,14 @@ impl At<'_, '_> {
         (result, checks)
     }
 
-    /// What a round came to; counts it.
-    fn judge(&self, one: &Reported<'_>, flow: u8, round: &RootRound, sums: &mut Sums) -> Judged {
+    /// The outcome of a round, which is also counted.
+    fn judge_round(
+        &self,
+        one: &ReportedReduction<'_>,
+        flow: u8,
+        round: &RootRound,
+        sums: &mut RoundTotals,
+    ) -> RoundVerdict {
         let (reduction, told) = (one.reduction, &one.told);
         let key = (flow, round.round.data);
         let complete = matches!(round.state, RoundEnd::Complete | RoundEnd::AfterRetry);
@@ -176,8 +189,8 @@ impl At<'_, '_> {
             }
         } else if let Some(reader) = &one.reader {
             let there = match round.state {
-                RoundEnd::Open => reader.who(&self.under_way(one.index, flow)),
-                _ => reader.who(&round.partials),
+                RoundEnd::Open => reader.participants_of(&self.under_way(one.index, flow)),
+                _ => reader.participants_of(&round.partials),
             };
             let absent = (1..reduction.participants).filter(|rank| there.binary_search(rank).is_err());
             missing = absent.map(|rank| self.end_name(reduction.end_point(rank))).collect();
@@ -188,14 +201,14 @@ impl At<'_, '_> {
         }
         let ended = match round.state {
             // Whatever the root knows of the round: a participant holds bits that look like a result.
-            _ if told.wrong.contains_key(&key) => Ended::Silent,
-            RoundEnd::Open => Ended::Open,
-            RoundEnd::Incomplete => Ended::Incomplete,
-            _ if fault.is_some() => Ended::Silent,
+            _ if told.wrong.contains_key(&key) => RoundOutcome::Silent,
+            RoundEnd::Open => RoundOutcome::Open,
+            RoundEnd::Incomplete => RoundOutcome::Incomplete,
+            _ if fault.is_some() => RoundOutcome::Silent,
             // A participant has no result and waits or has given up: it knows that it has none.
-            _ if !everybody => Ended::Incomplete,
-            RoundEnd::Complete => Ended::Complete,
-            RoundEnd::AfterRetry => Ended::AfterRetry,
+            _ if !everybody => RoundOutcome::Incomplete,
+            RoundEnd::Complete => RoundOutcome::Complete,
+            RoundEnd::AfterRetry => RoundOutcome::AfterRetry,
         };
         if let Some(fault) = &fault {
             let what = round.round.data.map_or_else(|| "opening".into(), |data| format!("round {data}"));
@@ -212,11 +225,11 @@ impl At<'_, '_> {
                 value.1.push(round.quad.code);
             }
         }
-        Judged { ended, fault, missing, entered, got }
+        RoundVerdict { ended, fault, missing, entered, got }
     }
 
     /// A round as the document lists it.
-    fn row(&self, flow: u8, round: &RootRound, judged: Judged) -> RoundResult {
+    fn row(&self, flow: u8, round: &RootRound, judged: RoundVerdict) -> RoundResult {
         let lanes = || hex(self.loaded.scenario.results.head(&round.quad.lanes));
         RoundResult {
             round: round.round.data,
@@ -236,8 +249,8 @@ impl At<'_, '_> {
     }
 
     /// When it began and ended, and how long it and its rounds took; its outcomes are known.
-    fn times(&self, told: &Told, flows: &[(u8, &[RootRound])], latencies: &[u64], result: &mut ReductionResult) {
-        result.round_latency_cycles = Spread::of(latencies);
+    fn times(&self, told: &LeafResults, flows: &[(u8, &[RootRound])], latencies: &[u64], result: &mut ReductionResult) {
+        result.round_latency_cycles = MinMeanMax::of(latencies);
         let data = |(_, rounds): &(u8, &[RootRound])| {
             rounds.iter().filter(|round| round.round.data.is_some()).map(|round| round.own_ready).min()
         };
@@ -249,11 +262,11 @@ impl At<'_, '_> {
     }
 
     /// How a reduction came by its tree at run time.
-    fn configured(&self, reduction: &Reduction, client: &Client) -> Configured {
+    fn configured(&self, reduction: &Reduction, client: &Client) -> TreeSetup {
         let (asked_cycle, answered_cycle) = client.times();
         let before = reduction.changes.map(|at| self.armed.reductions[usize::from(at)].name.clone());
         let deleted = reduction.file.delete_tree && !client.trees().is_empty();
-        Configured {
+        TreeSetup {
             asked_cycle,
             answered_cycle,
             cycles: asked_cycle.zip(answered_cycle).map(|(asked, answered)| answered - asked),
@@ -280,7 +293,7 @@ fn checked(
     (token, complete): (u64, bool),
     round: &RootRound,
     reduction: &Reduction,
-    sums: &mut Sums,
+    sums: &mut RoundTotals,
 ) -> Option<String> {
     let Some(value) = reader.value(token) else {
         sums.unchecked += 1;
@@ -290,13 +303,13 @@ fn checked(
     for entry in value.entries.iter().filter(|entry| entry.rank > 0) {
         *sums.merged.entry(entry.at).or_default() += 1;
     }
-    let not_once = if complete { reader.not_once(&value, round.round.data) } else { None };
+    let not_once = if complete { reader.participant_error(&value, round.round.data) } else { None };
     not_once.or_else(|| (value.quad != round.quad).then(|| differing(reduction, round.quad, value.quad)))
 }
 
 /// What the leaves of a reduction have: by reduction id and data round.
 #[derive(Default)]
-struct Told {
+struct LeafResults {
     /// Leaves that got the result.
     got: BTreeMap<(u8, Option<u32>), u64>,
     /// When the last of them did.
@@ -314,9 +327,9 @@ struct Told {
     last: Option<u64>,
 }
 
-impl Told {
-    fn of(system: &ArmedSystem, job: &Job, reduction: &Reduction) -> Told {
-        let mut told = Told::default();
+impl LeafResults {
+    fn of(system: &ArmedSystem, job: &Job, reduction: &Reduction) -> LeafResults {
+        let mut told = LeafResults::default();
         let mut sent: BTreeMap<(u8, Option<u32>), Quad> = BTreeMap::new();
         let root = system.end(reduction.root as usize);
         for root in root.roots().iter().filter(|root| root.job().number == job.number) {
@@ -374,7 +387,7 @@ impl Told {
 }
 
 /// The time-out the source recommends, from what was seen of all data rounds (R-ENG-9).
-fn hint(flows: &[(u8, &[RootRound])], told: &Told) -> Option<u64> {
+fn hint(flows: &[(u8, &[RootRound])], told: &LeafResults) -> Option<u64> {
     let spread = told
         .first_entered
         .iter()
@@ -408,7 +421,7 @@ fn differing(reduction: &Reduction, got: Quad, expected: Quad) -> String {
     }
 }
 
-fn distinct(reduction: &Reduction, values: Values) -> Vec<Distinct> {
+fn distinct(reduction: &Reduction, values: DistinctResults) -> Vec<DistinctResult> {
     let mut list: Vec<_> = values.into_iter().collect();
     list.sort_by(|a, b| b.1.0.cmp(&a.1.0).then_with(|| a.0.cmp(&b.0)));
     let dtype = reduction.opcode().dtype;
@@ -417,7 +430,7 @@ fn distinct(reduction: &Reduction, values: Values) -> Vec<Distinct> {
     list.into_iter()
         .map(|((lanes, _), (rounds, mut codes))| {
             codes.sort_unstable();
-            Distinct {
+            DistinctResult {
                 result: hex(&lanes),
                 codes: codes.iter().map(|code| code.name().to_owned()).collect(),
                 rounds,

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::config::opcode;
 use super::file::{DETERMINISTIC, MEAN};
 use crate::file::job::operation;
-use crate::job_result::Spread;
-use crate::names::Named;
+use crate::job_result::MinMeanMax;
+use crate::names::NamedValues;
 use watershed_arith::{Op, Round};
 use watershed_armed::ManagerCounts;
 
@@ -45,7 +45,7 @@ pub struct ArmedResult {
 
 /// How a reduction came by its tree at run time.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Configured {
+pub struct TreeSetup {
     /// Cycle in which the root first asked.
     pub asked_cycle: Option<u64>,
     /// Cycle in which it had the answer, or had asked often enough.
@@ -100,7 +100,7 @@ pub struct ReductionResult {
     pub multicast_ids: Vec<u16>,
     /// How it came by its tree, if that was made at run time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub configured: Option<Configured>,
+    pub configured: Option<TreeSetup>,
     /// Participants.
     pub participants: u64,
     /// How its rounds ended, opening barriers included; two rounds on the wire for one deterministic sum are one.
@@ -122,7 +122,7 @@ pub struct ReductionResult {
     pub latency_ns: Option<f64>,
     /// From the last contribution being ready to the last participant having the result, over complete data rounds; null without
     /// any. Of a deterministic sum: from the last contribution to its maximum to the last participant having the sum.
-    pub round_latency_cycles: Option<Spread>,
+    pub round_latency_cycles: Option<MinMeanMax>,
     /// Time-outs the source recommends for what was seen: the mean interval between reductions and twice the largest spread
     /// of arrivals, in units of 1024 cycles, rounded up (R-ENG-9).
     pub timeout_hint_1024_cycles: Option<u64>,
@@ -133,7 +133,7 @@ pub struct ReductionResult {
     pub distinct_values: u64,
     /// The most frequent of them, most frequent first.
     #[serde(default)]
-    pub distinct: Vec<Distinct>,
+    pub distinct: Vec<DistinctResult>,
     /// End points that lack a result.
     pub untold: Vec<String>,
     /// The first rounds, and those that did not complete at once.
@@ -158,7 +158,7 @@ pub struct MergedShare {
 
 /// One of the different results of rounds that contribute the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Distinct {
+pub struct DistinctResult {
     /// Lane 0 to 3.
     pub result: Vec<String>,
     /// Result codes.
@@ -223,7 +223,7 @@ impl Outcomes {
     }
 
     /// Whether every round ended with a whole and right result.
-    pub fn all_whole(&self) -> bool {
+    pub fn all_correct(&self) -> bool {
         self.all_answered() && self.silent == 0
     }
 
@@ -264,7 +264,7 @@ fn plural_of(number: u64, one: &str, more: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { more })
 }
 
-impl Configured {
+impl TreeSetup {
     /// In words.
     fn words(&self, granted: bool) -> String {
         let mut text = match self.cycles {
@@ -285,7 +285,7 @@ impl Configured {
 }
 
 /// An operation in the words that jobs of all engines have.
-fn said(op: &str) -> String {
+fn common_op_name(op: &str) -> String {
     match (op, opcode(op)) {
         (MEAN, _) => "allreduce (mean) of f64".into(),
         (DETERMINISTIC, _) => "allreduce (sum-deterministic) of f64".into(),
@@ -293,10 +293,10 @@ fn said(op: &str) -> String {
         (_, Some(opcode)) => {
             let round = match opcode.round {
                 Round::NearestEven => String::new(),
-                other => format!(" {}", Named::name(other)),
+                other => format!(" {}", NamedValues::name(other)),
             };
             let flush = if opcode.flush_to_zero { " flush-to-zero" } else { "" };
-            format!("allreduce ({}{round}{flush}) of {}", operation(opcode), Named::name(opcode.dtype))
+            format!("allreduce ({}{round}{flush}) of {}", operation(opcode), NamedValues::name(opcode.dtype))
         }
         (other, None) => other.to_owned(),
     }
@@ -331,7 +331,7 @@ impl ReductionResult {
         let pairs = if opcode == DETERMINISTIC { ", two for each sum" } else { "" };
         lines.push((
             name.clone(),
-            format!("{} over {participants} end points, {rounds}{pairs}{at_once}{how}", said(opcode)),
+            format!("{} over {participants} end points, {rounds}{pairs}{at_once}{how}", common_op_name(opcode)),
         ));
         lines.extend(job.map(|line| (String::new(), line)));
         lines.push((String::new(), format!("{}{exact}", outcomes.words())));
@@ -341,7 +341,7 @@ impl ReductionResult {
         if let Some(why) = &self.one_tree {
             lines.push((String::new(), format!("only one tree: {why}")));
         }
-        if let Some(Spread { min, mean, max }) = self.round_latency_cycles {
+        if let Some(MinMeanMax { min, mean, max }) = self.round_latency_cycles {
             let ns = nanoseconds(1) * mean;
             lines.push((
                 String::new(),

@@ -4,18 +4,18 @@ use std::ops::Deref;
 
 use serde_json::{Map, Value as Json};
 
-use super::build::{BuildOptions, Ready, build};
+use super::build::{ArmedBuild, BuildOptions, build};
 use super::config::Armed;
 use super::golden::engines;
 use super::ladder::ladder;
 use super::result::ArmedResult;
 use crate::Loaded;
-use crate::counts::counts;
+use crate::counters::counts;
 use crate::result::{Check, Document, Outcome, ResultData};
-use crate::run::family::{After, Family, Report};
+use crate::run::family::{Family, Report, StepOutcome};
 use crate::run::options::{Flip, Progress, RunError, RunOptions};
 use crate::run::system::{ArmedSystem, System, Views};
-use crate::run::watchdog::{Watchdog, not_done, stands};
+use crate::run::watchdog::{Watchdog, not_done, stall_message};
 use crate::sources::Sources;
 use crate::why;
 use watershed_armed::frame::FRAME_BYTES;
@@ -31,7 +31,7 @@ use watershed_state::{Loader, Mismatch, Saver};
 pub(crate) struct Run<'a> {
     pub(super) loaded: &'a Loaded,
     pub(super) armed: &'a Armed,
-    pub(super) ready: Ready<()>,
+    pub(super) build: ArmedBuild<()>,
     /// Flits moved and completions when something last did, and the cycle then.
     moved: (u64, u64, Cycle),
 }
@@ -57,24 +57,24 @@ impl<'a> Run<'a> {
     }
 
     /// What runs on a system in cycle 0.
-    pub(crate) fn new(loaded: &'a Loaded, ready: Ready<()>) -> Run<'a> {
+    pub(crate) fn new(loaded: &'a Loaded, ready: ArmedBuild<()>) -> Run<'a> {
         let armed = loaded.scenario.armed.as_ref().expect("the armed family has its table");
-        Run { loaded, armed, ready, moved: (0, 0, 0) }
+        Run { loaded, armed, build: ready, moved: (0, 0, 0) }
     }
 
     /// The run, looking at its system.
-    fn at<'r>(&'r self, system: &'r ArmedSystem) -> At<'r, 'r> {
-        At { run: self, system }
+    fn at<'r>(&'r self, system: &'r ArmedSystem) -> RunView<'r, 'r> {
+        RunView { run: self, system }
     }
 }
 
 /// A run and the system that it looks at.
-pub(super) struct At<'r, 'a> {
+pub(super) struct RunView<'r, 'a> {
     run: &'r Run<'a>,
     pub(super) system: &'r ArmedSystem,
 }
 
-impl<'a> Deref for At<'_, 'a> {
+impl<'a> Deref for RunView<'_, 'a> {
     type Target = Run<'a>;
 
     fn deref(&self) -> &Run<'a> {
@@ -82,9 +82,9 @@ impl<'a> Deref for At<'_, 'a> {
     }
 }
 
-impl At<'_, '_> {
+impl RunView<'_, '_> {
     /// Whether every process has ended that is alive or will be again.
-    fn all_over(&self) -> bool {
+    fn all_ended(&self) -> bool {
         let now = self.system.now();
         self.system.ends().all(|end| {
             let (over, all) = end.processes();
@@ -93,7 +93,7 @@ impl At<'_, '_> {
     }
 
     /// End points whose processes are not done.
-    fn open(&self) -> Vec<String> {
+    fn unfinished_end_points(&self) -> Vec<String> {
         let ends = self.system.ends().enumerate();
         let open = ends.filter(|(_, end)| {
             let (over, all) = end.processes();
@@ -168,7 +168,7 @@ impl At<'_, '_> {
     fn not_ended(&self, index: usize) -> (Option<String>, u64) {
         const NAMED: usize = 8;
         let reduction = &self.armed.reductions[index];
-        let job = self.ready.reductions[index].job_of(self.system);
+        let job = self.build.reductions[index].job_of(self.system);
         let (mut open, mut unstarted) = (Vec::new(), Vec::new());
         for (flow, rounds) in self.flows(index) {
             open.extend(rounds.iter().filter(|round| round.state == RoundEnd::Open).map(|round| round.round.data));
@@ -229,11 +229,11 @@ impl At<'_, '_> {
 
 impl Family for Run<'_> {
     fn take_derived(&mut self) -> Vec<(String, u64)> {
-        std::mem::take(&mut self.ready.derived)
+        std::mem::take(&mut self.build.derived)
     }
 
     fn take_sources(&mut self) -> Option<Sources> {
-        self.ready.sources.take()
+        self.build.sources.take()
     }
 
     fn flip(&mut self, _: &mut System, _flip: Flip<'_>) -> Result<(), RunError> {
@@ -242,55 +242,55 @@ impl Family for Run<'_> {
     }
 
     fn watchdog(&self, system: &System) -> Watchdog {
-        let (jobs, plan) = (self.ready.reductions.len(), system.plan());
+        let (jobs, plan) = (self.build.reductions.len(), system.plan());
         let scenario = &self.loaded.scenario;
         let frame = scenario.link.cut().flits(FRAME_BYTES) as u64;
         Watchdog::of_frames(scenario.limits.watchdog_cycles, jobs, plan, frame)
     }
 
-    fn after(&mut self, system: &mut System, step: Step) -> After {
+    fn after_step(&mut self, system: &mut System, step: Step) -> StepOutcome {
         if step == Step::Quiet {
-            return After::Quiet;
+            return StepOutcome::Quiescent;
         }
         // Timers of processes that have ended may run for long; the run is as long as something moved.
         if (system.moves(), system.completions()) != (self.moved.0, self.moved.1) {
             self.moved = (system.moves(), system.completions(), system.now());
         }
-        After::On
+        StepOutcome::Continue
     }
 
     /// A reduction stands if work is left and no time-out, compute time or delay is pending (requirement K-WD-1). Frames of
     /// strangers go on meanwhile, and must not hide it.
-    fn standing(&self, system: &System, watchdog: &mut Watchdog) -> Option<String> {
+    fn find_stall(&self, system: &System, watchdog: &mut Watchdog) -> Option<String> {
         let (system, now) = (system.armed(), system.now());
-        let job = |thing: usize| self.ready.reductions[thing].job.number;
+        let job = |thing: usize| self.build.reductions[thing].job.number;
         let advanced = |thing| system.ends().filter_map(|end| end.advanced(job(thing), now)).reduce(|a, b| a + b);
         let expects = |thing| {
             let mut ends = system.ends();
             ends.any(|end| end.expects(job(thing), now)) || system.bumps().flatten().any(|at| at.expects(now))
         };
         let (since, thing) = watchdog.first(now, advanced, expects)?;
-        Some(stands(now, &self.armed.reductions[thing].name, since))
+        Some(stall_message(now, &self.armed.reductions[thing].name, since))
     }
 
     fn is_over(&self, system: &System) -> bool {
-        self.at(system.armed()).all_over()
+        self.at(system.armed()).all_ended()
     }
 
     fn at_limit(&self, system: &System) -> Option<String> {
         // What is left may be alarms of processes that have ended.
         let own = system.armed();
         let idle = engines(own).all(|engine| engine.active() == 0);
-        (!(self.at(own).all_over() && idle && system.live_flits() == 0)).then(String::new)
+        (!(self.at(own).all_ended() && idle && system.live_flits() == 0)).then(String::new)
     }
 
-    fn loses_traffic(&self, system: &System) -> bool {
+    fn has_lost_packets(&self, system: &System) -> bool {
         let links = system.armed().bumps();
         links.flatten().filter_map(WireBlock::fault).map(FaultyLink::counts).any(|of| of.dead + of.given_up > 0)
     }
 
-    fn left(&self, system: &System) -> String {
-        not_done(&self.at(system.armed()).open())
+    fn unfinished(&self, system: &System) -> String {
+        not_done(&self.at(system.armed()).unfinished_end_points())
     }
 
     fn cycles(&self, system: &System, outcome: Outcome) -> Cycle {
@@ -325,7 +325,7 @@ impl Family for Run<'_> {
         report
     }
 
-    fn settle(&self, system: &System, document: &Document) -> Vec<Check> {
+    fn family_checks(&self, system: &System, document: &Document) -> Vec<Check> {
         let finished = document.armed.as_ref().filter(|_| document.outcome == Outcome::Finished);
         let leaked = finished.map(|armed| {
             let passed = armed.leaked.is_empty();
@@ -348,12 +348,18 @@ impl Family for Run<'_> {
         Ok(())
     }
 
-    fn why(&self, system: &System, ask: why::Ask<'_>, _document: &Document, notes: &mut Vec<String>) -> Vec<why::Why> {
+    fn why(
+        &self,
+        system: &System,
+        ask: why::WhyQuery<'_>,
+        _document: &Document,
+        notes: &mut Vec<String>,
+    ) -> Vec<why::Why> {
         let names: Vec<(String, u32)> = self.armed.reductions.iter().map(|of| (of.name.clone(), of.root)).collect();
-        why::armed::explain(system.armed(), &self.ready, &names, ask, notes)
+        why::armed::explain(system.armed(), &self.build, &names, ask, notes)
     }
 
     fn ladder(&self, system: &System) -> Option<Ladder> {
-        Some(ladder(system.armed(), &self.ready))
+        Some(ladder(system.armed(), &self.build))
     }
 }

@@ -22,7 +22,7 @@ use super::super::config::{CollectiveKind, Scenario};
 use super::super::file::job::{self, Engine};
 use super::super::result::Document;
 use super::super::switches::{buffer, channel_kinds};
-use super::super::{Loaded, names::Named};
+use super::super::{Loaded, names::NamedValues};
 use super::engines::datapaths;
 use super::model::Block;
 use super::technology::Technology;
@@ -135,7 +135,7 @@ fn reductions(scenario: &Scenario, document: &Document) -> BTreeMap<(Op, DType, 
 fn reduction(technology: &Technology, op: Op, dtype: DType, stages: u64) -> f64 {
     let (energy, fit) = (&technology.energy, &technology.fit);
     let (lanes, _) = datapaths([(op, dtype)]);
-    let lane = |&(path, format): &(super::model::Path, super::model::Format)| {
+    let lane = |&(path, format): &(super::model::Datapath, super::model::Format)| {
         let of = fit.estimate(&Block::Unit(path, format, stages));
         let gates = of.nand2 * energy.gate_activity.value * energy.gate.value;
         let registers = of.flip_flops * energy.bit_activity.value * energy.flip_flop_bit.value;
@@ -166,7 +166,7 @@ pub fn energy(loaded: &Loaded, document: &Document, cost: &Cost, technology: &Te
         add(format!("credits, {name}"), level.flits, credit * change * of.wire_mm.value * mm);
     }
     for ((op, dtype, stages), count) in reductions(scenario, document) {
-        let event = format!("reductions, {} of {}", Named::name(op), Named::name(dtype));
+        let event = format!("reductions, {} of {}", NamedValues::name(op), NamedValues::name(dtype));
         add(event, count, reduction(technology, op, dtype, stages));
     }
     let (sum, leaks) = (&cost.total, &technology.leakage);

@@ -1,11 +1,11 @@
-//! What the engines of each family take.
+//! The cost of the engines of each family.
 
 use std::collections::BTreeMap;
 
 use super::super::config::Scenario;
 use super::super::{pbv, segments};
-use super::model::{Block, Format, Path, SetSwitch};
-use super::{Basis, Bill, DESCRIPTOR_BITS, FRAME_BITS, Made, OWNER_BITS, levels, ports_of};
+use super::model::{Block, Datapath, Format, SetSwitch};
+use super::{Basis, BlockResources, CostSheet, DESCRIPTOR_BITS, FRAME_BITS, OWNER_BITS, levels, ports_of};
 use watershed_arith::{Accumulate, DType, Op};
 use watershed_armed::tables::{MOST_ANSWERS, MOST_ORDERS};
 use watershed_piuma::CengCfg;
@@ -14,7 +14,7 @@ use watershed_piuma::CengCfg;
 const ADDRESS_BITS: u64 = 44;
 
 /// The datapaths of a two-input unit that does these, and whether the twin has them all.
-pub(super) fn datapaths(of: impl IntoIterator<Item = (Op, DType)>) -> (Vec<(Path, Format)>, Basis) {
+pub(super) fn datapaths(of: impl IntoIterator<Item = (Op, DType)>) -> (Vec<(Datapath, Format)>, Basis) {
     let (mut lanes, mut basis) = (Vec::new(), Basis::Fitted);
     for (op, dtype) in of {
         let integer = !dtype.is_float();
@@ -23,12 +23,12 @@ pub(super) fn datapaths(of: impl IntoIterator<Item = (Op, DType)>) -> (Vec<(Path
             // Four lanes that are kept together, and a window of digits: the twin has them, the grid has them in quad units only.
             Op::MinMaxLoc | Op::MinMaxNumLoc | Op::RepSum => {
                 basis = Basis::NotSynthesised;
-                if op == Op::RepSum { Path::Add } else { Path::Compare }
+                if op == Op::RepSum { Datapath::Add } else { Datapath::Compare }
             }
-            Op::Min | Op::Max | Op::MinNum | Op::MaxNum => Path::Compare,
-            Op::Sum if !integer => Path::Add,
-            Op::Prod if !integer => Path::Multiply,
-            _ => Path::Integer,
+            Op::Min | Op::Max | Op::MinNum | Op::MaxNum => Datapath::Compare,
+            Op::Sum if !integer => Datapath::Add,
+            Op::Prod if !integer => Datapath::Multiply,
+            _ => Datapath::Integer,
         };
         let lane = (path, Format::of(dtype));
         if !lanes.contains(&lane) {
@@ -40,15 +40,15 @@ pub(super) fn datapaths(of: impl IntoIterator<Item = (Op, DType)>) -> (Vec<(Path
 }
 
 /// In words: `sum of f64, minimum and maximum of i64`.
-fn told(lanes: &[(Path, Format)]) -> String {
+fn lane_labels(lanes: &[(Datapath, Format)]) -> String {
     if lanes.is_empty() {
         return "nothing but barriers".into();
     }
-    let each = |(path, format): &(Path, Format)| format!("{} of {}", path.told(), format.told());
+    let each = |(path, format): &(Datapath, Format)| format!("{} of {}", path.label(), format.label());
     lanes.iter().map(each).collect::<Vec<_>>().join(", ")
 }
 
-pub(super) fn piuma(scenario: &Scenario, widths: &BTreeMap<u64, u64>, front: u16, flit: u64, bill: &mut Bill) {
+pub(super) fn piuma(scenario: &Scenario, widths: &BTreeMap<u64, u64>, front: u16, flit: u64, bill: &mut CostSheet) {
     let ceng = &scenario.switch.ceng;
     let ids = u64::from(scenario.switch.collective_ids);
     let tree = watershed_arith::TreeCfg { radix: ceng.radix.known() as u8, unit_stages: ceng.stages as u8 };
@@ -60,8 +60,8 @@ pub(super) fn piuma(scenario: &Scenario, widths: &BTreeMap<u64, u64>, front: u16
         let ports = width.saturating_sub(1);
         let block = |ids| Block::Switch(SetSwitch { ports, ids, channels: 2, ..SetSwitch::default() });
         // What ids take of a switch beside its channels.
-        let (with, without) = (bill.own(&block(ids)), bill.own(&block(0)));
-        let made = Made { nand2: with.nand2 - without.nand2, flip_flops: bits as f64, period: None, ..with };
+        let (with, without) = (bill.own_cost(&block(ids)), bill.own_cost(&block(0)));
+        let made = BlockResources { nand2: with.nand2 - without.nand2, flip_flops: bits as f64, period: None, ..with };
         let detail = format!("{ids} ids x {width} inputs x 2 x {width} bits");
         bill.add("configuration registers", detail, count, made.storing(bits));
     }
@@ -73,15 +73,15 @@ pub(super) fn piuma(scenario: &Scenario, widths: &BTreeMap<u64, u64>, front: u16
     let (lanes, basis) =
         datapaths(collectives.filter_map(|of| Some((of.op?, of.accumulate.map_or(of.dtype, Accumulate::accumulator)))));
     let lanes = &lanes[..];
-    let waiting = bill.own(&Block::Ceng { radix, stages, lanes, slots });
+    let waiting = bill.own_cost(&Block::Ceng { radix, stages, lanes, slots });
     let waiting = waiting.times(planes).storing(radix * slots * planes * flit);
     let detail = format!("{} a port, {radix} ports{each}", ceng.operand_slots);
     bill.add("CENG operand slots", detail, count, waiting);
     let block = Block::Tree { radix, stages, lanes };
     let units = radix.saturating_sub(1);
     let made = bill.fitted(&block);
-    let made = Made { adders: units, comparators: units, basis: made.basis.max(basis), ..made };
-    let detail = format!("{units} two-input units of {stages} stages: {}", told(lanes));
+    let made = BlockResources { adders: units, comparators: units, basis: made.basis.max(basis), ..made };
+    let detail = format!("{units} two-input units of {stages} stages: {}", lane_labels(lanes));
     bill.add("CENG tree", detail, count, made.storing(units * stages * flit));
     let made = bill.queue(flit, results).times(planes);
     let detail = format!("{results} words{each}");
@@ -90,25 +90,26 @@ pub(super) fn piuma(scenario: &Scenario, widths: &BTreeMap<u64, u64>, front: u16
 
 /// The descriptors of an armed engine with what finds those of a frame, arms them and writes them: those of the twin, or a memory
 /// beside comparators of addresses, which takes no less than the largest table of registers.
-fn descriptor_table(bill: &Bill, descriptors: u64, ports: u64) -> Made {
+fn descriptor_table(bill: &CostSheet, descriptors: u64, ports: u64) -> BlockResources {
     let bits = descriptors * DESCRIPTOR_BITS;
     let block = |descriptors| Block::DescriptorTable { descriptors, ports };
     let largest = (bill.most_registers() / DESCRIPTOR_BITS).max(1);
     let made = if descriptors == 0 {
-        Made::default()
+        BlockResources::default()
     } else if descriptors <= largest {
         bill.fitted(&block(descriptors))
     } else {
         let most = bill.fitted(&block(largest));
-        let compare = Made::logic(bill.technology.gates.compare_bit.value * (descriptors * ADDRESS_BITS) as f64);
+        let compare =
+            BlockResources::logic(bill.technology.gates.compare_bit.value * (descriptors * ADDRESS_BITS) as f64);
         let memory = bill.memory(bits, bill.area_of(most));
         let period = bill.fitted(&block(descriptors)).period;
-        memory.plus(compare).plus(Made { period, ..Made::default() })
+        memory.plus(compare).plus(BlockResources { period, ..BlockResources::default() })
     };
-    Made { comparators: descriptors, ..made.storing(bits) }
+    BlockResources { comparators: descriptors, ..made.storing(bits) }
 }
 
-pub(super) fn armed(scenario: &Scenario, engines: u64, ports: u64, switches: u64, bill: &mut Bill) {
+pub(super) fn armed(scenario: &Scenario, engines: u64, ports: u64, switches: u64, bill: &mut CostSheet) {
     let Some(armed) = &scenario.armed else { return };
     let engine = &armed.engine;
     let descriptors = u64::from(engine.descriptors);
@@ -130,9 +131,9 @@ pub(super) fn armed(scenario: &Scenario, engines: u64, ports: u64, switches: u64
     let (made, what) = if is_whole {
         (bill.fitted(&Block::QuadUnit { stages }), "all operations of its family".to_owned())
     } else {
-        (bill.unit(&lanes, stages).times(4), told(&lanes))
+        (bill.unit(&lanes, stages).times(4), lane_labels(&lanes))
     };
-    let made = Made { adders: 4, comparators: 4, ..made };
+    let made = BlockResources { adders: 4, comparators: 4, ..made };
     let detail = format!("four 64-bit lanes of {stages} stages: {what}");
     bill.add("engine quad unit", detail, engines, made.storing(stages * (4 * 64 + 16)));
     // Four time-outs of 24 bits and three thresholds of 20 a switch.
@@ -159,15 +160,15 @@ pub(super) fn armed(scenario: &Scenario, engines: u64, ports: u64, switches: u64
 
 /// What takes a message, judges it, watches and answers, in one cycle: that of the twin's packet engine of one context *\[chosen\]*.
 /// Where there are more, they are read from memories, and nothing selects them. Its tracking store and its unit are rows of their own.
-fn message_logic(bill: &Bill) -> Made {
+fn message_logic(bill: &CostSheet) -> BlockResources {
     let whole = bill.fitted(&Block::PacketEngine { contexts: 1 });
-    let beside = bill.fitted(&Block::Tracker { contexts: 1 }).plus(bill.unit(&[(Path::Compare, Format::I64)], 3));
+    let beside = bill.fitted(&Block::Tracker { contexts: 1 }).plus(bill.unit(&[(Datapath::Compare, Format::I64)], 3));
     let (nand2, flip_flops) = (whole.nand2 - beside.nand2, whole.flip_flops - beside.flip_flops);
     // The twin was synthesised with two participants.
-    Made { nand2, flip_flops, basis: Basis::Extrapolated, ..whole }
+    BlockResources { nand2, flip_flops, basis: Basis::Extrapolated, ..whole }
 }
 
-pub(super) fn pbv(scenario: &Scenario, flit: u64, switches: u64, bill: &mut Bill) {
+pub(super) fn pbv(scenario: &Scenario, flit: u64, switches: u64, bill: &mut CostSheet) {
     let Some(pbv) = &scenario.pbv else { return };
     let engine = &pbv.engine;
     let count = switches * u64::from(engine.per_switch);
@@ -222,9 +223,9 @@ pub(super) fn pbv(scenario: &Scenario, flit: u64, switches: u64, bill: &mut Bill
     let stages = u64::from(engine.stages);
     let (lanes, basis) = datapaths(pbv.collectives.iter().map(|collective| (collective.op, collective.dtype)));
     let made = bill.unit(&lanes, stages);
-    let made = Made { adders: 1, comparators: 1, basis: made.basis.max(basis), ..made };
+    let made = BlockResources { adders: 1, comparators: 1, basis: made.basis.max(basis), ..made };
     let units = u64::from(engine.units(scenario.link.cut()));
     let beside = if units == 1 { String::new() } else { format!(", {units} side by side") };
-    let detail = format!("a two-input unit of {stages} stages{beside}: {}", told(&lanes));
+    let detail = format!("a two-input unit of {stages} stages{beside}: {}", lane_labels(&lanes));
     bill.add("reduction unit", detail, units * count, made.storing(stages * (64 + 5)));
 }

@@ -32,12 +32,12 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value as Json;
 
-use crossbar::Ports;
-use model::{Block, Format, Path};
+use crossbar::CrossbarPorts;
+use model::{Block, Datapath, Format};
 use technology::Technology;
 
+use super::build_families::wiring;
 use super::config::{Family, Scenario};
-use super::families::wiring;
 use super::spec::ChannelKind;
 use super::specs::spec;
 use super::switches::{buffer, channel_kinds, pipeline};
@@ -63,9 +63,9 @@ pub struct Cost {
     /// Kinds of blocks.
     pub blocks: Vec<BlockCost>,
     /// All of it.
-    pub total: Sum,
+    pub total: HardwareTotals,
     /// The mean of a switch, with its engines.
-    pub per_switch: Sum,
+    pub per_switch: HardwareTotals,
     /// The shortest clock period in ps: that of the slowest block.
     pub period_ps: f64,
     /// The same in delays of a gate (`delay.gate`).
@@ -114,12 +114,12 @@ pub struct BlockCost {
     /// Its shortest clock period in ps; null where it is a part of the path of another.
     pub period_ps: Option<f64>,
     /// One of it.
-    pub each: Sum,
+    pub each: HardwareTotals,
 }
 
 /// Bits, units, gates.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
-pub struct Sum {
+pub struct HardwareTotals {
     /// Bits of storage that the configuration asks for.
     pub storage_bits: u64,
     /// Flip-flops, those of pipelines and of control included.
@@ -140,7 +140,7 @@ pub struct Sum {
     pub wires: u64,
 }
 
-impl Sum {
+impl HardwareTotals {
     fn each(self, other: Self, of: impl Fn(u64, u64) -> u64, area_um2: f64) -> Self {
         Self {
             storage_bits: of(self.storage_bits, other.storage_bits),
@@ -176,7 +176,7 @@ fn tenths(area: f64) -> f64 {
 
 /// A block while it is put together.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-struct Made {
+struct BlockResources {
     storage_bits: u64,
     sram_bits: u64,
     flip_flops: f64,
@@ -190,7 +190,7 @@ struct Made {
     basis: Basis,
 }
 
-impl Made {
+impl BlockResources {
     fn plus(self, other: Self) -> Self {
         Self {
             storage_bits: self.storage_bits + other.storage_bits,
@@ -233,14 +233,14 @@ impl Made {
 }
 
 /// The blocks of a scenario in one technology.
-struct Bill<'a> {
+struct CostSheet<'a> {
     technology: &'a Technology,
     blocks: Vec<BlockCost>,
 }
 
-impl Bill<'_> {
-    fn add(&mut self, block: &str, detail: String, count: u64, made: Made) {
-        if count == 0 || (Made { basis: Basis::Fitted, ..made }) == Made::default() {
+impl CostSheet<'_> {
+    fn add(&mut self, block: &str, detail: String, count: u64, made: BlockResources) {
+        if count == 0 || (BlockResources { basis: Basis::Fitted, ..made }) == BlockResources::default() {
             return;
         }
         let area = &self.technology.area;
@@ -248,7 +248,7 @@ impl Bill<'_> {
         // Formulas may go below zero where a block is smaller than any that was synthesised.
         let (flip_flops, logic) = (made.flip_flops.max(0.0).round(), made.nand2.max(0.0).round());
         let area_um2 = tenths(logic * nand2 + flip_flops * area.flip_flop.value + made.sram);
-        let each = Sum {
+        let each = HardwareTotals {
             storage_bits: made.storage_bits,
             flip_flops: flip_flops as u64,
             sram_bits: made.sram_bits,
@@ -264,40 +264,52 @@ impl Bill<'_> {
     }
 
     /// What a block of the formulas takes, with its parts.
-    fn fitted(&self, block: &Block) -> Made {
+    fn fitted(&self, block: &Block) -> BlockResources {
         let fit = &self.technology.fit;
         let of = fit.estimate(block);
         let basis = if fit.covers(block) { Basis::Fitted } else { Basis::Extrapolated };
-        Made { flip_flops: of.flip_flops, nand2: of.nand2, period: Some(of.period), basis, ..Made::default() }
+        BlockResources {
+            flip_flops: of.flip_flops,
+            nand2: of.nand2,
+            period: Some(of.period),
+            basis,
+            ..BlockResources::default()
+        }
     }
 
     /// What it takes beside its parts.
-    fn own(&self, block: &Block) -> Made {
+    fn own_cost(&self, block: &Block) -> BlockResources {
         use model::Quantity::{FlipFlops, Nand2, Period};
         let fit = &self.technology.fit;
         let basis = if fit.covers(block) { Basis::Fitted } else { Basis::Extrapolated };
-        let [nand2, flip_flops, period] = [Nand2, FlipFlops, Period].map(|quantity| fit.own(block, quantity));
-        Made { flip_flops, nand2, period: Some(period), basis, ..Made::default() }
+        let [nand2, flip_flops, period] = [Nand2, FlipFlops, Period].map(|quantity| fit.own_cost(block, quantity));
+        BlockResources { flip_flops, nand2, period: Some(period), basis, ..BlockResources::default() }
     }
 
     /// Registers, each with what lets it keep its bit.
-    fn registers(&self, bits: u64) -> Made {
+    fn registers(&self, bits: u64) -> BlockResources {
         let nand2 = self.technology.gates.hold_bit.value * bits as f64;
-        Made { storage_bits: bits, flip_flops: bits as f64, nand2, basis: Basis::NotSynthesised, ..Made::default() }
+        BlockResources {
+            storage_bits: bits,
+            flip_flops: bits as f64,
+            nand2,
+            basis: Basis::NotSynthesised,
+            ..BlockResources::default()
+        }
     }
 
     /// A memory macro, which takes no less area than this.
-    fn memory(&self, bits: u64, least: f64) -> Made {
+    fn memory(&self, bits: u64, least: f64) -> BlockResources {
         let Technology { area, delay, .. } = self.technology;
         let period = delay.sram.value + delay.sram_root_bit.value * (bits as f64).sqrt() + delay.register.value;
         let sram = (area.sram_bit.value * bits as f64).max(least);
-        Made {
+        BlockResources {
             storage_bits: bits,
             sram_bits: bits,
             sram,
             period: Some(period),
             basis: Basis::NotSynthesised,
-            ..Made::default()
+            ..BlockResources::default()
         }
     }
 
@@ -306,31 +318,31 @@ impl Bill<'_> {
         self.technology.area.register_bits.value as u64
     }
 
-    fn area_of(&self, made: Made) -> f64 {
+    fn area_of(&self, made: BlockResources) -> f64 {
         let area = &self.technology.area;
         made.nand2 * area.nand2.value + made.flip_flops * area.flip_flop.value + made.sram
     }
 
     /// An array with a read and a write port: registers, or a memory macro.
-    fn array(&self, bits: u64) -> Made {
+    fn array(&self, bits: u64) -> BlockResources {
         let most = self.most_registers();
         if bits <= most { self.registers(bits) } else { self.memory(bits, self.area_of(self.registers(most))) }
     }
 
     /// The same with this many ports.
-    fn array_with(&self, bits: u64, ports: u64) -> Made {
+    fn array_with(&self, bits: u64, ports: u64) -> BlockResources {
         let array = self.array(bits);
         let by = (2 + ports) as f64 / 4.0;
         // Flip-flops stay, what selects them grows; of a memory the whole.
-        let more = (by - 1.0) * self.area_of(Made { sram: 0.0, ..array }) / self.technology.area.nand2.value;
-        Made { nand2: array.nand2 + more, sram: array.sram * by, ..array }
+        let more = (by - 1.0) * self.area_of(BlockResources { sram: 0.0, ..array }) / self.technology.area.nand2.value;
+        BlockResources { nand2: array.nand2 + more, sram: array.sram * by, ..array }
     }
 
     /// A queue of flits.
-    fn queue(&self, width: u64, depth: u64) -> Made {
+    fn queue(&self, width: u64, depth: u64) -> BlockResources {
         let (bits, most) = (width * depth, self.most_registers());
         if depth == 0 {
-            return Made::default();
+            return BlockResources::default();
         }
         if bits <= most || depth <= 2 {
             return self.fitted(&Block::Queue { width, depth }).storing(bits);
@@ -339,16 +351,16 @@ impl Bill<'_> {
         self.memory(bits, self.area_of(largest))
     }
 
-    fn arbiter(&self, requests: u64) -> Made {
-        Made::logic(self.technology.gates.arbiter_request.value * requests as f64)
+    fn arbiter(&self, requests: u64) -> BlockResources {
+        BlockResources::logic(self.technology.gates.arbiter_request.value * requests as f64)
     }
 
     /// Datapaths of a two-input unit over 64 bits, side by side.
-    fn unit(&self, lanes: &[(Path, Format)], stages: u64) -> Made {
-        let of = |&(path, format): &(Path, Format)| {
+    fn unit(&self, lanes: &[(Datapath, Format)], stages: u64) -> BlockResources {
+        let of = |&(path, format): &(Datapath, Format)| {
             self.fitted(&Block::Unit(path, format, stages)).times(64 / format.bits.clamp(1, 64))
         };
-        lanes.iter().map(of).fold(Made::default(), Made::plus)
+        lanes.iter().map(of).fold(BlockResources::default(), BlockResources::plus)
     }
 }
 
@@ -369,7 +381,7 @@ fn stored_bits(scenario: &Scenario) -> u64 {
 
 /// The wires of all links, and the serialisers and deserialisers of narrow ones: a register of a flit and a counter on
 /// either side of every switch port whose link takes more than a cycle for a flit.
-fn links(scenario: &Scenario, layout: &Layout, bill: &mut Bill) {
+fn links(scenario: &Scenario, layout: &Layout, bill: &mut CostSheet) {
     let link = &scenario.link;
     let channels = u64::from(layout.plan.vcs.total());
     let switches = layout.plan.count(NodeKind::Switch) as u32;
@@ -395,7 +407,12 @@ fn links(scenario: &Scenario, layout: &Layout, bill: &mut Bill) {
         let name = &layout.plan.levels[usize::from(level)];
         let detail =
             format!("{name}, a direction: {width} for flits of {flit} bits, {beside} side band, {credit} credit");
-        bill.add("link wires", detail, count, Made { wires: width + beside + credit, ..Made::logic(0.0) });
+        bill.add(
+            "link wires",
+            detail,
+            count,
+            BlockResources { wires: width + beside + credit, ..BlockResources::logic(0.0) },
+        );
     }
     for (cycles, count) in serial {
         let detail = format!("{flit} bits in {cycles} cycles, a port: one sends, one receives");
@@ -405,9 +422,9 @@ fn links(scenario: &Scenario, layout: &Layout, bill: &mut Bill) {
 }
 
 /// What hangs on links: queues at the inputs of switches, credit counters at their outputs.
-fn buffers(scenario: &Scenario, kinds: &[ChannelKind], layout: &Layout, bill: &mut Bill) -> Vec<Ports> {
+fn buffers(scenario: &Scenario, kinds: &[ChannelKind], layout: &Layout, bill: &mut CostSheet) -> Vec<CrossbarPorts> {
     let flit = stored_bits(scenario);
-    let mut ports = vec![Ports::default(); layout.plan.count(NodeKind::Switch)];
+    let mut ports = vec![CrossbarPorts::default(); layout.plan.count(NodeKind::Switch)];
     let mut queues: BTreeMap<Vec<u64>, u64> = BTreeMap::new();
     for link in &layout.plan.links {
         let depths: Vec<u64> = kinds.iter().map(|&kind| u64::from(buffer(scenario, kind, link))).collect();
@@ -426,7 +443,8 @@ fn buffers(scenario: &Scenario, kinds: &[ChannelKind], layout: &Layout, bill: &m
     }
     for (depths, count) in queues {
         let flits: u64 = depths.iter().sum();
-        let made = depths.iter().map(|&depth| bill.queue(flit, depth)).fold(Made::default(), Made::plus);
+        let made =
+            depths.iter().map(|&depth| bill.queue(flit, depth)).fold(BlockResources::default(), BlockResources::plus);
         let detail = format!("{flits} flits of {flit} bits, all channels of a port");
         bill.add("input buffers", detail, count, made.storing(flits * flit));
     }
@@ -457,24 +475,24 @@ pub fn cost(loaded: &Loaded) -> Result<Cost, Problems> {
 /// The scenario cannot be laid out.
 pub fn cost_by(loaded: &Loaded, technology: &Technology) -> Result<Cost, Problems> {
     let (wiring, engines) = wiring(loaded)?;
-    Ok(counted(&loaded.scenario, technology, &wiring, engines as u64))
+    Ok(cost_with_wiring(&loaded.scenario, technology, &wiring, engines as u64))
 }
 
 /// The shortest period of a scenario in ps, and its slowest block. It needs no system: the wires of claims and the number of
 /// engines change no period.
-pub(crate) fn shortest(scenario: &Scenario, technology: &Technology) -> (f64, String) {
-    let cost = counted(scenario, technology, &Wiring::default(), 1);
+pub(crate) fn shortest_period(scenario: &Scenario, technology: &Technology) -> (f64, String) {
+    let cost = cost_with_wiring(scenario, technology, &Wiring::default(), 1);
     (cost.period_ps, cost.slowest)
 }
 
-fn counted(scenario: &Scenario, technology: &Technology, wiring: &Wiring, engines: u64) -> Cost {
+fn cost_with_wiring(scenario: &Scenario, technology: &Technology, wiring: &Wiring, engines: u64) -> Cost {
     let kinds = channel_kinds(scenario);
     let common = common(scenario, &kinds);
     let layout = scenario.topology.shape.layout(&common);
     let pipeline = pipeline(scenario);
     let flit = stored_bits(scenario);
     let switches = layout.plan.count(NodeKind::Switch);
-    let mut bill = Bill { technology, blocks: Vec::new() };
+    let mut bill = CostSheet { technology, blocks: Vec::new() };
 
     let ports = buffers(scenario, &kinds, &layout, &mut bill);
     links(scenario, &layout, &mut bill);
@@ -493,9 +511,9 @@ fn counted(scenario: &Scenario, technology: &Technology, wiring: &Wiring, engine
     summed(bill, switches as u64)
 }
 
-fn summed(bill: Bill, switches: u64) -> Cost {
-    let Bill { technology, blocks } = bill;
-    let total = blocks.iter().fold(Sum::default(), |sum, block| sum.plus(block.each.times(block.count)));
+fn summed(bill: CostSheet, switches: u64) -> Cost {
+    let CostSheet { technology, blocks } = bill;
+    let total = blocks.iter().fold(HardwareTotals::default(), |sum, block| sum.plus(block.each.times(block.count)));
     let slowest = blocks.iter().filter_map(|block| Some((block.period_ps?, &block.block)));
     // The first of those that are equally slow, whatever their order.
     let slowest = slowest.reduce(|most, next| if next.0 > most.0 { next } else { most });
@@ -525,7 +543,7 @@ fn common(scenario: &Scenario, kinds: &[ChannelKind]) -> Common {
 }
 
 /// The registers, arbiters and wires of claims: as many as trees that overlap need, which the registers say.
-fn claims(scenario: &Scenario, wiring: &Wiring, bill: &mut Bill) {
+fn claims(scenario: &Scenario, wiring: &Wiring, bill: &mut CostSheet) {
     if wiring.is_empty() {
         return;
     }
@@ -542,7 +560,7 @@ fn claims(scenario: &Scenario, wiring: &Wiring, bill: &mut Bill) {
     }
     let detail = format!("{joins} joins of {} trees", wiring.trees.len());
     let registers = bill.registers(bits);
-    bill.add("claim registers", detail, 1, Made { wires, ..registers });
+    bill.add("claim registers", detail, 1, BlockResources { wires, ..registers });
     for set in 0..wiring.arbiters.len() {
         let n = wiring.trees.iter().filter(|tree| usize::from(tree.set) == set).count() as u64;
         let made = bill.registers(2 * n + n * (n - 1)).plus(bill.arbiter(n));
@@ -604,7 +622,7 @@ mod tests {
     }
 
     #[test]
-    fn what_grows_costs_more_and_nothing_else() {
+    fn a_larger_parameter_raises_only_the_cost_of_its_block() {
         let before = of("allreduce-die", &[]);
         let deeper = of("allreduce-die", &["switch.ceng.stages=4"]);
         assert_eq!(each(&deeper, "CENG tree"), 16 * 9 * 4 * 124);
@@ -621,7 +639,7 @@ mod tests {
             let cost = of(path, &[]);
             assert!(cost.total.storage_bits > 0 && cost.total.gates > cost.total.storage_bits, "{path}");
             // The area is that of its parts.
-            let Sum { logic, flip_flops, .. } = cost.total;
+            let HardwareTotals { logic, flip_flops, .. } = cost.total;
             let cells = logic as f64 * 0.798 + flip_flops as f64 * 5.32;
             assert!(cost.total.sram_bits > 0 || (cost.total.area_um2 / cells - 1.0).abs() < 1e-3, "{path}");
             assert!(cost.period_ps > 500.0 && cost.blocks.iter().any(|block| block.block == cost.slowest), "{path}");
@@ -630,7 +648,7 @@ mod tests {
 
     #[test]
     fn more_bits_never_cost_less() {
-        let bill = Bill { technology: Technology::nangate45(), blocks: Vec::new() };
+        let bill = CostSheet { technology: Technology::nangate45(), blocks: Vec::new() };
         let arrays =
             [1, 100, 4095, 4096, 4097, 8192, 30_000, 60_000, 1 << 20].map(|bits| bill.area_of(bill.array(bits)));
         assert!(arrays.is_sorted(), "{arrays:?}");
@@ -650,7 +668,11 @@ mod tests {
         let fit = &Technology::nangate45().fit;
         for dtype in DType::ALL.iter().copied() {
             let format = Format::of(dtype);
-            let paths = if format.exponent == 0 { [Path::Compare, Path::Integer] } else { [Path::Add, Path::Multiply] };
+            let paths = if format.exponent == 0 {
+                [Datapath::Compare, Datapath::Integer]
+            } else {
+                [Datapath::Add, Datapath::Multiply]
+            };
             for path in paths {
                 let of: Vec<_> = (1..=6).map(|stages| fit.estimate(&Block::Unit(path, format, stages))).collect();
                 let what = format!("{path:?} {dtype}: {of:?}");
@@ -659,10 +681,10 @@ mod tests {
             }
         }
         // Comparators of one to six stages were synthesised; others count as the nearest of them, and are not called fitted.
-        let compare = |stages| Block::Unit(Path::Compare, Format::I64, stages);
+        let compare = |stages| Block::Unit(Datapath::Compare, Format::I64, stages);
         assert_eq!([1, 2, 3, 6, 7].map(|stages| fit.covers(&compare(stages))), [true, true, true, true, false]);
         assert!(fit.estimate(&compare(2)).period < fit.estimate(&compare(1)).period);
-        let lanes = &[(Path::Add, Format::F64)][..];
+        let lanes = &[(Datapath::Add, Format::F64)][..];
         let trees: Vec<f64> =
             [2, 4, 8, 16, 32].map(|radix| fit.estimate(&Block::Tree { radix, stages: 3, lanes }).nand2).to_vec();
         assert!(trees.windows(2).all(|pair| pair[1] > 1.8 * pair[0]), "{trees:?}");

@@ -30,7 +30,7 @@ pub const TWIN_FLIT: u64 = 128;
 
 /// A datapath of a two-input unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Path {
+pub enum Datapath {
     /// Floating-point sums.
     Add,
     /// Floating-point products.
@@ -41,9 +41,9 @@ pub enum Path {
     Integer,
 }
 
-impl Path {
+impl Datapath {
     /// In words.
-    pub const fn told(self) -> &'static str {
+    pub const fn label(self) -> &'static str {
         match self {
             Self::Add => "sum",
             Self::Multiply => "product",
@@ -98,7 +98,7 @@ impl Format {
     }
 
     /// In words, signed and unsigned integers as one.
-    pub const fn told(self) -> &'static str {
+    pub const fn label(self) -> &'static str {
         match (self.bits, self.significand, self.exponent) {
             (64, _, 0) => "i64",
             (32, _, 0) => "i32",
@@ -132,7 +132,7 @@ pub struct SetSwitch<'a> {
     /// Stages of a unit.
     pub stages: u64,
     /// Datapaths of a unit.
-    pub lanes: &'a [(Path, Format)],
+    pub lanes: &'a [(Datapath, Format)],
     /// Operand slots a port.
     pub slots: u64,
     /// Words of the result queue.
@@ -143,7 +143,7 @@ pub struct SetSwitch<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Block<'a> {
     /// One datapath of a two-input unit.
-    Unit(Path, Format, u64),
+    Unit(Datapath, Format, u64),
     /// A reduction tree.
     Tree {
         /// Ports.
@@ -151,7 +151,7 @@ pub enum Block<'a> {
         /// Stages of a unit.
         stages: u64,
         /// Datapaths of a unit, side by side.
-        lanes: &'a [(Path, Format)],
+        lanes: &'a [(Datapath, Format)],
     },
     /// A collective engine.
     Ceng {
@@ -160,7 +160,7 @@ pub enum Block<'a> {
         /// Stages of a unit.
         stages: u64,
         /// Datapaths of a unit.
-        lanes: &'a [(Path, Format)],
+        lanes: &'a [(Datapath, Format)],
         /// Operand slots a port.
         slots: u64,
     },
@@ -229,11 +229,11 @@ pub enum Block<'a> {
 fn examples() -> [Block<'static>; 18] {
     let (radix, stages, lanes, slots) = (2, 1, &[][..], 2);
     [
-        Block::Unit(Path::Add, Format::F64, 1),
-        Block::Unit(Path::Multiply, Format::F64, 1),
-        Block::Unit(Path::Compare, Format::F64, 1),
-        Block::Unit(Path::Compare, Format::I64, 1),
-        Block::Unit(Path::Integer, Format::I64, 1),
+        Block::Unit(Datapath::Add, Format::F64, 1),
+        Block::Unit(Datapath::Multiply, Format::F64, 1),
+        Block::Unit(Datapath::Compare, Format::F64, 1),
+        Block::Unit(Datapath::Compare, Format::I64, 1),
+        Block::Unit(Datapath::Integer, Format::I64, 1),
         Block::Queue { width: 64, depth: 2 },
         Block::Tracker { contexts: 1 },
         Block::PacketEngine { contexts: 1 },
@@ -326,12 +326,12 @@ const GROUPS: [(usize, usize); 12] =
 /// Terms of the stages of a unit, each with the segments it has. Logic of neighbours is merged, so a group of segments has
 /// coefficients of its own; the same group stands in units of several numbers of stages. Of integers, which come in one width, there are
 /// those of a segment that works, of each further one, and of waiting.
-pub fn stage_terms(path: Path, format: Format, stages: u64) -> Vec<Vec<f64>> {
+pub fn stage_terms(path: Datapath, format: Format, stages: u64) -> Vec<Vec<f64>> {
     let mut first = 0;
     let mut all = Vec::new();
     for &end in cut(stages) {
         let group = (first, usize::from(end));
-        if path == Path::Integer {
+        if path == Datapath::Integer {
             let working = (group.0..group.1).filter(|&segment| segment < 3).count() as f64;
             all.push(if working > 0.0 { vec![1.0, working - 1.0, 0.0] } else { vec![0.0, 0.0, 1.0] });
             first = usize::from(end);
@@ -339,7 +339,7 @@ pub fn stage_terms(path: Path, format: Format, stages: u64) -> Vec<Vec<f64>> {
         }
         // A product has a tree over its significand's rows, and what its exponent takes is a chain that grows slower.
         let of = match path {
-            Path::Multiply => [1.0, lb(format.significand), lb(format.exponent)],
+            Datapath::Multiply => [1.0, lb(format.significand), lb(format.exponent)],
             _ => [1.0, format.width().log2(), format.exponent as f64],
         };
         all.push(
@@ -414,14 +414,14 @@ impl Block<'_> {
                 let registers = |of| registers(stages, of);
                 let later = (stages - 1) as f64;
                 match path {
-                    Path::Add => vec![1.0, e, p, p * p.log2(), later * bits, later],
-                    Path::Multiply => vec![1.0, e, p, p * p, later * bits, lb(stages)],
-                    Path::Compare if e == 0.0 => vec![1.0, bits, later, later * bits],
-                    Path::Compare => {
+                    Datapath::Add => vec![1.0, e, p, p * p.log2(), later * bits, later],
+                    Datapath::Multiply => vec![1.0, e, p, p * p, later * bits, lb(stages)],
+                    Datapath::Compare if e == 0.0 => vec![1.0, bits, later, later * bits],
+                    Datapath::Compare => {
                         vec![1.0, bits, bits * registers(1..2), bits * registers(2..3), bits * registers(3..6)]
                     }
                     // A product of fewer bits is smaller by the square: not synthesised, ABC of this build runs out of stack.
-                    Path::Integer => vec![(bits / 64.0).powi(2), later * bits],
+                    Datapath::Integer => vec![(bits / 64.0).powi(2), later * bits],
                 }
             }
             (Self::Unit(path, format, stages), FlipFlops) => {
@@ -430,11 +430,11 @@ impl Block<'_> {
                 let later = (stages - 1) as f64;
                 match path {
                     // Behind the third segment the result only waits.
-                    Path::Integer => vec![bits * (1.0 + registers(3..6)), bits * registers(1..3)],
-                    Path::Compare => {
+                    Datapath::Integer => vec![bits * (1.0 + registers(3..6)), bits * registers(1..3)],
+                    Datapath::Compare => {
                         vec![1.0, bits, later, bits * registers(1..2), bits * registers(2..3), bits * registers(3..6)]
                     }
-                    Path::Add | Path::Multiply => {
+                    Datapath::Add | Datapath::Multiply => {
                         let mut terms = vec![1.0, bits, later];
                         terms.extend((1..6).map(|end| bits * registers(end..end + 1)));
                         terms
@@ -641,7 +641,7 @@ impl Fit {
     }
 
     /// What a block takes beside its parts.
-    pub fn own(&self, block: &Block, quantity: Quantity) -> f64 {
+    pub fn own_cost(&self, block: &Block, quantity: Quantity) -> f64 {
         self.sum(block.name(), quantity, &block.terms(quantity))
     }
 
@@ -685,7 +685,7 @@ impl Fit {
     }
 
     /// Period of each stage of a unit, in ps.
-    pub fn stages(&self, path: Path, format: Format, stages: u64) -> Vec<f64> {
+    pub fn stages(&self, path: Datapath, format: Format, stages: u64) -> Vec<f64> {
         let of = |terms: &[f64]| self.sum(path.name_for(format), Quantity::Period, terms);
         // What no point has takes no longer than the whole unit in one stage.
         let whole = of(&stage_terms(path, format, 1)[0]);
@@ -694,7 +694,7 @@ impl Fit {
     }
 
     /// Whether any point has a stage of these segments.
-    fn knows(&self, path: Path, format: Format, terms: &[f64]) -> bool {
+    fn knows(&self, path: Datapath, format: Format, terms: &[f64]) -> bool {
         let Some(fitted) = self.0.get(path.name_for(format)) else { return false };
         let coefficients = fitted.period_ps.coefficients.iter();
         terms.iter().zip(coefficients).any(|(term, coefficient)| *term != 0.0 && *coefficient != 0.0)
@@ -703,7 +703,7 @@ impl Fit {
     /// What a block takes.
     pub fn estimate(&self, block: &Block) -> Estimate {
         let parts = self.parts(block);
-        let own = |quantity| self.own(block, quantity);
+        let own = |quantity| self.own_cost(block, quantity);
         let period = match *block {
             Block::Unit(path, format, stages) => self.stages(path, format, stages).into_iter().fold(0.0, f64::max),
             _ if block.is_behind_its_parts() => parts.period + own(Quantity::Period),

@@ -8,7 +8,7 @@ use super::file::{HostAlgorithm, HostExchange, HostFile, HostMode, is_usual_merg
 use crate::collective::Collective;
 use crate::file::{CollectiveKind, DelayFile, Distribution, ParticipantsFile};
 use crate::limits;
-use crate::names::{self, DType, Named};
+use crate::names::{self, DType, NamedValues};
 use crate::problem::Problem;
 use crate::programs::config::ends;
 use crate::random::Stream;
@@ -50,8 +50,12 @@ pub struct Host {
     pub delays: Vec<u64>,
 }
 
-fn named<T: Named, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(Named::name(*value))
+fn unsupported(op: Op, dtype: DType, reason: &str) -> String {
+    format!("there is no \"{}\" for {}: the operation {reason}", NamedValues::name(op), NamedValues::name(dtype))
+}
+
+fn named<T: NamedValues, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(NamedValues::name(*value))
 }
 
 impl Host {
@@ -150,8 +154,7 @@ fn host(
     if op == Op::Barrier {
         problems.push(Problem::at(format!("{path}.op"), "the operation \"barrier\" reduces nothing"));
     } else if let Err(reason) = names::supports(op, dtype) {
-        let message = format!("there is no \"{}\" for {}: the operation {reason}", Named::name(op), Named::name(dtype));
-        problems.push(Problem::at(format!("{path}.op"), message));
+        problems.push(Problem::at(format!("{path}.op"), unsupported(op, dtype, reason)));
     }
     let ranks = match (&file.participants, model) {
         (None, Some(model)) => model.participants.list.clone(),
@@ -161,7 +164,7 @@ fn host(
         }
     };
     let elements = file.elements.or(model.map(|model| model.elements)).unwrap_or(1);
-    let random = file.random.unwrap_or_else(|| values::usual(dtype));
+    let random = file.random.unwrap_or_else(|| values::default_distribution(dtype));
     given(file, path, (ranks.len(), elements, dtype), problems);
     let mut host = Host {
         name: file.name.clone().unwrap_or_else(|| format!("h{index}")),

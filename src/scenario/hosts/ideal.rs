@@ -22,7 +22,7 @@ use watershed_piuma::host::Counts;
 use watershed_piuma::host::schedule::{Merge, Schedule, Transfer};
 
 /// Latencies of paths without load.
-pub struct Paths<'a> {
+pub struct UnloadedPaths<'a> {
     layout: &'a Layout,
     common: &'a Common,
     neighbours: Neighbours,
@@ -34,9 +34,9 @@ pub struct Paths<'a> {
     searched: RefCell<HashMap<u32, TreeToRoot>>,
 }
 
-impl<'a> Paths<'a> {
+impl<'a> UnloadedPaths<'a> {
     /// The paths of a system whose switches have this many pipeline stages.
-    pub fn new(layout: &'a Layout, common: &'a Common, stages: u64) -> Paths<'a> {
+    pub fn new(layout: &'a Layout, common: &'a Common, stages: u64) -> UnloadedPaths<'a> {
         if let Shape::Nodes(nodes) = &layout.shape {
             let neighbours = Neighbours::of_nodes(nodes);
             return Self::over(layout, common, neighbours, HashMap::new(), stages);
@@ -53,8 +53,16 @@ impl<'a> Paths<'a> {
         neighbours: Neighbours,
         latency: HashMap<(u32, u16), u64>,
         stages: u64,
-    ) -> Paths<'a> {
-        Paths { layout, common, neighbours, latency, stages, graph: OnceCell::new(), searched: RefCell::default() }
+    ) -> UnloadedPaths<'a> {
+        UnloadedPaths {
+            layout,
+            common,
+            neighbours,
+            latency,
+            stages,
+            graph: OnceCell::new(),
+            searched: RefCell::default(),
+        }
     }
 
     /// The port of the next step: by the topology's arithmetic, or of a searched way of fewest links and least latency.
@@ -100,7 +108,7 @@ pub struct Ideal {
 }
 
 /// Walks the rounds of a host; `None` if no way leads from one rank to another.
-pub fn times(host: &Host, memory: MemoryCfg, paths: &Paths<'_>) -> Option<Ideal> {
+pub fn times(host: &Host, memory: MemoryCfg, paths: &UnloadedPaths<'_>) -> Option<Ideal> {
     let schedule: Schedule = host.schedule();
     let ranks = host.ranks.len();
     // Cycles of this many words of memory, rounded up.

@@ -8,7 +8,7 @@ use super::file::HostMode;
 use super::ideal::{self, Ideal};
 use super::volume;
 use crate::Loaded;
-use crate::build::Ready;
+use crate::build::PiumaBuild;
 use crate::result::{Check, ResultData};
 use crate::run::system::PiumaSystem as System;
 use watershed_arith::Mode;
@@ -63,7 +63,7 @@ pub fn ranks<'a>(system: &'a System, host: &'a Host, index: usize) -> impl Itera
 pub fn report(
     loaded: &Loaded,
     system: &System,
-    ready: &Ready<()>,
+    ready: &PiumaBuild<()>,
     starts: &[Option<u64>],
     oracle: bool,
 ) -> (Vec<HostResult>, Vec<Check>) {
@@ -75,8 +75,8 @@ pub fn report(
             algorithm: host.file.algorithm.name().to_owned(),
             mode: if host.file.mode == HostMode::Ideal { "ideal" } else { "fabric" }.to_owned(),
             participants: host.ranks.len() as u64,
-            op: host.reduces().then(|| crate::names::Named::name(host.op).to_owned()),
-            dtype: crate::names::Named::name(host.dtype).to_owned(),
+            op: host.reduces().then(|| crate::names::NamedValues::name(host.op).to_owned()),
+            dtype: crate::names::NamedValues::name(host.dtype).to_owned(),
             elements: host.elements,
             steps: 0,
             words_sent: 0,
@@ -194,7 +194,7 @@ pub fn ideal(
     if hosts.iter().all(|host| host.file.mode == HostMode::Fabric) {
         return Ok(vec![None; hosts.len()]);
     }
-    let paths = ideal::Paths::new(layout, common, stages);
+    let paths = ideal::UnloadedPaths::new(layout, common, stages);
     let one = |(index, host): (usize, &Host)| match host.file.mode {
         HostMode::Fabric => Ok(None),
         HostMode::Ideal => ideal::times(host, memory, &paths).map(Some).ok_or(index),

@@ -61,7 +61,7 @@ pub fn of(algorithm: HostAlgorithm, ranks: u64, words: u64, rank: u64) -> Counts
                 return Counts { rounds: 2, sent: words, received: words, messages: 1 };
             }
             let number = if folds { rank / 2 } else { rank - extra };
-            let mut counts = among(algorithm, power, words, number);
+            let mut counts = counts_of_power_of_two(algorithm, power, words, number);
             if folds {
                 counts.rounds += 2;
                 counts.sent += words;
@@ -74,7 +74,7 @@ pub fn of(algorithm: HostAlgorithm, ranks: u64, words: u64, rank: u64) -> Counts
 }
 
 /// The same of the ranks that are left when their number is a power of two.
-fn among(algorithm: HostAlgorithm, power: u64, words: u64, number: u64) -> Counts {
+fn counts_of_power_of_two(algorithm: HostAlgorithm, power: u64, words: u64, number: u64) -> Counts {
     let log = u64::from(power.ilog2());
     if algorithm == HostAlgorithm::RecursiveDoubling {
         return Counts { rounds: log, sent: words * log, received: words * log, messages: log };
@@ -104,8 +104,8 @@ mod tests {
         transfer.map_or(0, |transfer| transfer.words.end - transfer.words.start)
     }
 
-    /// What the rounds of a schedule come to.
-    fn walked(rounds: impl Iterator<Item = Round>) -> Counts {
+    /// The counts of all rounds of a schedule.
+    fn counts_of_rounds(rounds: impl Iterator<Item = Round>) -> Counts {
         rounds.filter(|round| !round.is_idle()).fold(Counts::default(), |sum, round| Counts {
             rounds: sum.rounds + 1,
             sent: sum.sent + length(round.send.as_ref()),
@@ -121,7 +121,8 @@ mod tests {
                 for words in [0, 1, 2, 3, 5, 7, 13, 31, 64, 97, 129, 1001] {
                     let schedule = Schedule { algorithm: scheduled, ranks, words };
                     for rank in 0..ranks {
-                        let counted = walked((0..schedule.rounds()).map(|number| schedule.round(rank, number)));
+                        let counted =
+                            counts_of_rounds((0..schedule.rounds()).map(|number| schedule.round(rank, number)));
                         let expected = of(algorithm, ranks.into(), words, rank.into());
                         assert_eq!(counted, expected, "{algorithm:?}, rank {rank} of {ranks}, {words} words");
                     }

@@ -5,10 +5,10 @@
 //! armed family's engines, nearest to the switch. Blocks behind internal ports and at end points change no plan.
 
 use super::channels::{groups, has_engines, map};
-use crate::build::{self as common, routed};
+use crate::build::{self as common, routed_layout};
 use crate::config::Scenario;
 use crate::problem::Problem;
-use crate::run::family::{Begun, Family};
+use crate::run::family::{Family, StartedRun};
 use crate::run::options::{RunError, RunOptions};
 use crate::run::system::Views;
 use crate::sources::Sources;
@@ -29,7 +29,7 @@ fn has_cores(scenario: &Scenario) -> bool {
 ///
 /// # Errors
 /// What is wrong with the configuration, at its place.
-pub(crate) fn build<'a>(loaded: &'a Loaded, options: &RunOptions<'_>) -> Result<Begun<'a>, RunError> {
+pub(crate) fn build<'a>(loaded: &'a Loaded, options: &RunOptions<'_>) -> Result<StartedRun<'a>, RunError> {
     let built = assembled_as(loaded, options)?;
     let (mut system, mut sources) = (watershed_mixed::simulation(built.system), built.sources);
     let mut families: Vec<Box<dyn Family + 'a>> = Vec::new();
@@ -49,14 +49,14 @@ pub(crate) fn build<'a>(loaded: &'a Loaded, options: &RunOptions<'_>) -> Result<
 }
 
 /// The system of a scenario, and what runs on it.
-pub(crate) struct Assembled {
+pub(crate) struct MixedBuild {
     system: watershed_mixed::System,
     /// PIUMA's collectives, programs, hosts and ranks.
-    pub piuma: Option<common::Ready<()>>,
+    pub piuma: Option<common::PiumaBuild<()>>,
     /// The armed family's reductions.
-    pub armed: Option<armed::build::Ready<()>>,
+    pub armed: Option<armed::build::ArmedBuild<()>>,
     /// The PBV family's collectives.
-    pub pbv: Option<pbv::build::Ready<()>>,
+    pub pbv: Option<pbv::build::PbvBuild<()>>,
     sources: Option<Sources>,
 }
 
@@ -64,11 +64,11 @@ pub(crate) struct Assembled {
 ///
 /// # Errors
 /// What is wrong with the configuration, at its place.
-pub(crate) fn assembled(loaded: &Loaded) -> Result<Assembled, Problems> {
+pub(crate) fn assembled(loaded: &Loaded) -> Result<MixedBuild, Problems> {
     assembled_as(loaded, &RunOptions::default())
 }
 
-fn assembled_as(loaded: &Loaded, options: &RunOptions<'_>) -> Result<Assembled, Problems> {
+fn assembled_as(loaded: &Loaded, options: &RunOptions<'_>) -> Result<MixedBuild, Problems> {
     let mut problems = Vec::new();
     let built = assemble(loaded, options, &mut problems);
     built.filter(|_| problems.is_empty()).ok_or_else(|| loaded.problems(problems))
@@ -85,14 +85,14 @@ fn lay_out(loaded: &Loaded, problems: &mut Vec<Problem>) -> Option<(Layout, Comm
         local: scenario.link.local_params(),
     };
     let lanes = (armed + talk + traffic).max(1);
-    let mut lay = routed(loaded, &common, lanes, problems)?;
+    let mut lay = routed_layout(loaded, &common, lanes, problems)?;
     let sources = Sources::place(scenario, &mut lay, common.local, problems);
     let own_ports = lay.external_ports;
     pbv::build::add_ports(scenario, &mut lay);
     Some((lay, common, sources, own_ports))
 }
 
-fn assemble(loaded: &Loaded, options: &RunOptions<'_>, problems: &mut Vec<Problem>) -> Option<Assembled> {
+fn assemble(loaded: &Loaded, options: &RunOptions<'_>, problems: &mut Vec<Problem>) -> Option<MixedBuild> {
     let scenario = &loaded.scenario;
     let (no_checks, why) = (options.no_checks, options.why.is_some());
     let (log, threads) = (options.ladder || why, options.divided());
@@ -129,7 +129,7 @@ fn assemble(loaded: &Loaded, options: &RunOptions<'_>, problems: &mut Vec<Proble
     }
     let mut of_piuma = None;
     if has_cores(scenario) {
-        if programs::build::goes_in_band(scenario) {
+        if programs::build::is_access_in_band(scenario) {
             let what = "accesses to registers of other switches have no channels in a network of several families";
             let problem = Problem::at("core.register_access", what).expected("\"out-of-band\"");
             problems.push(problem);
@@ -137,7 +137,7 @@ fn assemble(loaded: &Loaded, options: &RunOptions<'_>, problems: &mut Vec<Proble
         }
         let mut builder = common::Builder::new(loaded);
         let names = lay.switch_names().map(String::from).collect::<Vec<_>>();
-        let laid = builder.lay(&lay, &common, &Neighbours::new(&lay.plan), names.into());
+        let laid = builder.place_trees(&lay, &common, &Neighbours::new(&lay.plan), names.into());
         let ready = laid.and_then(|laid| builder.place(laid, &lay, &common));
         problems.append(&mut builder.problems);
         let (mut placed, ready) = ready?.split();
@@ -186,5 +186,5 @@ fn assemble(loaded: &Loaded, options: &RunOptions<'_>, problems: &mut Vec<Proble
     let parts = Parts::by_threads(threads);
     let system = watershed_mixed::system(parts, plan, tables, blocks, switch, &depths, map.names());
     let sources = (!scenario.traffic.is_empty()).then_some(sources);
-    Some(Assembled { system, piuma: of_piuma, armed: of_armed, pbv: of_pbv, sources })
+    Some(MixedBuild { system, piuma: of_piuma, armed: of_armed, pbv: of_pbv, sources })
 }

@@ -1,4 +1,4 @@
-//! Whose channels are whose in a network of several families, and how many they are.
+//! The channels of each family in a network of several families, and their number.
 
 use crate::config::Scenario;
 use crate::{hosts, segments, sources};

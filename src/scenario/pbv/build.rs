@@ -6,16 +6,16 @@ mod nodes;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::config::{Collective, Pbv};
+use super::context_share::ContextShare;
 use super::file::{
     AttachFile, ConfigurationFile, HazardFile, InitialisationFile, KindFile, MergeFile, OrderFile, TreeFile,
 };
-use super::share::Share;
-use crate::build::routed;
+use crate::build::routed_layout;
 use crate::config::{Auto, Data};
 use crate::problem::Problem;
 use crate::sources::{self, Sources};
 use crate::switches::{buffer, channel_kinds, pipeline, policy, router};
-use crate::workload::{self, config::Traced};
+use crate::workload::{self, config::TracedWorkload};
 use crate::{Loaded, Problems, Scenario};
 use watershed_arith::Mode;
 use watershed_fabric::routing::Routes;
@@ -36,7 +36,7 @@ use watershed_pbv::system::{PlacedSystem, System, SystemPlan, WireBlock, WireCfg
 use watershed_pbv::tables::{ENGINE_BASE, ENGINE_SPAN, METRICS, Owner, Owners, engine_base};
 
 /// A system and what runs on it; without the system (`()`) where the runner owns that.
-pub struct Ready<S = System> {
+pub struct PbvBuild<S = System> {
     /// The system at cycle 0.
     pub system: S,
     /// The collectives, as their sources know them, in the order of the scenario.
@@ -55,19 +55,19 @@ pub struct Ready<S = System> {
     pub(crate) sources: Option<Sources>,
 }
 
-impl<S> Ready<S> {
+impl<S> PbvBuild<S> {
     /// The system, and what runs on it.
-    pub(crate) fn split(self) -> (S, Ready<()>) {
-        let Ready { system, collectives, operands, tables, devices, names, derived, sources } = self;
-        (system, Ready { system: (), collectives, operands, tables, devices, names, derived, sources })
+    pub(crate) fn split(self) -> (S, PbvBuild<()>) {
+        let PbvBuild { system, collectives, operands, tables, devices, names, derived, sources } = self;
+        (system, PbvBuild { system: (), collectives, operands, tables, devices, names, derived, sources })
     }
 }
 
-impl Ready<()> {
+impl PbvBuild<()> {
     /// The same with a system.
-    fn with(self, system: System) -> Ready {
-        let Ready { collectives, operands, tables, devices, names, derived, sources, .. } = self;
-        Ready { system, collectives, operands, tables, devices, names, derived, sources }
+    fn with(self, system: System) -> PbvBuild {
+        let PbvBuild { collectives, operands, tables, devices, names, derived, sources, .. } = self;
+        PbvBuild { system, collectives, operands, tables, devices, names, derived, sources }
     }
 }
 
@@ -88,12 +88,14 @@ pub struct BuildOptions {
 ///
 /// # Errors
 /// What is wrong with the configuration, at its place.
-pub fn build(loaded: &Loaded, options: BuildOptions) -> Result<Ready, Problems> {
+pub fn build(loaded: &Loaded, options: BuildOptions) -> Result<PbvBuild, Problems> {
     let scenario = &loaded.scenario;
     let common = common(scenario);
     let mut problems = Vec::new();
     let lanes = sources::lanes(scenario);
-    let Some(mut lay) = routed(loaded, &common, lanes, &mut problems) else { return Err(loaded.problems(problems)) };
+    let Some(mut lay) = routed_layout(loaded, &common, lanes, &mut problems) else {
+        return Err(loaded.problems(problems));
+    };
     let sources = Sources::at_ends(scenario, &lay, common.local, &mut problems);
     let own_ports = lay.external_ports;
     add_ports(scenario, &mut lay);
@@ -136,7 +138,7 @@ pub(crate) fn add_ports(scenario: &Scenario, lay: &mut Layout) {
 pub(crate) struct Builder<'a> {
     pub(super) scenario: &'a Scenario,
     /// The trace of an application, if ranks call collectives.
-    traced: Option<&'a Traced>,
+    traced: Option<&'a TracedWorkload>,
     pub(super) pbv: &'a Pbv,
     pub(super) options: BuildOptions,
     /// Links between switches.
@@ -193,7 +195,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Everything but the network, on the links of a layout whose switches have ports for their engines.
-    pub(crate) fn build(&mut self, lay: &Layout, local: LinkParams) -> Option<Ready<PlacedSystem>> {
+    pub(crate) fn build(&mut self, lay: &Layout, local: LinkParams) -> Option<PbvBuild<PlacedSystem>> {
         let mut directory = self.directory(lay)?;
         if let Some(sources) = &self.sources {
             let routes = Routes { routing: lay.routing.clone(), ends: lay.ends.clone() };
@@ -267,11 +269,11 @@ impl<'a> Builder<'a> {
         let record = self.scenario.checks.oracle && !self.options.no_checks;
         let system = ground.place((self.pbv.engine.inner_cycles as u16, local), self.options.log, record);
         let (derived, devices) = (std::mem::take(&mut self.derived), self.devices.clone());
-        Some(Ready { system, collectives, operands, tables, devices, names, derived, sources: None })
+        Some(PbvBuild { system, collectives, operands, tables, devices, names, derived, sources: None })
     }
 
     /// Builds the system of what is in its place.
-    fn wire(&mut self, ready: Ready<PlacedSystem>) -> Ready {
+    fn wire(&mut self, ready: PbvBuild<PlacedSystem>) -> PbvBuild {
         let scenario = self.scenario;
         let kinds = channel_kinds(scenario);
         let depths = |link: &PlanLink, vc: u8| buffer(scenario, kinds[usize::from(vc)], link);
@@ -285,9 +287,9 @@ impl<'a> Builder<'a> {
         let traffic = (scenario.seed, switch.monitors);
         let (placed, ready) = ready.split();
         let system = placed.build(&WireCfg { switch, depths: &depths, threads: self.options.threads }, |ends| {
-            Sources::beside(sources.as_mut(), ends, traffic, FRAMES + 1)
+            Sources::with_traffic(sources.as_mut(), ends, traffic, FRAMES + 1)
         });
-        Ready { sources, ..ready.with(system) }
+        PbvBuild { sources, ..ready.with(system) }
     }
 
     // ------------------------------------------------------------------------------------------- devices and engines
@@ -422,7 +424,7 @@ impl<'a> Builder<'a> {
         let Some(traced) = self.traced.filter(|_| of.data == Data::Called) else {
             return of.operands(index, self.scenario.seed);
         };
-        let share = of.share.unwrap_or(Share { number: 0, count: 1 });
+        let share = of.share.unwrap_or(ContextShare { number: 0, count: 1 });
         let first = index - share.number as usize;
         let all = workload::build::contributions(self.scenario, traced, (workload::file::Engine::Pbv, first));
         let words = of.words() as usize;

@@ -10,17 +10,17 @@ mod stranger;
 use groups::{groups, setup};
 use stranger::stranger;
 
+use super::context_share::ContextShare;
 use super::file::{
     CollectiveFile, CongestionFile, EngineFile, FailsFile, FaultFile, KindFile, MEAN, MergeFile, OrderFile, PbvFile,
     ReportsFile, SetupFile, StartFile, StrangerFile, TreeFile,
 };
-use super::rules::{arithmetic, check_fault, engines_can, initial, merging, same_every_round, spreading, timing};
-use super::share::Share;
+use super::rules::{arithmetic, check_engines, check_fault, check_spread, initial, merging, same_every_round, timing};
 use crate::armed::config::link_layer;
 use crate::armed::file::{ComputeFile, LateFile, LinkLayerFile};
 use crate::collective::{Data, Participants};
 use crate::file::{Auto, ParticipantsFile};
-use crate::names::{Layout, Named, layout};
+use crate::names::{Layout, NamedValues, layout};
 use crate::participants::{end_point, listed};
 use crate::problem::Problem;
 use crate::random::Stream;
@@ -134,7 +134,7 @@ pub struct Collective {
     pub group: Option<Group>,
     /// Its share of the rounds of a collective that are spread over several contexts.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub share: Option<Share>,
+    pub share: Option<ContextShare>,
     /// The switch of the master engine.
     pub master: u32,
     /// How engines hang below it.
@@ -194,7 +194,7 @@ pub struct Group {
 
 // The signature is serde's.
 #[allow(clippy::trivially_copy_pass_by_ref)]
-fn named<T: Named, S: serde::Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+fn named<T: NamedValues, S: serde::Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(value.name())
 }
 
@@ -254,7 +254,8 @@ impl Collective {
         let rounds = if of.same_every_round { 1 } else { of.rounds };
         let packed =
             |row: &[u64]| row.chunks(of.dtype.lanes() as usize).map(|lanes| pack_lanes(of.dtype, lanes)).collect();
-        let round = |place| of.share.filter(|_| !of.same_every_round).map_or(place, |share: Share| share.round(place));
+        let round =
+            |place| of.share.filter(|_| !of.same_every_round).map_or(place, |share: ContextShare| share.round(place));
         match &of.data {
             Data::Values(given) => {
                 let all = |row: &Vec<u64>| -> Vec<u64> {
@@ -303,7 +304,12 @@ pub(crate) fn resolve(file: &PbvFile, topology: &Topology, replays: bool, proble
         let resolved = if collective.kind == KindFile::InterGroupBarrier {
             groups(collective, (index, next), &path, file, topology, problems)
         } else {
-            spread(one(collective, (index, next), &path, file, topology, problems), collective, &path, problems)
+            split_over_contexts(
+                one(collective, (index, next), &path, file, topology, problems),
+                collective,
+                &path,
+                problems,
+            )
         };
         next += resolved.len() as u32;
         all.extend(resolved.into_iter().map(|resolved| (path.clone(), resolved)));
@@ -470,7 +476,7 @@ fn switch(name: &str, topology: &Topology, path: String, problems: &mut Vec<Prob
 }
 
 /// End points that take part: those that are listed, of certain switches, without some.
-fn taking_part(file: &CollectiveFile, path: &str, topology: &Topology, problems: &mut Vec<Problem>) -> Vec<u32> {
+fn participants(file: &CollectiveFile, path: &str, topology: &Topology, problems: &mut Vec<Problem>) -> Vec<u32> {
     let ends = topology.end_points();
     let mut list = listed(&file.participants, ends, "takes part twice", &format!("{path}.participants"), problems);
     if !file.at_switches.is_empty() {
@@ -521,7 +527,7 @@ fn one(
 ) -> Collective {
     let ends = topology.end_points();
     let all = file.participants == ParticipantsFile::All && file.at_switches.is_empty() && file.except.is_empty();
-    let list = taking_part(file, path, topology, problems);
+    let list = participants(file, path, topology, problems);
     if list.is_empty() {
         problems.push(Problem::at(format!("{path}.participants"), "nobody takes part").expected("at least one"));
     }
@@ -533,7 +539,7 @@ fn one(
     }
     let parents = parents(&file.parents, master, path, topology, problems);
     let forwards = forwards(&file.forwards, master, path, topology, problems);
-    engines_can(file, path, pbv, problems);
+    check_engines(file, path, pbv, problems);
     timing(file, path, &list, problems);
     let mean = file.kind == KindFile::Allreduce && file.op.as_deref() == Some(MEAN);
     let dtype = file.dtype.as_deref().and_then(DType::from_name).unwrap_or(DType::F64);
@@ -605,8 +611,13 @@ fn one(
 }
 
 /// A collective whose rounds are spread over several contexts, as one in each.
-fn spread(whole: Collective, file: &CollectiveFile, path: &str, problems: &mut Vec<Problem>) -> Vec<Collective> {
-    spreading(file, path, problems);
+fn split_over_contexts(
+    whole: Collective,
+    file: &CollectiveFile,
+    path: &str,
+    problems: &mut Vec<Problem>,
+) -> Vec<Collective> {
+    check_spread(file, path, problems);
     let count = file.contexts.min(whole.rounds);
     let (first, last) = (u32::from(whole.cc_id), u32::from(whole.cc_id) + count - 1);
     if last >= 1 << 12 {
@@ -617,7 +628,7 @@ fn spread(whole: Collective, file: &CollectiveFile, path: &str, problems: &mut V
         return vec![whole];
     }
     let part = |number| {
-        let share = Share { number, count };
+        let share = ContextShare { number, count };
         Collective {
             name: format!("{}.{number}", whole.name),
             cc_id: (first + number) as u16,
@@ -664,7 +675,7 @@ fn data(file: &CollectiveFile, path: &str, collective: &Collective, problems: &m
         }
         return Data::None;
     }
-    let usual = values::usual(collective.dtype);
+    let usual = values::default_distribution(collective.dtype);
     let Some(data) = &file.data else { return Data::Random(usual) };
     let Some(given) = &data.values else { return Data::Random(data.random.unwrap_or(usual)) };
     values::not_both(data.random, &path, problems);

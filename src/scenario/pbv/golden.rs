@@ -15,9 +15,9 @@ use watershed_pbv::plan::{Branch, Collective, EngineId};
 use watershed_pbv::system::engines;
 use watershed_pbv::tables::{ENGINE_BASE, ENGINE_SPAN};
 
-/// What a round comes to by the oracle.
+/// The result of a round by the oracle.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Value {
+pub struct OracleValue {
     /// The words; none if nobody brought any.
     pub words: Option<Vec<u64>>,
     /// Flags that were raised.
@@ -63,7 +63,7 @@ impl<'a> Reader<'a> {
 
     /// Merged by a source as it wrote down, and divided by a number of participants.
     #[must_use]
-    pub fn at_the_ends(self, gather: Option<&'a Gather>, divide: Option<u32>) -> Reader<'a> {
+    pub fn with_end_point_steps(self, gather: Option<&'a Gather>, divide: Option<u32>) -> Reader<'a> {
         Reader { gather, divide, ..self }
     }
 
@@ -71,12 +71,12 @@ impl<'a> Reader<'a> {
         ((branch.device, self.collective.plane), self.collective.cc_id, run)
     }
 
-    /// What a run comes to: once for each time that the master answered it, the last one first; at least one.
-    pub fn values(&self, run: u32) -> Vec<Value> {
+    /// The results of a run: once for each time that the master answered it, the last one first; at least one.
+    pub fn values(&self, run: u32) -> Vec<OracleValue> {
         let answers = self.answered.get(&self.key(&self.collective.tree, run));
         let cycles = answers.into_iter().flatten().rev().map(|&(_, cycle)| cycle);
-        let of = |cycle| Value { answered: Some(cycle), ..self.at(&self.collective.tree, run, cycle) };
-        let mut values: Vec<Value> = cycles.map(of).collect();
+        let of = |cycle| OracleValue { answered: Some(cycle), ..self.at(&self.collective.tree, run, cycle) };
+        let mut values: Vec<OracleValue> = cycles.map(of).collect();
         if values.is_empty() {
             values.push(self.at(&self.collective.tree, run, Cycle::MAX));
         }
@@ -87,7 +87,7 @@ impl<'a> Reader<'a> {
     }
 
     /// What end points make of a result: they divide it.
-    fn finish(&self, value: &mut Value) {
+    fn finish(&self, value: &mut OracleValue) {
         let (Some(divide), Some(words)) = (self.divide, &mut value.words) else { return };
         let Collective { dtype, mode, .. } = *self.collective;
         for word in words {
@@ -97,8 +97,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What an engine's part of a run comes to, as it answered it last before a cycle.
-    fn at(&self, branch: &Branch, run: u32, before: Cycle) -> Value {
+    /// The result of an engine's part of a run, as it last answered before a cycle.
+    fn at(&self, branch: &Branch, run: u32, before: Cycle) -> OracleValue {
         let collective = self.collective;
         // The initial value enters once, before everything else: a reduction has one master.
         let first = collective.initial.filter(|_| branch.device == collective.tree.device);
@@ -137,7 +137,7 @@ impl<'a> Reader<'a> {
                 Some(sum) => sum.iter().zip(&next).map(|(&a, &b)| self.pair(a, b, &mut flags)).collect(),
             });
         }
-        Value { words, flags, entered: all, answered: None }
+        OracleValue { words, flags, entered: all, answered: None }
     }
 
     fn pair(&self, a: u64, b: u64, flags: &mut Flags) -> u64 {
@@ -147,12 +147,12 @@ impl<'a> Reader<'a> {
         word
     }
 
-    fn operand(&self, device: u16, run: u32) -> Value {
+    fn operand(&self, device: u16, run: u32) -> OracleValue {
         let all = self.operands.get(&device).copied().unwrap_or_default();
         let length = usize::from(self.collective.words);
         let rounds = all.len().checked_div(length).unwrap_or(0).max(1);
         let at = (run.saturating_sub(1)) as usize % rounds * length;
-        Value {
+        OracleValue {
             words: all.get(at..at + length).map(<[u64]>::to_vec),
             flags: Flags::NONE,
             entered: vec![device],
@@ -161,7 +161,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The error in the entries of a run, if any: no participant may enter twice, and all must enter a complete run.
-    pub fn not_once(&self, value: &Value, complete: bool) -> Option<String> {
+    pub fn participant_error(&self, value: &OracleValue, complete: bool) -> Option<String> {
         let mut times: BTreeMap<u16, u32> =
             self.collective.tree.participants().iter().map(|&device| (device, 0)).collect();
         for device in &value.entered {

@@ -7,14 +7,14 @@
 use crate::run::system::PbvSystem as System;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::build::Ready;
+use super::build::PbvBuild;
 use watershed_pbv::event::Event;
 use watershed_pbv::packet::NO_DEVICE;
 use watershed_pbv::system::{engines, events};
 use watershed_probe::ladder::{Ladder, Message};
 
 /// The ladder of everything that was logged.
-pub fn ladder(system: &System, ready: &Ready<()>) -> Ladder {
+pub fn ladder(system: &System, ready: &PbvBuild<()>) -> Ladder {
     let log = events(system);
     let active: BTreeSet<u16> =
         log.iter().flat_map(|event| [event.from, event.to]).filter(|&device| device != NO_DEVICE).collect();

@@ -5,32 +5,32 @@
 //! | [`file`](mod@file) | the `[pbv]` table |
 //! | `spec` | what sets the family apart before a system is built |
 //! | [`config`] | the same after checking: what a system is built from |
-//! | `rules` | what makes no sense whatever the network is |
-//! | [`share`] | rounds that are spread over several contexts |
+//! | `rules` | rules that hold on every network |
+//! | [`context_share`] | rounds that are spread over several contexts |
 //! | [`build`] | device IDs, trees of engines, frames that set them up, nodes |
 //! | `faults` | links that misbehave |
 //! | [`congestion`] | congestion metrics that were asked for |
-//! | `mail` | what congestion metrics and reports came to |
+//! | `mailbox_reports` | results of congestion metrics and reports |
 //! | [`run`](mod@run) | the run |
-//! | `report` | what the runs of a collective came to |
+//! | `report` | the outcome of the runs of a collective |
 //! | [`golden`] | the golden check: who entered where in which order, walked by the oracle |
-//! | [`strange`] | frames of strangers |
+//! | [`stranger_frames`] | frames of strangers |
 //! | [`result`] | results, as a document and as text |
 //! | [`ladder`] | message ladders |
 
 pub mod build;
 pub mod config;
 pub mod congestion;
+pub mod context_share;
 mod faults;
 pub mod golden;
 pub mod ladder;
-mod mail;
+mod mailbox_reports;
 mod report;
 pub mod result;
 mod rules;
 pub mod run;
-pub mod share;
 pub(crate) mod spec;
-pub mod strange;
+pub mod stranger_frames;
 
 pub use watershed_language::pbv as file;

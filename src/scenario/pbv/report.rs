@@ -1,15 +1,15 @@
-//! The report of a collective: what each run of it came to, held against the oracle, and what all of them add up to.
+//! The report of a collective: the outcome of each run, compared with the oracle, and the totals.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::config::{Collective, Group};
 use super::file::KindFile;
-use super::golden::{Reader, Value};
+use super::golden::{OracleValue, Reader};
 use super::result::{CollectiveResult, RoundResult};
-use super::run::At;
+use super::run::RunView;
 use crate::armed::result::Outcomes;
-use crate::job_result::{Spread, latency};
-use crate::names::Named;
+use crate::job_result::{MinMeanMax, latency};
+use crate::names::NamedValues;
 use crate::result::{Check, hex};
 use watershed_arith::{Flags, unpack_lanes};
 use watershed_pbv::gather::Gather;
@@ -31,7 +31,7 @@ pub(super) struct Answer {
 }
 
 /// A collective that is reported, and what is known of it.
-struct Reported<'r> {
+struct ReportedCollective<'r> {
     of: &'r Collective,
     /// What its participants contribute.
     rows: &'r [Vec<u64>],
@@ -42,19 +42,19 @@ struct Reported<'r> {
     asked: BTreeSet<u32>,
 }
 
-impl Reported<'_> {
+impl ReportedCollective<'_> {
     fn is_multicast(&self) -> bool {
         self.of.kind == KindFile::Multicast
     }
 }
 
 /// How a run ended, as those who take part know it.
-struct Ended {
+struct RunEnd {
     /// All participants have the answer, and none is marked as an error.
     complete: bool,
     /// An answer is marked as an error.
     error: bool,
-    /// Who is named as missing.
+    /// Participants that are named as missing.
     missing: Vec<String>,
     /// When the last member of the other groups arrived.
     others: Option<u64>,
@@ -62,7 +62,7 @@ struct Ended {
 
 /// What the runs add up to.
 #[derive(Default)]
-struct Sums {
+struct RunTotals {
     latencies: Vec<u64>,
     distinct: BTreeSet<Vec<u64>>,
     data: Vec<Vec<u64>>,
@@ -70,13 +70,13 @@ struct Sums {
     wrong: Option<String>,
 }
 
-impl At<'_, '_> {
+impl RunView<'_, '_> {
     /// The answers of a run at its participants: device, cycle of the contribution, cycle, words, flags, error.
     pub(super) fn answers(&self, of: &Collective) -> BTreeMap<u32, Vec<Answer>> {
         let mut runs: BTreeMap<u32, Vec<Answer>> = (1..=of.rounds).map(|run| (run, Vec::new())).collect();
         let sent = self.cast_cycles(of);
         for &end in of.participants.iter() {
-            let (node, device) = (self.node(end), self.ready.devices[end as usize]);
+            let (node, device) = (self.node(end), self.build.devices[end as usize]);
             if of.kind == KindFile::Multicast {
                 for (cycle, packet) in node.mail() {
                     let header = &packet.header;
@@ -99,7 +99,7 @@ impl At<'_, '_> {
     }
 
     /// When the last member of the other groups of an inter-group barrier arrived.
-    pub(super) fn others_met(&self, of: &Collective, run: u32) -> Option<u64> {
+    pub(super) fn other_groups_arrived(&self, of: &Collective, run: u32) -> Option<u64> {
         let group = of.group?;
         let members = self.others(group);
         let outcomes = members.flat_map(|(end, cc_id)| self.node(end).outcomes(cc_id));
@@ -116,16 +116,16 @@ impl At<'_, '_> {
     }
 
     /// A member of another group that never made its contribution to a run in which this group went on without an error.
-    fn never_came(&self, of: &Collective, run: u32, answers: &[Answer]) -> Option<String> {
+    fn absent_member(&self, of: &Collective, run: u32, answers: &[Answer]) -> Option<String> {
         let gone_on = answers.iter().find(|answer| answer.error.is_none())?;
         let came = |&(end, cc_id): &(u32, u16)| self.node(end).made(cc_id).iter().any(|&(made, _)| made == run);
         let (end, _) = self.others(of.group?).find(|member| !came(member))?;
-        let (who, absent) = (self.name(gone_on.device), self.name(self.ready.devices[end as usize]));
+        let (who, absent) = (self.name(gone_on.device), self.name(self.build.devices[end as usize]));
         Some(format!("{who} of {} went on, and {absent} of another group never came", of.name))
     }
 
     /// A member of a group that went on before the last of the other groups had arrived.
-    fn too_early(&self, of: &Collective, others: u64, answers: &[Answer]) -> Option<String> {
+    fn early_member(&self, of: &Collective, others: u64, answers: &[Answer]) -> Option<String> {
         let early = answers.iter().find(|answer| answer.cycle <= others)?;
         let (who, name) = (self.name(early.device), &of.name);
         Some(format!("{who} of {name} went on in cycle {}, the last of the others met in {others}", early.cycle))
@@ -169,17 +169,18 @@ impl At<'_, '_> {
     /// The report of one collective, its results, and what its checks found.
     pub(super) fn collective(&self, index: usize, oracle: bool) -> (CollectiveResult, Vec<Vec<u64>>, Vec<Check>) {
         let of = &self.pbv.collectives[index];
-        let (plan, rows) = (&self.ready.collectives[index], &self.ready.operands[index]);
+        let (plan, rows) = (&self.build.collectives[index], &self.build.operands[index]);
         let multicast = of.kind == KindFile::Multicast;
         let operands =
-            of.participants.iter().zip(rows).map(|(&end, row)| (self.ready.devices[end as usize], row.as_slice()));
+            of.participants.iter().zip(rows).map(|(&end, row)| (self.build.devices[end as usize], row.as_slice()));
         let gather = self.node(of.source).gather(of.cc_id);
         let divide = of.mean.then(|| of.participants.len() as u32);
-        let reader = oracle.then(|| Reader::new(self.system, plan, operands.collect()).at_the_ends(gather, divide));
+        let reader =
+            oracle.then(|| Reader::new(self.system, plan, operands.collect()).with_end_point_steps(gather, divide));
         let receivers = of.participants.iter().copied().filter(|&end| !(multicast && end == of.source)).collect();
         let asked = engines(self.system).flat_map(|engine| engine.ce().asked());
         let asked = asked.filter(|(cc_id, _)| *cc_id == of.cc_id).map(|&(_, run)| run).collect();
-        let one = Reported { of, rows, reader, receivers, asked };
+        let one = ReportedCollective { of, rows, reader, receivers, asked };
 
         let mut result = CollectiveResult {
             name: of.name.clone(),
@@ -191,7 +192,7 @@ impl At<'_, '_> {
             }
             .into(),
             op: (of.kind == KindFile::Allreduce).then(|| of.op_name().into()),
-            dtype: (of.elements > 0).then(|| Named::name(of.dtype).into()),
+            dtype: (of.elements > 0).then(|| NamedValues::name(of.dtype).into()),
             cc_id: of.cc_id,
             group: of.group.map(|group| group.number),
             groups: of.group.map(|group| group.count),
@@ -213,7 +214,7 @@ impl At<'_, '_> {
             more_rounds: 0,
             bit_exact: None,
         };
-        let mut sums = Sums::default();
+        let mut sums = RunTotals::default();
         for (run, answers) in self.answers(of) {
             self.round(&one, run, &answers, (&mut result, &mut sums));
         }
@@ -221,7 +222,7 @@ impl At<'_, '_> {
         let made = of.participants.iter().flat_map(|&end| self.node(end).made(of.cc_id));
         result.start_cycle = result.start_cycle.or_else(|| made.map(|made| made.1).min());
         result.distinct_values = if of.same_every_round { sums.distinct.len() as u64 } else { 0 };
-        result.round_latency_cycles = Spread::of(&sums.latencies);
+        result.round_latency_cycles = MinMeanMax::of(&sums.latencies);
         result.end_cycle = result.end_cycle.filter(|_| result.outcomes.all_answered());
         result.latency_cycles = latency(result.start_cycle, result.end_cycle, &result.outcomes);
         result.latency_ns = result.latency_cycles.map(|cycles| self.loaded.scenario.clock.nanoseconds(cycles));
@@ -242,18 +243,18 @@ impl At<'_, '_> {
     /// Counts a run, and lists it.
     fn round(
         &self,
-        one: &Reported<'_>,
+        one: &ReportedCollective<'_>,
         run: u32,
         answers: &[Answer],
-        (result, sums): (&mut CollectiveResult, &mut Sums),
+        (result, sums): (&mut CollectiveResult, &mut RunTotals),
     ) {
         let of = one.of;
         let end = answers.iter().map(|answer| answer.cycle).max();
         let met = answers.iter().map(|answer| answer.met).max();
         result.start_cycle = result.start_cycle.into_iter().chain(answers.iter().map(|a| a.met)).min();
         result.end_cycle = result.end_cycle.max(end);
-        let ended = self.how_it_ended(one, run, answers);
-        let (value, fault) = self.held_against_the_oracle(one, run, answers, (&ended, &mut sums.checked));
+        let ended = self.run_end(one, run, answers);
+        let (value, fault) = self.compare_with_oracle(one, run, answers, (&ended, &mut sums.checked));
         // A group whose members went on although it is incomplete itself made the others go on with an error.
         let whole = ended.complete && (of.group.is_none() || ended.missing.is_empty());
         let outcomes = &mut result.outcomes;
@@ -300,9 +301,9 @@ impl At<'_, '_> {
     }
 
     /// Who has the answer of a run, and who is missing.
-    fn how_it_ended(&self, one: &Reported<'_>, run: u32, answers: &[Answer]) -> Ended {
+    fn run_end(&self, one: &ReportedCollective<'_>, run: u32, answers: &[Answer]) -> RunEnd {
         let of = one.of;
-        let device = |end: u32| self.ready.devices[end as usize];
+        let device = |end: u32| self.build.devices[end as usize];
         let got = |end: u32| answers.iter().any(|answer| answer.device == device(end));
         // Nobody can answer one whose link is dead.
         let lost = one.receivers.iter().filter(|&&end| self.excused.contains(&device(end)) && !got(end));
@@ -337,17 +338,17 @@ impl At<'_, '_> {
             // What was missing while the context was set up came in the end.
             missing.clear();
         }
-        Ended { complete, error, missing, others: self.others_met(of, run) }
+        RunEnd { complete, error, missing, others: self.other_groups_arrived(of, run) }
     }
 
     /// What the oracle has for a run, and in what the answers are wrong; counts it as checked.
-    fn held_against_the_oracle(
+    fn compare_with_oracle(
         &self,
-        one: &Reported<'_>,
+        one: &ReportedCollective<'_>,
         run: u32,
         answers: &[Answer],
-        (ended, checked): (&Ended, &mut u64),
-    ) -> (Option<Value>, Option<String>) {
+        (ended, checked): (&RunEnd, &mut u64),
+    ) -> (Option<OracleValue>, Option<String>) {
         let of = one.of;
         let Some(reader) = &one.reader else { return (None, None) };
         let mut values = if one.is_multicast() {
@@ -358,11 +359,12 @@ impl At<'_, '_> {
         // A run that is begun anew is answered more than once. All answers that are taken for the result are of one time; one
         // that is marked as an error may be of another, when less was there.
         let (marked, taken): (Vec<&Answer>, Vec<&Answer>) = answers.iter().partition(|answer| answer.error.is_some());
-        let agree =
-            |value: &Value, answers: &[&Answer]| answers.iter().all(|&answer| different(of, value, answer).is_none());
+        let agree = |value: &OracleValue, answers: &[&Answer]| {
+            answers.iter().all(|&answer| mismatch(of, value, answer).is_none())
+        };
         let lone = marked.iter().copied().find(|&answer| !values.iter().any(|value| agree(value, &[answer])));
         let leading = if taken.is_empty() { &marked[..marked.len().min(1)] } else { &taken[..] };
-        let held = given(&values, leading, agree);
+        let held = matching_value(&values, leading, agree);
         if values.is_empty() {
             return (None, None);
         }
@@ -371,16 +373,16 @@ impl At<'_, '_> {
             return (Some(value), None);
         }
         *checked += 1;
-        let mut fault = taken.into_iter().chain(lone).find_map(|answer| different(of, &value, answer));
+        let mut fault = taken.into_iter().chain(lone).find_map(|answer| mismatch(of, &value, answer));
         if fault.is_none() && !one.is_multicast() {
             // A group goes on when the others are complete, whether it is or not.
-            fault = reader.not_once(&value, ended.complete && of.group.is_none());
+            fault = reader.participant_error(&value, ended.complete && of.group.is_none());
         }
         if fault.is_none() && of.group.is_some() {
-            fault = self.never_came(of, run, answers);
+            fault = self.absent_member(of, run, answers);
         }
         if fault.is_none() && !ended.error {
-            fault = ended.others.and_then(|others| self.too_early(of, others, answers));
+            fault = ended.others.and_then(|others| self.early_member(of, others, answers));
         }
         let wanted = one.receivers.len();
         if fault.is_none() && answers.len() > wanted {
@@ -392,9 +394,13 @@ impl At<'_, '_> {
 
 /// Which value the answers that came are of: the last one that was given before the first of them came, for without words, as of a
 /// barrier, all values agree with them; else any that agrees.
-fn given(values: &[Value], came: &[&Answer], agree: impl Fn(&Value, &[&Answer]) -> bool) -> Option<usize> {
+fn matching_value(
+    values: &[OracleValue],
+    came: &[&Answer],
+    agree: impl Fn(&OracleValue, &[&Answer]) -> bool,
+) -> Option<usize> {
     let first = came.iter().map(|answer| answer.cycle).min();
-    let before = |value: &Value| value.answered.zip(first).is_none_or(|(answered, first)| answered <= first);
+    let before = |value: &OracleValue| value.answered.zip(first).is_none_or(|(answered, first)| answered <= first);
     let held = values.iter().position(|value| before(value) && agree(value, came));
     held.or_else(|| values.iter().position(|value| agree(value, came)))
 }
@@ -406,13 +412,13 @@ fn elements(of: &Collective, words: &[u64]) -> Vec<u64> {
 }
 
 /// What a multicast brings.
-fn cast_value(row: &[u64], words: usize, run: u32) -> Value {
+fn cast_value(row: &[u64], words: usize, run: u32) -> OracleValue {
     let at = run.saturating_sub(1) as usize * words % row.len().max(1);
-    Value { words: Some(row[at..at + words].to_vec()), flags: Flags::NONE, entered: Vec::new(), answered: None }
+    OracleValue { words: Some(row[at..at + words].to_vec()), flags: Flags::NONE, entered: Vec::new(), answered: None }
 }
 
 /// In what an answer is not the oracle's.
-fn different(of: &Collective, value: &Value, answer: &Answer) -> Option<String> {
+fn mismatch(of: &Collective, value: &OracleValue, answer: &Answer) -> Option<String> {
     let expected = value.words.as_deref().unwrap_or_default();
     // An answer that is marked as an error may have no data.
     if answer.error.is_some() && answer.words.is_empty() {

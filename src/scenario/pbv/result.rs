@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json};
 
 use super::congestion::{CongestionResult, ReportResult};
 use crate::armed::result::Outcomes;
-use crate::job_result::Spread;
+use crate::job_result::MinMeanMax;
 
 /// The PBV part of a result document.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -95,7 +95,7 @@ pub struct CollectiveResult {
     pub latency_ns: Option<f64>,
     /// From the last contribution being made to the last participant having the answer, over complete rounds; null without
     /// any. Group of an inter-group barrier: the longest that a member waited after it and all of the other groups had arrived.
-    pub round_latency_cycles: Option<Spread>,
+    pub round_latency_cycles: Option<MinMeanMax>,
     /// Results of complete rounds that differ from each other; 0 if its rounds have operands of their own.
     pub distinct_values: u64,
     /// The first rounds, and those that did not complete at once.
@@ -178,7 +178,7 @@ impl CollectiveResult {
         };
         lines.extend(job.map(|line| (String::new(), line)));
         lines.push((String::new(), format!("{}{exact}{values}", outcomes.words())));
-        if let Some(Spread { min, mean, max }) = self.round_latency_cycles {
+        if let Some(MinMeanMax { min, mean, max }) = self.round_latency_cycles {
             let ns = nanoseconds(1) * mean;
             let from = match kind.as_str() {
                 "broadcast" => "first",

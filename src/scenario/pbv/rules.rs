@@ -1,4 +1,4 @@
-//! What makes no sense in the tables of the family, whatever the network is.
+//! Rules of the family's tables that hold on every network.
 
 use super::file::{CollectiveFile, FaultFile, InitialisationFile, KindFile, MergeFile, OrderFile, PbvFile, StartFile};
 use crate::armed::file::ComputeFile;
@@ -34,7 +34,7 @@ pub(super) fn merging(file: &CollectiveFile, path: &str, problems: &mut Vec<Prob
 }
 
 /// Whether engines are there and set up as the collective needs them.
-pub(super) fn engines_can(file: &CollectiveFile, path: &str, pbv: &PbvFile, problems: &mut Vec<Problem>) {
+pub(super) fn check_engines(file: &CollectiveFile, path: &str, pbv: &PbvFile, problems: &mut Vec<Problem>) {
     if file.plane >= pbv.engine.per_switch {
         problems.push(
             Problem::at(format!("{path}.plane"), format!("switches have no engine {}", file.plane))
@@ -155,7 +155,7 @@ pub(super) fn initial(given: Option<&Number>, path: &str, dtype: DType, problems
 }
 
 pub(super) fn check_fault(fault: &FaultFile, path: &str, problems: &mut Vec<Problem>) {
-    let asked = fault::Asked {
+    let asked = fault::FaultRequest {
         effect: fault.effect,
         delay: fault.delay_cycles.is_some(),
         at: &fault.at,
@@ -171,7 +171,7 @@ pub(super) fn check_fault(fault: &FaultFile, path: &str, problems: &mut Vec<Prob
 }
 
 /// What takes several contexts: groups, and rounds that are spread over them.
-pub(super) fn spreading(file: &CollectiveFile, path: &str, problems: &mut Vec<Problem>) {
+pub(super) fn check_spread(file: &CollectiveFile, path: &str, problems: &mut Vec<Problem>) {
     if file.kind != KindFile::InterGroupBarrier && !file.groups.is_empty() {
         problems.push(
             Problem::at_key(format!("{path}.groups"), "only an inter-group barrier has `groups`")

@@ -5,21 +5,21 @@ use std::ops::Deref;
 
 use serde_json::{Map, Value as Json};
 
-use super::build::{BuildOptions, Ready, build};
+use super::build::{BuildOptions, PbvBuild, build};
 use super::config::{Collective, Pbv};
 use super::file::{KindFile, TreeFile};
 use super::ladder::ladder;
-use super::mail;
+use super::mailbox_reports;
 use super::report::{Answer, LISTED};
 use super::result::{EnginesResult, PbvResult};
 use crate::Loaded;
 use crate::armed::file::EffectFile;
-use crate::counts::counts;
+use crate::counters::counts;
 use crate::result::{Check, Document, Outcome, ResultData};
 use crate::run::family::{Family, Report};
 use crate::run::options::{Flip, Progress, RunError, RunOptions};
 use crate::run::system::{PbvSystem, System, Views};
-use crate::run::watchdog::{Watchdog, not_done, stands};
+use crate::run::watchdog::{Watchdog, not_done, stall_message};
 use crate::sources::Sources;
 use crate::why;
 use watershed_fabric::fault::FaultyLink;
@@ -38,7 +38,7 @@ const FRAME_BYTES: usize = 1056;
 pub(crate) struct Run<'a> {
     pub(super) loaded: &'a Loaded,
     pub(super) pbv: &'a Pbv,
-    pub(super) ready: Ready<()>,
+    pub(super) build: PbvBuild<()>,
     /// End points that a dead link cuts off: nobody waits for them.
     pub(super) excused: BTreeSet<u16>,
 }
@@ -57,7 +57,7 @@ impl<'a> Run<'a> {
     }
 
     /// What runs on a system in cycle 0.
-    pub(crate) fn new(loaded: &'a Loaded, ready: Ready<()>) -> Run<'a> {
+    pub(crate) fn new(loaded: &'a Loaded, ready: PbvBuild<()>) -> Run<'a> {
         let pbv = loaded.scenario.pbv.as_ref().expect("the PBV family has its table");
         let dead = |device: &&u16| {
             let switch = (u32::from(**device) / pbv.device_stride * pbv.device_stride) as u16;
@@ -66,22 +66,22 @@ impl<'a> Run<'a> {
             of(**device) || of(switch)
         };
         let excused = ready.devices.iter().filter(dead).copied().collect();
-        Run { loaded, pbv, ready, excused }
+        Run { loaded, pbv, build: ready, excused }
     }
 
     /// The run, looking at its system.
-    fn at<'r>(&'r self, system: &'r PbvSystem) -> At<'r, 'r> {
-        At { run: self, system }
+    fn at<'r>(&'r self, system: &'r PbvSystem) -> RunView<'r, 'r> {
+        RunView { run: self, system }
     }
 }
 
 /// A run and the system that it looks at.
-pub(super) struct At<'r, 'a> {
+pub(super) struct RunView<'r, 'a> {
     run: &'r Run<'a>,
     pub(super) system: &'r PbvSystem,
 }
 
-impl<'a> Deref for At<'_, 'a> {
+impl<'a> Deref for RunView<'_, 'a> {
     type Target = Run<'a>;
 
     fn deref(&self) -> &Run<'a> {
@@ -89,30 +89,30 @@ impl<'a> Deref for At<'_, 'a> {
     }
 }
 
-impl At<'_, '_> {
+impl RunView<'_, '_> {
     pub(super) fn node(&self, end: u32) -> &Node {
         self.system.end(end as usize)
     }
 
     pub(super) fn name(&self, device: u16) -> String {
-        self.ready.names.get(&device).cloned().unwrap_or_else(|| format!("device {device:#06x}"))
+        self.build.names.get(&device).cloned().unwrap_or_else(|| format!("device {device:#06x}"))
     }
 
     /// End points that are not done.
     fn not_done(&self) -> impl Iterator<Item = &Node> {
-        let ends = self.system.ends().take(self.ready.devices.len());
+        let ends = self.system.ends().take(self.build.devices.len());
         let ends = ends.filter(|node| !self.excused.contains(&node.device()));
         ends.filter(|node| node.unsent() > 0 || self.pbv.collectives.iter().any(|of| node.waits(of.cc_id)))
     }
 
     /// Their names.
-    fn open(&self) -> Vec<String> {
+    fn unfinished_end_points(&self) -> Vec<String> {
         self.not_done().map(|node| self.name(node.device())).collect()
     }
 
     /// Collectives that wait for each other for ever, if there are any: each lacks a node that works at the next one, and begins no
     /// other before that has ended (`blocks`).
-    fn circle(&self) -> Option<String> {
+    fn circular_wait(&self) -> Option<String> {
         let name = |cc_id| self.pbv.collectives.iter().find(|of| of.cc_id == cc_id).map(|of| of.name.clone());
         let waits = self.not_done().flat_map(|node| {
             node.blocked().filter_map(move |(waiting, works)| {
@@ -151,7 +151,7 @@ impl At<'_, '_> {
                 sum.failure_points.push(format!("{at}: {who} in context {cc_id}{said}"));
             }
         }
-        for node in self.system.ends().take(self.ready.devices.len()) {
+        for node in self.system.ends().take(self.build.devices.len()) {
             for status in Status::ALL {
                 let count = node.refused()[usize::from(status.number())];
                 if count > 0 {
@@ -168,7 +168,7 @@ impl At<'_, '_> {
     }
 
     /// The runs of a collective that every participant has the answer of, without an error.
-    fn ended(&self, of: &Collective) -> why::pbv::Runs {
+    fn completed_runs(&self, of: &Collective) -> why::pbv::CollectiveRuns {
         let multicast = of.kind == KindFile::Multicast;
         let receivers = of.participants.iter().filter(|&&end| !(multicast && end == of.source)).count();
         let whole = self
@@ -177,30 +177,30 @@ impl At<'_, '_> {
             .filter(|(_, answers)| answers.len() == receivers && answers.iter().all(|answer| answer.error.is_none()));
         let ended = whole.filter_map(|(run, answers)| {
             let reverse = |answer: &Answer| std::cmp::Reverse(answer.device);
-            if let Some(others) = self.others_met(of, run) {
+            if let Some(others) = self.other_groups_arrived(of, run) {
                 // A member of a group waits for the other groups and for itself.
                 let from = |answer: &Answer| answer.met.max(others);
                 let took = |answer: &&Answer| (answer.cycle.saturating_sub(from(answer)), reverse(answer));
                 let slowest = answers.iter().max_by_key(took)?;
                 let (device, cycle) = (slowest.device, slowest.cycle);
-                return Some(why::pbv::Ended { run, device, cycle, met: from(slowest).min(cycle) });
+                return Some(why::pbv::CompletedRun { run, device, cycle, met: from(slowest).min(cycle) });
             }
             let last = answers.iter().max_by_key(|answer| (answer.cycle, reverse(answer)))?;
             let met = answers.iter().map(|answer| answer.met).max()?;
-            Some(why::pbv::Ended { run, device: last.device, cycle: last.cycle, met })
+            Some(why::pbv::CompletedRun { run, device: last.device, cycle: last.cycle, met })
         });
-        let source = self.ready.devices[of.source as usize];
-        why::pbv::Runs { name: of.name.clone(), cc_id: of.cc_id, source, ended: ended.collect() }
+        let source = self.build.devices[of.source as usize];
+        why::pbv::CollectiveRuns { name: of.name.clone(), cc_id: of.cc_id, source, ended: ended.collect() }
     }
 }
 
 impl Family for Run<'_> {
     fn take_derived(&mut self) -> Vec<(String, u64)> {
-        std::mem::take(&mut self.ready.derived)
+        std::mem::take(&mut self.build.derived)
     }
 
     fn take_sources(&mut self) -> Option<Sources> {
-        self.ready.sources.take()
+        self.build.sources.take()
     }
 
     fn flip(&mut self, _: &mut System, _flip: Flip<'_>) -> Result<(), RunError> {
@@ -225,11 +225,11 @@ impl Family for Run<'_> {
 
     /// A collective stands if work is left and no watchdog, task, patience or delay of its is pending (requirement K-WD-1).
     /// Others go on meanwhile, and must not hide it.
-    fn standing(&self, system: &System, watchdog: &mut Watchdog) -> Option<String> {
+    fn find_stall(&self, system: &System, watchdog: &mut Watchdog) -> Option<String> {
         let (system, now) = (system.pbv(), system.now());
         let of = |thing: usize| &self.pbv.collectives[thing];
         let nodes = || {
-            let nodes = system.ends().take(self.ready.devices.len());
+            let nodes = system.ends().take(self.build.devices.len());
             nodes.filter(|node| !self.excused.contains(&node.device()))
         };
         // The groups of an inter-group barrier wait for each other.
@@ -246,7 +246,7 @@ impl Family for Run<'_> {
             })
         };
         let (since, thing) = watchdog.first(now, advanced, expects)?;
-        Some(stands(now, &of(thing).name, since))
+        Some(stall_message(now, &of(thing).name, since))
     }
 
     fn is_over(&self, system: &System) -> bool {
@@ -254,20 +254,20 @@ impl Family for Run<'_> {
     }
 
     fn at_limit(&self, system: &System) -> Option<String> {
-        let (open, flits) = (self.at(system.pbv()).open(), system.live_flits());
+        let (open, flits) = (self.at(system.pbv()).unfinished_end_points(), system.live_flits());
         let who = if open.is_empty() { String::new() } else { format!("; {}", not_done(&open)) };
         (!open.is_empty() || flits > 0).then(|| format!("{flits} flits are queued or under way{who}"))
     }
 
-    fn loses_traffic(&self, system: &System) -> bool {
+    fn has_lost_packets(&self, system: &System) -> bool {
         let links = system.pbv().bumps();
         links.flatten().filter_map(WireBlock::fault).map(FaultyLink::counts).any(|of| of.dead + of.given_up > 0)
     }
 
-    fn left(&self, system: &System) -> String {
+    fn unfinished(&self, system: &System) -> String {
         let at = self.at(system.pbv());
-        let circle = at.circle().map_or_else(String::new, |circle| format!("{circle}\n"));
-        format!("{circle}{}", not_done(&at.open()))
+        let circle = at.circular_wait().map_or_else(String::new, |circle| format!("{circle}\n"));
+        format!("{circle}{}", not_done(&at.unfinished_end_points()))
     }
 
     fn cycles(&self, system: &System, outcome: Outcome) -> Cycle {
@@ -298,14 +298,14 @@ impl Family for Run<'_> {
             report.findings.extend(finding);
         }
         run.totals(&mut pbv);
-        pbv.congestion = mail::reports(self.pbv, system.pbv(), &self.ready);
-        pbv.reports = mail::sent(self.pbv, system.pbv(), &self.ready);
+        pbv.congestion = mailbox_reports::reports(self.pbv, system.pbv(), &self.build);
+        pbv.reports = mailbox_reports::sent(self.pbv, system.pbv(), &self.build);
         report.open = open_rounds(&pbv);
         document.pbv = Some(pbv);
         report
     }
 
-    fn settle(&self, system: &System, _document: &Document) -> Vec<Check> {
+    fn family_checks(&self, system: &System, _document: &Document) -> Vec<Check> {
         let disagreement =
             engines(system.pbv()).find_map(|engine| Some((engine.cfg().device, engine.ce().tracker().disagreement()?)));
         vec![match disagreement {
@@ -323,14 +323,20 @@ impl Family for Run<'_> {
         Ok(())
     }
 
-    fn why(&self, system: &System, ask: why::Ask<'_>, _document: &Document, notes: &mut Vec<String>) -> Vec<why::Why> {
+    fn why(
+        &self,
+        system: &System,
+        ask: why::WhyQuery<'_>,
+        _document: &Document,
+        notes: &mut Vec<String>,
+    ) -> Vec<why::Why> {
         let run = self.at(system.pbv());
-        let runs = self.pbv.collectives.iter().map(|of| run.ended(of)).collect::<Vec<_>>();
-        why::pbv::explain(system.pbv(), &self.ready, &runs, ask, notes)
+        let runs = self.pbv.collectives.iter().map(|of| run.completed_runs(of)).collect::<Vec<_>>();
+        why::pbv::explain(system.pbv(), &self.build, &runs, ask, notes)
     }
 
     fn ladder(&self, system: &System) -> Option<Ladder> {
-        Some(ladder(system.pbv(), &self.ready))
+        Some(ladder(system.pbv(), &self.build))
     }
 }
 

@@ -2,9 +2,9 @@
 
 use super::overlaps::{Owner, Plan};
 use crate::Scenario;
-use crate::build::Ready;
-use crate::programs::build::{Shares, shares};
-use crate::programs::rules::Rules;
+use crate::build::PiumaBuild;
+use crate::programs::build::{CreditShares, shares};
+use crate::programs::rules::StoreRules;
 use crate::run::system::PiumaSystem as System;
 use std::collections::{BTreeMap, BTreeSet};
 use watershed_fabric::topology::EndPlace;
@@ -14,9 +14,9 @@ use watershed_piuma::claim::{self, Event, EventKind, QueueClaim, Rewrite, Signal
 use watershed_piuma::processor::ReadyCall as Waiting;
 
 /// The claim registers stand beside the engines of their switches.
-struct Registered<'a>(&'a mut System);
+struct ClaimRegisters<'a>(&'a mut System);
 
-impl Units for Registered<'_> {
+impl Units for ClaimRegisters<'_> {
     fn unit(&mut self, switch: u32) -> &mut Unit {
         self.0.join_mut(switch).expect("every switch of a tree has an engine").claim_mut()
     }
@@ -24,7 +24,7 @@ impl Units for Registered<'_> {
 
 /// How a tree's claim goes on.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
-struct State {
+struct TreeState {
     /// Of each participant or receiver: its end point, its job, since when it is ready, and from when on its wires are free.
     leaves: Vec<LeafState>,
     /// Of a multicast: its source, and the number of that among the sources of its id.
@@ -45,9 +45,9 @@ struct LeafState {
 }
 
 /// A tree in which nothing is under way.
-fn state(scenario: &Scenario, plan: &Plan, places: &[EndPlace], number: u16) -> State {
+fn state(scenario: &Scenario, plan: &Plan, places: &[EndPlace], number: u16) -> TreeState {
     let multicasts: Vec<_> = scenario.programs.iter().flat_map(|programs| &programs.multicasts).collect();
-    let mut state = State::default();
+    let mut state = TreeState::default();
     let ends: BTreeMap<EndPlace, usize> = match plan.owner(number) {
         Owner::Segment(index, _) => {
             let of = &scenario.collectives[index];
@@ -72,7 +72,7 @@ fn state(scenario: &Scenario, plan: &Plan, places: &[EndPlace], number: u16) -> 
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(super) struct Claims {
     plan: Plan,
-    trees: Vec<State>,
+    trees: Vec<TreeState>,
     /// Pulses under way, by the cycle in which they come to their register.
     due: BTreeSet<(Cycle, Signal)>,
     /// End points with processors or ranks that claim.
@@ -99,14 +99,19 @@ struct Pending {
 
 impl Claims {
     /// The wires of a system in cycle 0; none if nobody claims.
-    pub(super) fn new(scenario: &Scenario, system: &mut System, ready: &mut Ready<()>) -> Option<Claims> {
+    pub(super) fn new(scenario: &Scenario, system: &mut System, ready: &mut PiumaBuild<()>) -> Option<Claims> {
         let (plan, ends) = (ready.claims.clone(), std::mem::take(&mut ready.ends));
         (!plan.wiring.is_empty()).then(|| Claims::of(scenario, (system, ready), plan, &ends))
     }
 
     /// Idle wires for a plan.
-    fn of(scenario: &Scenario, (system, ready): (&mut System, &Ready<()>), plan: Plan, places: &[EndPlace]) -> Claims {
-        plan.wiring.build(&mut Registered(system));
+    fn of(
+        scenario: &Scenario,
+        (system, ready): (&mut System, &PiumaBuild<()>),
+        plan: Plan,
+        places: &[EndPlace],
+    ) -> Claims {
+        plan.wiring.build(&mut ClaimRegisters(system));
         let trees = (0..plan.wiring.trees.len() as u16).map(|number| state(scenario, &plan, places, number)).collect();
         let (due, processors) = (BTreeSet::new(), BTreeSet::new());
         let mut claims = Claims { plan, trees, due, processors, seen: u64::MAX, pending: None };
@@ -121,14 +126,14 @@ impl Claims {
                     claims.is_ready(system, number, (end, job), called.expect("who takes part has a core"));
                 }
             } else {
-                claims.listens_to(number);
+                claims.listen_to(number);
             }
         }
         claims
     }
 
     /// Listens to the processors of a tree that programs use.
-    fn listens_to(&mut self, tree: u16) {
+    fn listen_to(&mut self, tree: u16) {
         let state = &self.trees[usize::from(tree)];
         self.processors.extend(state.leaves.iter().map(|leaf| leaf.end).chain(state.source.map(|(source, _)| source)));
     }
@@ -141,7 +146,7 @@ impl Claims {
     pub(super) fn change(
         claims: &mut Option<Claims>,
         scenario: &Scenario,
-        (system, rules): (&mut System, &Rules),
+        (system, rules): (&mut System, &StoreRules),
         plan: Plan,
         mut ids: BTreeMap<u16, usize>,
     ) -> Result<(), String> {
@@ -183,14 +188,14 @@ impl Claims {
         });
         let (rewrite, places) = (Rewrite { wiring, trees }, rules.layout.ends.clone());
         claims.pending = Some(Box::new(Pending { rewrite, owners, places, ids, held, closed: None }));
-        claims.settle(scenario, system)
+        claims.advance_pending(scenario, system)
     }
 
     /// Goes on with a change that waits, if nothing is in its way any more.
     ///
     /// # Errors
     /// Messages stand where there is no slot for them under the new trees.
-    pub(super) fn settle(&mut self, scenario: &Scenario, system: &mut System) -> Result<(), String> {
+    pub(super) fn advance_pending(&mut self, scenario: &Scenario, system: &mut System) -> Result<(), String> {
         let Some(mut pending) = self.pending.take() else { return Ok(()) };
         system.refresh();
         let now = system.now();
@@ -198,7 +203,7 @@ impl Claims {
         match pending.closed {
             None if opens => {}
             None => {
-                let until = self.close(system, &pending);
+                let until = self.close_arbiters(system, &pending);
                 pending.closed = Some(until);
             }
             Some(until) if now >= until && self.is_due(system, &pending.rewrite) => {
@@ -213,7 +218,7 @@ impl Claims {
     }
 
     /// Tells all arbiters of the sets that change to close; when all of them are.
-    fn close(&mut self, system: &mut System, pending: &Pending) -> Cycle {
+    fn close_arbiters(&mut self, system: &mut System, pending: &Pending) -> Cycle {
         let now = system.now();
         let Pending { rewrite, places, ids, .. } = pending;
         let mut last = now + 1;
@@ -251,7 +256,7 @@ impl Claims {
         let open = |&tree: &u16| !self.trees[usize::from(tree)].open.is_empty();
         !self.due.iter().any(|(_, signal)| ends(signal))
             && !rewrite.trees.iter().any(open)
-            && rewrite.is_due(&self.plan.wiring, &mut Registered(system))
+            && rewrite.is_due(&self.plan.wiring, &mut ClaimRegisters(system))
     }
 
     /// Moves the registers of a change, and says again what was said of trees that were written.
@@ -265,7 +270,7 @@ impl Claims {
         let due: Vec<_> = forwarded
             .chain(
                 rewrite
-                    .load(before, &mut Registered(system))
+                    .load(before, &mut ClaimRegisters(system))
                     .into_iter()
                     .map(|(way, signal)| (now + way.max(1), signal)),
             )
@@ -281,12 +286,12 @@ impl Claims {
                 let LeafState { end, job, .. } = old.leaves[leaf as usize];
                 (end, Waiting { id, job, cycle })
             }));
-            self.listens_to(tree);
+            self.listen_to(tree);
         }
         for (tree, shares) in self.shares(scenario)? {
             let id = self.plan.wiring.trees[usize::from(tree)].id;
             if rewrite.trees.contains(&tree) {
-                self.recount(system, tree, &shares)?;
+                self.recount_credits(system, tree, &shares)?;
             } else if ids.contains_key(&id) && shares_before.get(&tree).is_some_and(|was| shares.credits < was.credits)
             {
                 return Err(format!(
@@ -302,7 +307,7 @@ impl Claims {
     }
 
     /// What sources of multicasts may have under way, by tree.
-    fn shares(&self, scenario: &Scenario) -> Result<BTreeMap<u16, Shares>, String> {
+    fn shares(&self, scenario: &Scenario) -> Result<BTreeMap<u16, CreditShares>, String> {
         let depth = scenario.programs.as_ref().map_or(0, |programs| programs.core.mcast_queue_depth);
         let mut of_id: BTreeMap<u16, Vec<(u16, u32, Vec<u32>)>> = BTreeMap::new();
         for (number, (tree, state)) in (0..).zip(self.plan.wiring.trees.iter().zip(&self.trees)) {
@@ -324,7 +329,7 @@ impl Claims {
     }
 
     /// Counts the credits of a multicast that was written, and lets its source ask again.
-    fn recount(&mut self, system: &mut System, tree: u16, shares: &Shares) -> Result<(), String> {
+    fn recount_credits(&mut self, system: &mut System, tree: u16, shares: &CreditShares) -> Result<(), String> {
         let id = self.plan.wiring.trees[usize::from(tree)].id;
         let state = &self.trees[usize::from(tree)];
         let Some((source, number)) = state.source else { return Ok(()) };
@@ -349,7 +354,7 @@ impl Claims {
         let asks = claim.is_some_and(|(claim, _)| claim.recount(shares.credits - most, shares.own));
         for (leaf, stands) in (0..).zip(standing) {
             for _ in stands..most {
-                self.up(system, tree, leaf, Wire::First, now);
+                self.send_pulse(system, tree, leaf, Wire::First, now);
             }
         }
         if asks {
@@ -360,7 +365,7 @@ impl Claims {
 
     /// The tree over which a core calls a collective, if that claims.
     fn tree_of(&self, end: usize, id: u16) -> Option<u16> {
-        let of_it = |of: &State| of.source.is_none() && of.leaves.iter().any(|leaf| leaf.end == end);
+        let of_it = |of: &TreeState| of.source.is_none() && of.leaves.iter().any(|leaf| leaf.end == end);
         let found = self.plan.wiring.trees.iter().zip(&self.trees).position(|(tree, of)| tree.id == id && of_it(of));
         found.map(|tree| tree as u16)
     }
@@ -394,7 +399,7 @@ impl Claims {
     }
 
     /// A pulse leaves a participant or receiver on one of its wires, in this cycle or as soon as the wire is free.
-    fn up(&mut self, system: &mut System, tree: u16, leaf: u32, wire: Wire, cycle: Cycle) {
+    fn send_pulse(&mut self, system: &mut System, tree: u16, leaf: u32, wire: Wire, cycle: Cycle) {
         let free = &mut self.trees[usize::from(tree)].leaves[leaf as usize].free[wire as usize];
         let leaves = cycle.max(*free);
         *free = leaves + 1;
@@ -408,11 +413,11 @@ impl Claims {
         let Some(leaf) = state.leaves.iter().position(|leaf| leaf.end == end) else { return };
         (state.leaves[leaf].job, state.leaves[leaf].ready) = (job, cycle);
         state.waiting.push((leaf as u32, cycle));
-        self.up(system, tree, leaf as u32, Wire::First, cycle);
+        self.send_pulse(system, tree, leaf as u32, Wire::First, cycle);
     }
 
     /// Looks at what end points have told since the last step.
-    pub(super) fn listen(&mut self, system: &mut System) {
+    pub(super) fn collect_events(&mut self, system: &mut System) {
         if system.completions() == self.seen {
             return;
         }
@@ -423,7 +428,7 @@ impl Claims {
                 let LeafState { end, job, .. } = self.trees[usize::from(tree)].leaves[leaf as usize];
                 let jobs = system.end(end).core.as_ref().map_or(&[][..], |core| core.jobs());
                 match jobs[job].end() {
-                    Some(cycle) => self.up(system, tree, leaf, Wire::Done, cycle),
+                    Some(cycle) => self.send_pulse(system, tree, leaf, Wire::Done, cycle),
                     None => self.trees[usize::from(tree)].open.push(leaf),
                 }
             }
@@ -440,15 +445,15 @@ impl Claims {
                 }
             }
             for event in told {
-                self.tell(system, end, event);
+                self.handle_event(system, end, event);
             }
         }
     }
 
     /// What a data queue tells.
-    fn tell(&mut self, system: &mut System, end: usize, Event { cycle, id, what }: Event) {
-        let sender = |of: &State, number: u8| of.source.is_some_and(|(_, of)| of == number);
-        let is_it = |of: &State| match what {
+    fn handle_event(&mut self, system: &mut System, end: usize, Event { cycle, id, what }: Event) {
+        let sender = |of: &TreeState, number: u8| of.source.is_some_and(|(_, of)| of == number);
+        let is_it = |of: &TreeState| match what {
             EventKind::Requested => of.source.is_some_and(|(source, _)| source == end),
             EventKind::Enqueued(number) | EventKind::Dequeued(number) => sender(of, number),
         };
@@ -471,7 +476,7 @@ impl Claims {
             EventKind::Dequeued(_) => Wire::First,
         };
         if let Some(leaf) = state.leaves.iter().position(|leaf| leaf.end == end) {
-            self.up(system, tree, leaf as u32, wire, cycle);
+            self.send_pulse(system, tree, leaf as u32, wire, cycle);
         }
     }
 
@@ -491,7 +496,7 @@ impl Claims {
                         state.claimed = ClaimTimes { asked: now, last: last.unwrap_or_default(), ..state.claimed };
                     }
                     let mut out = Vec::new();
-                    claim::deliver(&self.plan.wiring, &mut Registered(system), signal, &mut out);
+                    claim::deliver(&self.plan.wiring, &mut ClaimRegisters(system), signal, &mut out);
                     for (cycles, next) in out {
                         if let (
                             Signal::Ask(_) | Signal::Free(_) | Signal::Open(_),

@@ -1,9 +1,9 @@
-//! What drives a system of the family between its cycles, for tests that look at the system as it is.
+//! Drives a system of the family step by step, for tests that inspect it between cycles.
 
 use super::run::Run;
 use crate::Loaded;
-use crate::build::Ready;
-use crate::run::family::{After, Family};
+use crate::build::PiumaBuild;
+use crate::run::family::{Family, StepOutcome};
 use watershed_fabric::Step;
 use watershed_kernel::Cycle;
 use watershed_piuma::System;
@@ -13,7 +13,7 @@ pub struct Driver<'a>(Run<'a>);
 
 impl<'a> Driver<'a> {
     /// The system of a scenario, and who drives it.
-    pub fn new(loaded: &'a Loaded, ready: Ready) -> (System, Driver<'a>) {
+    pub fn new(loaded: &'a Loaded, ready: PiumaBuild) -> (System, Driver<'a>) {
         let (mut system, ready) = ready.split();
         let mut run = Run::new(loaded, &mut system, ready);
         run.begin(&mut system);
@@ -26,7 +26,7 @@ impl<'a> Driver<'a> {
     /// If a rule of the scenario is broken.
     pub fn step(&mut self, system: &mut System, before: Cycle) -> bool {
         loop {
-            let until = self.0.before(system);
+            let until = self.0.before_step(system);
             let step = system.step_before(before.min(until));
             if step == Step::End {
                 if system.now() >= before {
@@ -34,9 +34,9 @@ impl<'a> Driver<'a> {
                 }
                 continue;
             }
-            let after = self.0.after(system, step);
-            assert_eq!(self.0.refused(), None, "a rule is broken");
-            return !matches!(after, After::Quiet);
+            let after = self.0.after_step(system, step);
+            assert_eq!(self.0.broken_rule(), None, "a rule is broken");
+            return !matches!(after, StepOutcome::Quiescent);
         }
     }
 }

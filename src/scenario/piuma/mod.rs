@@ -6,14 +6,14 @@
 //! | [`driver`] | a run step by step, for tests |
 //! | `claims` | the pulses by which trees that overlap take turns |
 //! | [`overlaps`] | which trees those are |
-//! | [`ground`] | the graph under the embeddings: routes, neighbours, searched ways |
+//! | [`embedding_graph`] | the graph under the embeddings: routes, neighbours, searched ways |
 //! | [`run`] | starts of collectives, and the end of the run |
 //! | [`spec`] | what sets them apart before a system is built |
 //! | [`results`] | results of collectives, critical paths, checks |
 
 mod claims;
 pub(crate) mod driver;
-pub(crate) mod ground;
+pub(crate) mod embedding_graph;
 pub mod overlaps;
 pub(crate) mod results;
 pub(crate) mod run;

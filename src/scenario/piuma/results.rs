@@ -1,20 +1,20 @@
 //! The outcome of a run: results of collectives beside the oracle's, critical paths, checks.
 
-use super::run::{At, State};
-use crate::build::{Built, Segment, operation, oracle_tree};
+use super::run::{CollectiveState, RunView};
+use crate::build::{BuiltCollective, Segment, operation, oracle_tree};
 use crate::data::Table;
 use crate::result::{Check, CollectiveResult, Difference, Document, ResultData, hex};
 use crate::run::family::Report;
 use crate::run::options::RunOptions;
 use crate::run::runner::Runner;
 use crate::run::system::Views;
-use crate::why::piuma::{Asked, Taker};
+use crate::why::piuma::{CollectiveQuery, Participant};
 use crate::{golden, hosts, ladder, programs, segments, why};
 use watershed_arith::{self as arith, Flags};
 use watershed_oracle as oracle;
 use watershed_piuma::{Job, Tap};
 
-impl At<'_, '_> {
+impl RunView<'_, '_> {
     /// Writes the outcome of collectives, hosts, programs and traffic into the document.
     pub(super) fn results(&self, document: &mut Document, oracle: bool) -> Report {
         let scenario = &self.loaded.scenario;
@@ -26,16 +26,16 @@ impl At<'_, '_> {
             document.collectives.push(result);
         }
         report.findings = if oracle { self.findings(document) } else { Vec::new() };
-        report.last.extend(self.unflipped());
+        report.last.extend(self.missed_fault());
         if !scenario.hosts.is_empty() {
             let (results, checks) =
-                hosts::result::report(self.loaded, self.system, &self.ready, &self.host_starts, oracle);
+                hosts::result::report(self.loaded, self.system, &self.build, &self.host_starts, oracle);
             document.hosts = results;
             report.last.extend(checks);
             report.data.extend(hosts::result::data(self.loaded, self.system));
         }
         if scenario.programs.is_some() {
-            let (system, built) = (self.system, &self.ready.collectives);
+            let (system, built) = (self.system, &self.build.collectives);
             let (result, checks) = programs::result::report(scenario, built, system, oracle);
             document.programs = Some(result);
             report.last.extend(checks);
@@ -55,7 +55,12 @@ impl At<'_, '_> {
     }
 
     /// The critical path of every collective that is asked for and has ended.
-    pub(super) fn explain(&self, ask: why::Ask<'_>, document: &Document, notes: &mut Vec<String>) -> Vec<why::Why> {
+    pub(super) fn explain(
+        &self,
+        ask: why::WhyQuery<'_>,
+        document: &Document,
+        notes: &mut Vec<String>,
+    ) -> Vec<why::Why> {
         let system = self.system;
         let mut list = Vec::new();
         if let Some(result) = document.workload.as_ref().filter(|_| ask.source.is_none() && ask.packet.is_none()) {
@@ -97,7 +102,7 @@ impl At<'_, '_> {
 
     /// The segment that holds a word of a vector, and which of its words that is; or how many words there are.
     fn segment_of(&self, index: usize, word: u64) -> Result<(usize, u64), u64> {
-        let built = &self.ready.collectives[index];
+        let built = &self.build.collectives[index];
         let mut first = 0;
         for (segment, &(end, job)) in built.jobs.iter().step_by(built.parts()).enumerate() {
             let jobs = self.system.end(end).core.as_ref().map_or(&[][..], |core| core.jobs());
@@ -111,13 +116,13 @@ impl At<'_, '_> {
     }
 
     /// The critical path of every collective in the network; or why there is none, or which one it is.
-    fn why_collectives(&self, ask: why::Ask<'_>, document: &Document) -> Vec<Result<why::Why, String>> {
+    fn why_collectives(&self, ask: why::WhyQuery<'_>, document: &Document) -> Vec<Result<why::Why, String>> {
         let system = self.system;
         let mut list = Vec::new();
         let Some(reader) = why::piuma::Reader::new(system) else { return list };
         let ran = (0..self.state.len()).filter(|&index| !self.loaded.scenario.collectives[index].called);
         for (index, result) in ran.zip(&document.collectives) {
-            let built = &self.ready.collectives[index];
+            let built = &self.build.collectives[index];
             let names = segments::names(&self.loaded.scenario.collectives[index]);
             // Of segments the one that is asked for, the one that has the word, or the last to end.
             let asked = ask.collective.and_then(|asked| names.iter().position(|(_, name)| name == asked));
@@ -144,13 +149,13 @@ impl At<'_, '_> {
                 let others = format!("--collective {}.0 to {} name the others", result.name, names[names.len() - 1].1);
                 list.push(Err(format!("{name} is the segment of {} that ended last; {others}", result.name)));
             }
-            let jobs: Vec<Taker<'_>> = (built.jobs.iter().skip(at * built.parts()).take(built.parts()))
+            let jobs: Vec<Participant<'_>> = (built.jobs.iter().skip(at * built.parts()).take(built.parts()))
                 .filter_map(|&(end, job)| {
                     let job = &system.end(end).core.as_ref()?.jobs()[job];
-                    Some(Taker { end, job, called: job.called() })
+                    Some(Participant { end, job, called: job.called() })
                 })
                 .collect();
-            let asked = Asked { name, id: *id as u16, start, end, last_call: None, packet, configured: &[] };
+            let asked = CollectiveQuery { name, id: *id as u16, start, end, last_call: None, packet, configured: &[] };
             list.push(reader.explain(&asked, &jobs).map_err(|wrong| format!("{name}: {wrong}")));
         }
         for collective in self.loaded.scenario.collectives.iter().filter(|of| of.called) {
@@ -171,16 +176,17 @@ impl At<'_, '_> {
                 let everybody = parts.len() == collective.participants.len();
                 let Some(end) = ends.filter(|_| everybody).and_then(|ends| ends.into_iter().max()) else { continue };
                 let Some(start) = parts.iter().map(|(_, call, _)| call.issued).min() else { continue };
-                let takers =
-                    parts.iter().filter_map(|&(end, call, job)| Some(Taker { end, job: job?, called: call.issued }));
-                let jobs: Vec<Taker<'_>> = takers.collect();
+                let takers = parts
+                    .iter()
+                    .filter_map(|&(end, call, job)| Some(Participant { end, job: job?, called: call.issued }));
+                let jobs: Vec<Participant<'_>> = takers.collect();
                 // Who only receives contributes nothing.
                 let last_call = jobs.iter().filter(|of| of.job.kind().sends).map(|of| of.called).max();
                 let id = collective.id as u16;
                 let configured = self.configured(id, since, start);
                 let start = configured.iter().map(|(from, ..)| *from).min().unwrap_or(start).min(start);
                 let configured = &configured[..];
-                let asked = Asked { name: &name, id, start, end, last_call, packet: ask.packet, configured };
+                let asked = CollectiveQuery { name: &name, id, start, end, last_call, packet: ask.packet, configured };
                 list.push(reader.explain(&asked, &jobs).map_err(|wrong| format!("{name}: {wrong}")));
             }
         }
@@ -205,7 +211,7 @@ impl At<'_, '_> {
     }
 
     /// The same of every host that has ended.
-    fn why_hosts(&self, ask: why::Ask<'_>) -> Vec<Result<why::Why, String>> {
+    fn why_hosts(&self, ask: why::WhyQuery<'_>) -> Vec<Result<why::Why, String>> {
         let system = self.system;
         let mut list = Vec::new();
         let Some(journal) = system.journal() else { return list };
@@ -236,7 +242,7 @@ impl At<'_, '_> {
 
     pub(super) fn collective(&self, index: usize, check: bool) -> (CollectiveResult, ResultData) {
         let collective = &self.loaded.scenario.collectives[index];
-        let built = &self.ready.collectives[index];
+        let built = &self.build.collectives[index];
         let mut result = CollectiveResult::new(collective);
         let dtype = collective.result_dtype();
         // Every core is looked at once: there may be millions.
@@ -275,7 +281,7 @@ impl At<'_, '_> {
         }
         result.start_cycle = start.filter(|&start| start < self.system.now());
         if let (Some(start), Some(end)) = (start, end)
-            && self.state[index] == State::Complete
+            && self.state[index] == CollectiveState::Complete
         {
             result.set_times(self.loaded, start, end);
         }
@@ -294,8 +300,9 @@ impl At<'_, '_> {
             };
             result.exact_elements = rows.iter().enumerate().map(exact).min().unwrap_or(0) as u64;
             let whole = rows.iter().enumerate().all(|(at, row)| row == expected(at));
-            result.bit_exact =
-                Some(whole && !rows.is_empty() && flags == oracle_flags && self.state[index] == State::Complete);
+            result.bit_exact = Some(
+                whole && !rows.is_empty() && flags == oracle_flags && self.state[index] == CollectiveState::Complete,
+            );
             result.first_difference = rows.iter().enumerate().find_map(|(rank, row)| {
                 let expected = expected(rank);
                 let at = row.iter().zip(expected).position(|(got, expected)| got != expected)?;
@@ -307,7 +314,7 @@ impl At<'_, '_> {
 
     /// What a participant has of a collective: a job for every segment.
     fn part(&self, index: usize, part: usize) -> impl Iterator<Item = (&Segment, &Job)> {
-        let built = &self.ready.collectives[index];
+        let built = &self.build.collectives[index];
         let jobs = built.jobs.iter().skip(part).step_by(built.parts());
         jobs.zip(&built.segments)
             .filter_map(|(&(end, job), segment)| Some((segment, &self.system.end(end).core.as_ref()?.jobs()[job])))
@@ -316,7 +323,7 @@ impl At<'_, '_> {
     /// The untimed evaluation of a collective: elements of every different result, and sticky flags.
     pub(super) fn golden(&self, index: usize) -> (Vec<Vec<u64>>, Flags) {
         let collective = &self.loaded.scenario.collectives[index];
-        let built = &self.ready.collectives[index];
+        let built = &self.build.collectives[index];
         let ranks = collective.participants.len();
         let (mut rows, mut flags): (Vec<Vec<u64>>, Flags) = (Vec::new(), Flags::NONE);
         for segment in &built.segments {
@@ -334,7 +341,7 @@ impl At<'_, '_> {
     }
 
     /// A deliberate fault that hit nothing: a test of the checks must not count it as a fault that they missed.
-    fn unflipped(&self) -> Option<Check> {
+    fn missed_fault(&self) -> Option<Check> {
         let (switch, id, word) = self.flip.as_ref()?;
         let at = self.loaded.scenario.topology.switch_by_name(switch)?;
         let hit = self.system.join(at).and_then(|engine| engine.tap()?.seen).is_some();
@@ -347,7 +354,7 @@ impl At<'_, '_> {
         let collective = &self.loaded.scenario.collectives[index];
         let dtype = collective.result_dtype();
         let one = |bits: u64| hex(dtype, &[bits]).pop().unwrap_or_default();
-        let of = &self.ready.collectives[index].segments;
+        let of = &self.build.collectives[index].segments;
         let segment = of.iter().position(|segment| segment.elements.contains(&(element as u64))).unwrap_or(0);
         let word = (element - of[segment].elements.start as usize) / collective.network_dtype().lanes() as usize;
         Difference {
@@ -356,15 +363,15 @@ impl At<'_, '_> {
             got: one(got),
             expected: one(expected),
             ulps: oracle::ulp_distance(dtype, got, expected),
-            node: self.parting(index, segment, word).unwrap_or_else(|| "after the last engine".into()),
+            node: self.first_divergence(index, segment, word).unwrap_or_else(|| "after the last engine".into()),
         }
     }
 
     /// The first engine, children before parents, whose result for a word is not the oracle's. Runs are deterministic,
     /// so a second one with the engines' results kept sees the same.
-    pub(super) fn parting(&self, index: usize, segment: usize, word: usize) -> Option<String> {
+    pub(super) fn first_divergence(&self, index: usize, segment: usize, word: usize) -> Option<String> {
         let collective = &self.loaded.scenario.collectives[index];
-        let built = &self.ready.collectives[index];
+        let built = &self.build.collectives[index];
         let segment = &built.segments[segment];
         let options = RunOptions { no_checks: true, ..RunOptions::default() };
         let mut runner = Runner::build(self.loaded, &options, false).ok()?;
@@ -397,7 +404,7 @@ impl At<'_, '_> {
     /// What checks of collectives found.
     fn findings(&self, document: &Document) -> Vec<Check> {
         let mut checks = Vec::new();
-        let collectives = self.loaded.scenario.collectives.iter().zip(&self.ready.collectives);
+        let collectives = self.loaded.scenario.collectives.iter().zip(&self.build.collectives);
         let started = collectives.filter(|(collective, _)| !collective.called);
         for ((collective, built), result) in started.zip(&document.collectives) {
             if let Some(exact) = result.bit_exact {
@@ -439,12 +446,12 @@ impl At<'_, '_> {
 }
 
 /// The trees of a collective that reduces.
-fn trees(built: &Built) -> impl Iterator<Item = &oracle::EngineList> {
+fn trees(built: &BuiltCollective) -> impl Iterator<Item = &oracle::EngineList> {
     built.segments.iter().filter_map(|segment| segment.footprint.tree.as_ref())
 }
 
 /// A word of a contribution as it stands in memory.
-fn stored(built: &Built, row: usize, at: usize) -> u64 {
+fn stored(built: &BuiltCollective, row: usize, at: usize) -> u64 {
     built.input.get(row * built.stored_words as usize + at).copied().unwrap_or(0)
 }
 

@@ -3,17 +3,17 @@
 use std::ops::Deref;
 
 use super::claims::Claims;
-use crate::build::{BuildOptions, Ready, build};
+use crate::build::{BuildOptions, PiumaBuild, build};
 use crate::config::{self, Collective};
 use crate::names::nearest;
-use crate::programs::{circle, rules::Rules};
+use crate::programs::{circular_wait, rules::StoreRules};
 use crate::result::{Check, Document, Outcome};
-use crate::run::family::{After, Family, Report};
+use crate::run::family::{Family, Report, StepOutcome};
 use crate::run::options::{Flip, Progress, RunError, RunOptions};
 use crate::run::system::{PiumaSystem, System, Views};
 use crate::run::watchdog::Watchdog;
 use crate::sources::Sources;
-use crate::why::{Ask, Why};
+use crate::why::{Why, WhyQuery};
 use crate::{Loaded, hosts, ladder, workload};
 use watershed_fabric::Step;
 use watershed_kernel::Cycle;
@@ -27,9 +27,9 @@ const EXAMPLES: usize = 3;
 /// A run under way.
 pub(crate) struct Run<'a> {
     pub(super) loaded: &'a Loaded,
-    pub(super) ready: Ready<()>,
+    pub(super) build: PiumaBuild<()>,
     /// Whether each collective may start, and is complete.
-    pub(super) state: Vec<State>,
+    pub(super) state: Vec<CollectiveState>,
     /// How many participants of each, from the first on, are known to be done.
     pub(super) done: Vec<usize>,
     /// Completions the system has reported and the run has looked at.
@@ -48,8 +48,8 @@ pub(crate) struct Run<'a> {
     silent: Option<Cycle>,
     /// A store of a program that is not legal, or a use of what was stored.
     pub(super) refused: Option<String>,
-    /// What is asked of stores, from the first one on.
-    pub(super) rules: Option<Rules>,
+    /// The rules for stores of programs, from the first store on.
+    pub(super) rules: Option<StoreRules>,
     /// The wires by which trees that overlap take turns.
     pub(super) claims: Option<Claims>,
     /// Where a bit was to be flipped: switch, collective id, word.
@@ -59,16 +59,16 @@ pub(crate) struct Run<'a> {
 // Of what was built the trees that programs have rewritten change, and the rules for them begin with the first store: see `Family::save`.
 state!(['a] Run<'a> {
     saved: state, done, seen, programs_left, ranks_left, host_starts, host_next, host_base, silent, refused, claims;
-    built: loaded, ready, rules, flip
+    built: loaded, build, rules, flip
 });
 
 /// A run and the system that it looks at, to report the outcome.
-pub(super) struct At<'r, 'a> {
+pub(super) struct RunView<'r, 'a> {
     run: &'r Run<'a>,
     pub(super) system: &'r PiumaSystem,
 }
 
-impl<'a> Deref for At<'_, 'a> {
+impl<'a> Deref for RunView<'_, 'a> {
     type Target = Run<'a>;
 
     fn deref(&self) -> &Run<'a> {
@@ -76,9 +76,9 @@ impl<'a> Deref for At<'_, 'a> {
     }
 }
 
-/// Where a collective stands.
+/// The state of a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub(super) enum State {
+pub(super) enum CollectiveState {
     Running,
     Complete,
 }
@@ -96,7 +96,7 @@ impl<'a> Run<'a> {
         // Where cycles went is told from those parts that something uses: of the largest systems no others could be kept.
         let whole = options.wave.is_some() || options.all_links || options.ladder || options.record.is_some();
         let threads = options.divided();
-        let windows = windows && !options.looks_between();
+        let windows = windows && !options.observes_between_cycles();
         let ready = build(loaded, BuildOptions { no_monitors: options.no_checks, whole, threads, windows })?;
         let (system, ready) = ready.split();
         let mut system = watershed_piuma::simulation(system);
@@ -105,16 +105,16 @@ impl<'a> Run<'a> {
     }
 
     /// What runs on a system in cycle 0.
-    pub(crate) fn new(loaded: &'a Loaded, system: &mut PiumaSystem, mut ready: Ready<()>) -> Run<'a> {
+    pub(crate) fn new(loaded: &'a Loaded, system: &mut PiumaSystem, mut ready: PiumaBuild<()>) -> Run<'a> {
         let done = vec![0; ready.collectives.len()];
-        let started = |of: &Collective| if of.called { State::Complete } else { State::Running };
+        let started = |of: &Collective| if of.called { CollectiveState::Complete } else { CollectiveState::Running };
         let state = loaded.scenario.collectives.iter().map(started).collect();
         let claims = Claims::new(&loaded.scenario, system, &mut ready);
         let host_starts = vec![None; loaded.scenario.hosts.len()];
         let programs_left = system.ends().any(|end| end.processor().is_some());
         Run {
             loaded,
-            ready,
+            build: ready,
             state,
             done,
             seen: 0,
@@ -134,8 +134,8 @@ impl<'a> Run<'a> {
 
 impl Run<'_> {
     /// The run, looking at its system.
-    fn at<'r>(&'r self, system: &'r PiumaSystem) -> At<'r, 'r> {
-        At { run: self, system }
+    fn at<'r>(&'r self, system: &'r PiumaSystem) -> RunView<'r, 'r> {
+        RunView { run: self, system }
     }
 
     /// The first host on the fabric from an index on.
@@ -202,10 +202,10 @@ impl Run<'_> {
         }
         let mut stores = Vec::new();
         system.each_end(&mut |end| end.take_stores(&mut stores));
-        let Run { loaded, ready, rules, refused, .. } = self;
+        let Run { loaded, build, rules, refused, .. } = self;
         for store in stores.into_iter().filter(|_| refused.is_none()).collect::<Vec<Store>>() {
             if rules.is_none() {
-                *rules = Rules::new(loaded, system, &ready.collectives);
+                *rules = StoreRules::new(loaded, system, &build.collectives);
             }
             let made = rules.as_mut().map(|rules| rules.store(loaded, system, &store));
             if let Some(Err(why)) = made {
@@ -216,13 +216,13 @@ impl Run<'_> {
 
     /// Looks at who used a tree that programs have written.
     fn program_uses(&mut self, system: &mut PiumaSystem) {
-        let Run { loaded, ready, rules, refused, claims, .. } = self;
+        let Run { loaded, build, rules, refused, claims, .. } = self;
         let Some(rules) = rules else { return };
-        let used = rules.used(loaded, system, &mut ready.collectives).and_then(|anew| {
+        let used = rules.used(loaded, system, &mut build.collectives).and_then(|anew| {
             if anew.is_empty() {
                 return Ok(());
             }
-            let plan = rules.plan(loaded, system, &ready.collectives);
+            let plan = rules.plan(loaded, system, &build.collectives);
             Claims::change(claims, &loaded.scenario, (system, rules), plan, anew)
         });
         if let Err(why) = used {
@@ -232,11 +232,11 @@ impl Run<'_> {
 
     /// The cycle since which nothing was served, if that is too long ago and there are flits that want to be, or calls that wait
     /// for each other.
-    fn stands(&self, system: &PiumaSystem, watchdog: &mut Watchdog) -> Option<u64> {
+    fn stalled_since(&self, system: &PiumaSystem, watchdog: &mut Watchdog) -> Option<u64> {
         let (now, [set, unicast]) = (system.now(), system.served());
-        let (set, unicast) = (watchdog.look(0, now, set), watchdog.look(1, now, unicast));
-        // Traffic that flows must not hide a collective that stands; whatever else there is may wait for collectives.
-        let waits = || system.has_flits(true) || circle::find(&self.loaded.scenario, system).is_some();
+        let (set, unicast) = (watchdog.check_progress(0, now, set), watchdog.check_progress(1, now, unicast));
+        // Moving traffic must not hide a stalled collective; everything else may wait for collectives.
+        let waits = || system.has_flits(true) || circular_wait::find(&self.loaded.scenario, system).is_some();
         if let Some(since) = set.filter(|_| waits()) {
             return Some(since);
         }
@@ -244,13 +244,13 @@ impl Run<'_> {
     }
 
     pub(super) fn collectives_left(&self) -> bool {
-        self.state.iter().any(|state| *state != State::Complete)
+        self.state.iter().any(|state| *state != CollectiveState::Complete)
     }
 
     /// Looks who is complete.
     fn advance(&mut self, system: &PiumaSystem) {
         for index in 0..self.state.len() {
-            if self.state[index] != State::Running {
+            if self.state[index] != CollectiveState::Running {
                 continue;
             }
             // Who is done stays done: the next look goes on at the first that was not.
@@ -258,7 +258,7 @@ impl Run<'_> {
             let left = self.jobs_from(system, index, from).position(|job| job.end().is_none());
             match left {
                 Some(more) => self.done[index] = from + more,
-                None => self.state[index] = State::Complete,
+                None => self.state[index] = CollectiveState::Complete,
             }
         }
     }
@@ -273,7 +273,7 @@ impl Run<'_> {
         collective: usize,
         first: usize,
     ) -> impl Iterator<Item = &'s Job> {
-        let jobs = self.ready.collectives[collective].jobs[first..].iter();
+        let jobs = self.build.collectives[collective].jobs[first..].iter();
         jobs.filter_map(move |&(end, job)| system.end(end).core.as_ref().map(|core| &core.jobs()[job]))
     }
 }
@@ -297,7 +297,7 @@ impl Run<'_> {
 
 impl Family for Run<'_> {
     fn take_derived(&mut self) -> Vec<(String, u64)> {
-        std::mem::take(&mut self.ready.derived)
+        std::mem::take(&mut self.build.derived)
     }
 
     fn flip(&mut self, system: &mut System, flip: Flip<'_>) -> Result<(), RunError> {
@@ -320,7 +320,7 @@ impl Family for Run<'_> {
 
     fn keep_times(&mut self, system: &mut System) {
         let system = system.piuma_mut();
-        let jobs: Vec<(usize, usize)> = self.ready.collectives.iter().flat_map(|built| built.jobs.clone()).collect();
+        let jobs: Vec<(usize, usize)> = self.build.collectives.iter().flat_map(|built| built.jobs.clone()).collect();
         for (end, job) in jobs {
             if let Some(core) = &mut system.end_mut(end).core {
                 core.job_mut(job).keep_times();
@@ -348,7 +348,7 @@ impl Family for Run<'_> {
     }
 
     fn take_sources(&mut self) -> Option<Sources> {
-        self.ready.sources.take()
+        self.build.sources.take()
     }
 
     fn has_work(&self) -> bool {
@@ -363,26 +363,26 @@ impl Family for Run<'_> {
         !(self.collectives_left() || self.programs_left || self.hosts_left() || self.ranks_left)
     }
 
-    fn before(&mut self, system: &mut System) -> Cycle {
+    fn before_step(&mut self, system: &mut System) -> Cycle {
         let Some(claims) = &mut self.claims else { return Cycle::MAX };
         let system = system.piuma_mut();
         claims.clock(system);
-        if let Err(why) = claims.settle(&self.loaded.scenario, system) {
+        if let Err(why) = claims.advance_pending(&self.loaded.scenario, system) {
             self.refused.get_or_insert(why);
         }
         claims.next()
     }
 
-    fn after(&mut self, system: &mut System, step: Step) -> After {
+    fn after_step(&mut self, system: &mut System, step: Step) -> StepOutcome {
         let system = system.piuma_mut();
         self.silent = None;
-        let written = self.rules.as_ref().is_some_and(Rules::is_written);
+        let written = self.rules.as_ref().is_some_and(StoreRules::is_written);
         if written || system.completions() != self.seen || self.programs_left && step == Step::Quiet {
             system.refresh();
         }
         if let Some(claims) = &mut self.claims {
-            claims.listen(system);
-            if let Err(why) = claims.settle(&self.loaded.scenario, system) {
+            claims.collect_events(system);
+            if let Err(why) = claims.advance_pending(&self.loaded.scenario, system) {
                 self.refused.get_or_insert(why);
             }
         }
@@ -400,20 +400,20 @@ impl Family for Run<'_> {
             // The last messages have come to their queues, and nobody is there to take them.
             self.programs_left = false;
             self.next_host(system);
-            return After::Again;
+            return StepOutcome::Repeat;
         } else if step == Step::Quiet {
             self.silent = Some(system.alive_until());
-            return After::Quiet;
+            return StepOutcome::Quiescent;
         }
-        After::On
+        StepOutcome::Continue
     }
 
-    fn refused(&self) -> Option<&str> {
+    fn broken_rule(&self) -> Option<&str> {
         self.refused.as_deref()
     }
 
-    fn standing(&self, system: &System, watchdog: &mut Watchdog) -> Option<String> {
-        let since = self.stands(system.piuma(), watchdog)?;
+    fn find_stall(&self, system: &System, watchdog: &mut Watchdog) -> Option<String> {
+        let since = self.stalled_since(system.piuma(), watchdog)?;
         let now = system.now();
         Some(format!("cycle {now}: no end point has taken or sent a flit since cycle {since}"))
     }
@@ -426,21 +426,21 @@ impl Family for Run<'_> {
         Some(String::new())
     }
 
-    fn left(&self, system: &System) -> String {
+    fn unfinished(&self, system: &System) -> String {
         let system = system.piuma();
         let waiting: Vec<&str> = (0..self.state.len())
-            .filter(|&index| self.state[index] != State::Complete)
+            .filter(|&index| self.state[index] != CollectiveState::Complete)
             .map(|index| self.loaded.scenario.collectives[index].name.as_str())
             .collect();
         let left = (!waiting.is_empty()).then(|| format!("not complete: {}", waiting.join(", ")));
         let threads = system.ends().filter_map(|end| end.processor()?.open());
         let ranks = system.ends().filter_map(|end| end.rank()?.open());
-        let circle = circle::find(&self.loaded.scenario, system);
-        let all = circle.into_iter().chain(left).chain(threads.take(8)).chain(ranks.take(8));
+        let waits = circular_wait::find(&self.loaded.scenario, system);
+        let all = waits.into_iter().chain(left).chain(threads.take(8)).chain(ranks.take(8));
         all.collect::<Vec<_>>().join("\n")
     }
 
-    fn went_well(&self, outcome: Outcome) -> bool {
+    fn no_rerun_needed(&self, outcome: Outcome) -> bool {
         !matches!(outcome, Outcome::Finished | Outcome::Deadlock) || !self.collectives_left()
     }
 
@@ -455,7 +455,7 @@ impl Family for Run<'_> {
         let (mut done, mut total) = (0, 0);
         for (index, collective) in self.loaded.scenario.collectives.iter().enumerate() {
             let lanes = u64::from(collective.network_dtype().lanes());
-            let built = &self.ready.collectives[index];
+            let built = &self.build.collectives[index];
             let segments = built.segments.iter().flat_map(|segment| std::iter::repeat_n(segment, built.parts()));
             for (job, segment) in self.jobs(system, index).zip(segments).filter(|(job, _)| job.kind().receives) {
                 let elements = segment.elements.end - segment.elements.start;
@@ -472,41 +472,41 @@ impl Family for Run<'_> {
 
     fn report(&self, system: &System, document: &mut Document, oracle: bool) -> Report {
         let mut report = self.at(system.piuma()).results(document, oracle);
-        if let Some((result, checks)) = workload::report::report(self.loaded, system, &self.ready, oracle) {
+        if let Some((result, checks)) = workload::report::report(self.loaded, system, &self.build, oracle) {
             document.workload = Some(result);
             report.last.extend(checks);
         }
         report
     }
 
-    fn settle(&self, _: &System, _: &Document) -> Vec<Check> {
+    fn family_checks(&self, _: &System, _: &Document) -> Vec<Check> {
         Vec::new()
     }
 
     fn all_links(&self) -> Option<&[u64]> {
-        self.ready.all_links.as_deref()
+        self.build.all_links.as_deref()
     }
 
     fn save(&self, to: &mut Saver) {
         watershed_state::State::save(self, to);
-        to.value(&self.ready.collectives.iter().map(|built| &built.rewritten).collect::<Vec<_>>());
-        to.value(&self.rules.as_ref().map(Rules::found));
+        to.value(&self.build.collectives.iter().map(|built| &built.rewritten).collect::<Vec<_>>());
+        to.value(&self.rules.as_ref().map(StoreRules::observed_trees));
     }
 
     fn load(&mut self, system: &System, from: &mut Loader<'_>) -> Result<(), Mismatch> {
         watershed_state::State::load(self, from)?;
         let rewritten: Vec<_> = from.value()?;
-        for (built, rewritten) in self.ready.collectives.iter_mut().zip(rewritten) {
+        for (built, rewritten) in self.build.collectives.iter_mut().zip(rewritten) {
             built.rewritten = rewritten;
         }
         if let Some(found) = from.value()? {
-            let rules = Rules::new(self.loaded, system.piuma(), &self.ready.collectives);
-            self.rules = rules.map(|rules| rules.with(found));
+            let rules = StoreRules::new(self.loaded, system.piuma(), &self.build.collectives);
+            self.rules = rules.map(|rules| rules.with_observed_trees(found));
         }
         Ok(())
     }
 
-    fn why(&self, system: &System, ask: Ask<'_>, document: &Document, notes: &mut Vec<String>) -> Vec<Why> {
+    fn why(&self, system: &System, ask: WhyQuery<'_>, document: &Document, notes: &mut Vec<String>) -> Vec<Why> {
         self.at(system.piuma()).explain(ask, document, notes)
     }
 

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use super::config::{Multicast, Programs};
 use super::file::{CoreFile, ParallelLinks, PipelineKind, RegisterAccess};
-use super::writes;
+use super::tree_writes;
 use crate::Problem;
-use crate::build::Built;
+use crate::build::BuiltCollective;
 use crate::config::{Collective, CollectiveKind, Scenario};
 use crate::names::{Layout as Bits, layout};
-use crate::piuma::ground;
+use crate::piuma::embedding_graph;
 use crate::piuma::overlaps::{Owner, Plan};
 use crate::random::Stream;
 use crate::sources::Sources;
@@ -46,7 +46,7 @@ pub fn vectors(multicast: &Multicast, layout: &Layout, ground: &EmbedContext<'_>
 /// Checks that a tree reaches its receivers and no other end point; returns what it uses.
 ///
 /// # Errors
-/// The first thing that is wrong.
+/// The first error.
 pub fn check(
     multicast: &Multicast,
     layout: &Layout,
@@ -96,7 +96,7 @@ pub fn processors(
     scenario: &Scenario,
     programs: &Programs,
     layout: &Layout,
-    (built, claims): (&[Built], &Plan),
+    (built, claims): (&[BuiltCollective], &Plan),
     memory: &Arc<MemoryCfg>,
     ends: &mut [End],
 ) -> Vec<Problem> {
@@ -173,8 +173,8 @@ pub fn processors(
             }
         }
     }
-    if goes_in_band(scenario) {
-        let owned = access_ends(layout, scenario.topology.switches()).into_iter().flatten();
+    if is_access_in_band(scenario) {
+        let owned = first_end_points(layout, scenario.topology.switches()).into_iter().flatten();
         for end in owned.chain(participating(scenario, programs)) {
             ends[end as usize].beside.get_or_insert_default().registers.get_or_insert_default();
         }
@@ -187,12 +187,12 @@ pub fn processors(
         }
         Err(problem) => problems.push(problem),
     }
-    give_roles(scenario, layout, (built, claims), ends);
+    assign_roles(scenario, layout, (built, claims), ends);
     problems
 }
 
 /// Gives cores their parts in collectives that programs call.
-fn give_roles(scenario: &Scenario, layout: &Layout, (built, claims): (&[Built], &Plan), ends: &mut [End]) {
+fn assign_roles(scenario: &Scenario, layout: &Layout, (built, claims): (&[BuiltCollective], &Plan), ends: &mut [End]) {
     for (index, (collective, built)) in scenario.collectives.iter().zip(built).enumerate() {
         if !collective.called {
             continue;
@@ -232,10 +232,10 @@ pub fn make_writable(
     let cycles = |of: LinkParams| u64::from(of.latency) + u64::from(of.cycles_per_flit) - 1;
     let switch = u64::from(pipeline.front()) + u64::from(pipeline.post()) + 1;
     let size = (scenario.topology.switches(), layout.external_ports);
-    let links = ground::links(layout, common);
+    let links = embedding_graph::links(layout, common);
     let of = |switch: u32, port: u16| cycles(links(switch, port));
     let reach = Reach::new((cycles(common.local), switch), size, neighbours, of);
-    let reach = if goes_in_band(scenario) { reach.in_band(access_ends(layout, size.0)) } else { reach };
+    let reach = if is_access_in_band(scenario) { reach.in_band(first_end_points(layout, size.0)) } else { reach };
     registers.reach = Some(Arc::new(reach));
 }
 
@@ -247,8 +247,8 @@ pub(crate) fn place(
     problems: &mut Vec<Problem>,
 ) -> Sources {
     let sources = Sources::place(scenario, layout, local, problems);
-    if goes_in_band(scenario) {
-        let ends = access_ends(layout, scenario.topology.switches());
+    if is_access_in_band(scenario) {
+        let ends = first_end_points(layout, scenario.topology.switches());
         for (switch, _) in (0..).zip(ends).filter(|(_, end)| end.is_none()) {
             // On a die the port of a core, elsewhere the first one that leads nowhere.
             let all = layout.external_ports;
@@ -262,7 +262,7 @@ pub(crate) fn place(
 }
 
 /// The first end point of each switch.
-fn access_ends(layout: &Layout, switches: u32) -> Vec<Option<u32>> {
+fn first_end_points(layout: &Layout, switches: u32) -> Vec<Option<u32>> {
     let mut ends = vec![None; switches as usize];
     for (place, end) in layout.ends.iter().zip(0..) {
         ends[place.switch as usize].get_or_insert(end);
@@ -283,7 +283,7 @@ pub fn may_access_registers(programs: &Programs) -> bool {
 }
 
 /// Whether accesses to configuration registers may go over point-to-point channels.
-pub fn goes_in_band(scenario: &Scenario) -> bool {
+pub fn is_access_in_band(scenario: &Scenario) -> bool {
     let in_band = |of: &Programs| of.core.register_access == RegisterAccess::InBand && may_access_registers(of);
     scenario.programs.as_ref().is_some_and(in_band)
 }
@@ -322,7 +322,7 @@ fn parts(ends: &mut [End], end: u32) -> (&mut Core, &mut Processor) {
     }
 }
 
-fn role(collective: &Collective, built: &Built, participant: usize, (place, stages): (EndPlace, u8)) -> Role {
+fn role(collective: &Collective, built: &BuiltCollective, participant: usize, (place, stages): (EndPlace, u8)) -> Role {
     let lanes = |dtype: DType| u64::from(dtype.lanes());
     let sends = collective.kind != CollectiveKind::Broadcast || collective.source as usize == participant;
     let kind = JobKind {
@@ -392,7 +392,7 @@ pub(crate) fn overlaps(
             }
         })
         .collect();
-    let params = ground::links(layout, common);
+    let params = embedding_graph::links(layout, common);
     let cycles = |switch: u32, port: u16| Cycle::from(params(switch, port).latency);
     let wiring = Wiring::derive(&claimants, registers, &Links { neighbours, cycles: &cycles });
     Plan { wiring, owners: footprints.keys().copied().collect() }
@@ -417,7 +417,7 @@ fn open_planes<'a>(
         };
         ids.entry(plane as u8).or_default().insert(id as u16);
         let mut programs = scenario.programs.iter().flat_map(|programs| &programs.programs);
-        if !own && programs.any(|text| writes::may_write_tree(&text.program, registers, id as u16)) {
+        if !own && programs.any(|text| tree_writes::may_write_tree(&text.program, registers, id as u16)) {
             written.insert(plane as u8);
         }
     }
@@ -447,7 +447,7 @@ pub(crate) fn claim_queues(programs: &Programs, claims: &Plan) -> Result<BTreeMa
 }
 
 /// What a source of a multicast may have under way.
-pub(crate) struct Shares {
+pub(crate) struct CreditShares {
     /// Messages that no receiver has taken.
     pub credits: u32,
     /// Messages in its own queue that have not left.
@@ -460,7 +460,7 @@ pub(crate) struct Shares {
 ///
 /// # Errors
 /// A queue has no slot for each of those who send to it.
-pub(crate) fn shares(depth: u32, id: u32, trees: &[(u32, &[u32])], number: usize) -> Result<Shares, Problem> {
+pub(crate) fn shares(depth: u32, id: u32, trees: &[(u32, &[u32])], number: usize) -> Result<CreditShares, Problem> {
     // How many send to the queue of an end point.
     let senders = |end: u32| {
         let there = trees.iter().filter(|(_, receivers)| receivers.contains(&end)).count();
@@ -480,7 +480,7 @@ pub(crate) fn shares(depth: u32, id: u32, trees: &[(u32, &[u32])], number: usize
     }
     let slots: Vec<u32> = receivers.iter().map(|&end| depth / senders(end)).collect();
     let credits = slots.iter().copied().min().unwrap_or(depth);
-    Ok(Shares { credits, own: depth / senders(source), slots })
+    Ok(CreditShares { credits, own: depth / senders(source), slots })
 }
 
 /// Random elements in words.

@@ -24,7 +24,7 @@ pub struct Programs {
     /// Multicast trees.
     pub multicasts: Vec<Multicast>,
     /// Programs.
-    pub programs: Vec<Text>,
+    pub programs: Vec<ProgramText>,
 }
 
 /// A multicast tree.
@@ -45,7 +45,7 @@ pub struct Multicast {
 
 /// A program.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Text {
+pub struct ProgramText {
     /// Its name.
     pub name: String,
     /// Who runs it.
@@ -107,7 +107,7 @@ pub(crate) fn text(
     topology: &Topology,
     source: &Source,
     problems: &mut Vec<Problem>,
-) -> Text {
+) -> ProgramText {
     let path = format!("program[{index}]");
     let cores = ends(&file.cores, &format!("{path}.cores"), topology, problems);
     let mut text = file.text.clone().unwrap_or_default();
@@ -147,7 +147,7 @@ pub(crate) fn text(
         problems.push(problem(&fault, &text, &path, file.file.as_deref(), source));
         Program::default()
     });
-    Text {
+    ProgramText {
         name: file.name.clone().unwrap_or_else(|| format!("p{index}")),
         cores,
         threads: file.threads,
@@ -161,7 +161,7 @@ pub(crate) fn text(
 /// An error in a program's text, at its place in the scenario if the text is there.
 fn problem(fault: &Fault, text: &str, path: &str, file: Option<&str>, source: &Source) -> Problem {
     let word: &str = text.get(fault.at.clone()).unwrap_or("");
-    let inside = || source.inside(&format!("{path}.text"), text, fault.at.clone());
+    let inside = || source.span_within(&format!("{path}.text"), text, fault.at.clone());
     let problem = match (file, inside()) {
         (None, Some(span)) => Problem::in_text(span, &fault.message),
         (None, None) => Problem::at(format!("{path}.text"), format!("line {}: {}", fault.line, fault.message)),

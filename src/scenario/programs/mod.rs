@@ -5,15 +5,15 @@
 //! | [`file`](mod@file) | the tables as they are written |
 //! | [`config`] | the same after checking; program texts are assembled here |
 //! | [`build`] | register values of multicast trees, processors at the end points |
-//! | [`circle`] | calls that wait for each other for ever |
-//! | `writes` | trees that the text of a program may write |
+//! | [`circular_wait`] | calls that wait for each other in a cycle, and never end |
+//! | `tree_writes` | trees that the text of a program may write |
 //! | [`result`] | what programs reported, and the check of every call |
 
 pub mod build;
-pub mod circle;
+pub mod circular_wait;
 pub mod config;
 pub mod result;
 pub mod rules;
-mod writes;
+mod tree_writes;
 
 pub use watershed_language::programs as file;

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde::{Deserialize, Serialize};
 
 use super::rules;
-use crate::build::Built;
+use crate::build::BuiltCollective;
 use crate::config::{Collective, CollectiveKind, Scenario};
 use crate::golden;
 use crate::result::Check;
@@ -82,7 +82,12 @@ fn processors(system: &System) -> impl Iterator<Item = (usize, &Processor)> {
 }
 
 /// Everything that programs did, and the checks of it.
-pub fn report(scenario: &Scenario, built: &[Built], system: &System, oracle: bool) -> (ProgramsResult, Vec<Check>) {
+pub fn report(
+    scenario: &Scenario,
+    built: &[BuiltCollective],
+    system: &System,
+    oracle: bool,
+) -> (ProgramsResult, Vec<Check>) {
     let mut result = ProgramsResult::default();
     for (end, processor) in processors(system) {
         let counted = processor.counted();
@@ -134,18 +139,18 @@ fn wrong_call(call: &CallResult) -> String {
 }
 
 /// A participant's part in a call: its end point, the call, and the job once that has started.
-pub type Part<'a> = (usize, &'a Call, Option<&'a Job>);
+pub type CallPart<'a> = (usize, &'a Call, Option<&'a Job>);
 
 /// What has been called of a collective, call by call: the parts of those participants that got that far.
-pub fn parts<'a>(collective: &Collective, system: &'a System) -> Vec<Vec<Part<'a>>> {
+pub fn parts<'a>(collective: &Collective, system: &'a System) -> Vec<Vec<CallPart<'a>>> {
     let id = collective.id as u16;
-    let of = |&end: &u32| -> Vec<Part<'a>> {
+    let of = |&end: &u32| -> Vec<CallPart<'a>> {
         let point = system.end(end as usize);
         let calls = point.processor().into_iter().flat_map(Processor::calls).filter(|call| call.id == id);
         let job = |call: &Call| point.core.as_ref().and_then(|core| core.jobs().get(call.job?));
         calls.map(|call| (end as usize, call, job(call))).collect()
     };
-    let all: Vec<Vec<Part<'a>>> = collective.participants.iter().map(of).collect();
+    let all: Vec<Vec<CallPart<'a>>> = collective.participants.iter().map(of).collect();
     let most = all.iter().map(Vec::len).max().unwrap_or(0);
     (0..most).map(|number| all.iter().filter_map(|calls| calls.get(number).copied()).collect()).collect()
 }
@@ -156,7 +161,7 @@ pub fn call_name(collective: &str, number: usize) -> String {
 }
 
 /// The calls of one collective.
-fn calls(collective: &Collective, built: &Built, system: &System, oracle: bool) -> Vec<CallResult> {
+fn calls(collective: &Collective, built: &BuiltCollective, system: &System, oracle: bool) -> Vec<CallResult> {
     let all = parts(collective, system);
     all.into_iter()
         .enumerate()

@@ -20,7 +20,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Loaded;
-use crate::build::{Built, common, layout, roles, select};
+use crate::build::{BuiltCollective, common, layout, roles, select};
 use crate::config::{Collective, CollectiveKind};
 use crate::piuma::overlaps::{self, Owner, Plan};
 use crate::programs::build::overlaps as overlapping;
@@ -33,14 +33,14 @@ use watershed_piuma::{IdUse, RESPONSE, RegisterName, Registers, Store};
 /// A tree that programs may use.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Tree {
-    of: Of,
+    of: TreeOwner,
     id: u16,
     footprint: Footprint,
 }
 
 /// Whose tree it is: by index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
-pub(crate) enum Of {
+pub(crate) enum TreeOwner {
     Collective(usize),
     /// And the end point that sends.
     Multicast(u32),
@@ -48,41 +48,41 @@ pub(crate) enum Of {
 
 /// An id that was written: since when, and whose use of it has been found to be legal since then.
 #[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
-pub(crate) struct Written {
+pub(crate) struct WrittenRegister {
     since: u64,
-    whole: BTreeSet<Of>,
+    whole: BTreeSet<TreeOwner>,
 }
 
 /// What is known of the trees of programs.
 #[derive(Debug)]
-pub struct Rules {
+pub struct StoreRules {
     /// Where end points are.
     pub(crate) layout: Layout,
     neighbours: Neighbours,
     trees: Vec<Tree>,
-    written: BTreeMap<u16, Written>,
+    written: BTreeMap<u16, WrittenRegister>,
 }
 
-impl Rules {
+impl StoreRules {
     /// The rules for a system at its first store; what its registers say has been checked before.
-    pub fn new(loaded: &Loaded, system: &System, built: &[Built]) -> Option<Rules> {
+    pub fn new(loaded: &Loaded, system: &System, built: &[BuiltCollective]) -> Option<StoreRules> {
         let layout = layout(loaded).ok()?;
         let neighbours = match &layout.shape {
             Shape::Nodes(nodes) => Neighbours::of_nodes(nodes),
             _ => Neighbours::new(&layout.plan),
         };
         let scenario = &loaded.scenario;
-        let mut rules = Rules { layout, neighbours, trees: Vec::new(), written: BTreeMap::new() };
+        let mut rules = StoreRules { layout, neighbours, trees: Vec::new(), written: BTreeMap::new() };
         for (index, (collective, built)) in scenario.collectives.iter().zip(built).enumerate() {
             if collective.called {
                 let (id, footprint) = (collective.id as u16, built.footprint().clone());
-                rules.trees.push(Tree { of: Of::Collective(index), id, footprint });
+                rules.trees.push(Tree { of: TreeOwner::Collective(index), id, footprint });
             }
         }
         for multicast in scenario.programs.iter().flat_map(|programs| &programs.multicasts) {
             let id = multicast.id as u16;
             if let Ok(footprint) = rules.multicast(loaded, system.registers(), id, multicast.source) {
-                rules.trees.push(Tree { of: Of::Multicast(multicast.source), id, footprint });
+                rules.trees.push(Tree { of: TreeOwner::Multicast(multicast.source), id, footprint });
             }
         }
         Some(rules)
@@ -91,19 +91,22 @@ impl Rules {
     /// Ids of multicasts, and the end points that have sent by them.
     pub(crate) fn senders(&self) -> impl Iterator<Item = (u16, u32)> + '_ {
         self.trees.iter().filter_map(|tree| match tree.of {
-            Of::Multicast(source) => Some((tree.id, source)),
-            Of::Collective(_) => None,
+            TreeOwner::Multicast(source) => Some((tree.id, source)),
+            TreeOwner::Collective(_) => None,
         })
     }
 
     /// What was found of trees since the first store.
-    pub(crate) fn found(&self) -> (&[Tree], &BTreeMap<u16, Written>) {
+    pub(crate) fn observed_trees(&self) -> (&[Tree], &BTreeMap<u16, WrittenRegister>) {
         (&self.trees, &self.written)
     }
 
     /// The rules, with what was found of trees since the first store.
-    pub(crate) fn with(self, (trees, written): (Vec<Tree>, BTreeMap<u16, Written>)) -> Rules {
-        Rules { trees, written, ..self }
+    pub(crate) fn with_observed_trees(
+        self,
+        (trees, written): (Vec<Tree>, BTreeMap<u16, WrittenRegister>),
+    ) -> StoreRules {
+        StoreRules { trees, written, ..self }
     }
 
     /// Makes a store, if it is legal.
@@ -153,7 +156,7 @@ impl Rules {
         if let Err(error) = system.registers_mut().store(store.address, store.value) {
             return refused(error.to_string());
         }
-        self.written.insert(id, Written { since: store.cycle, whole: BTreeSet::new() });
+        self.written.insert(id, WrittenRegister { since: store.cycle, whole: BTreeSet::new() });
         Ok(())
     }
 
@@ -196,7 +199,7 @@ impl Rules {
         &mut self,
         loaded: &Loaded,
         system: &System,
-        built: &mut [Built],
+        built: &mut [BuiltCollective],
     ) -> Result<BTreeMap<u16, usize>, String> {
         let mut anew = BTreeMap::new();
         for (end, point) in system.ends().enumerate() {
@@ -209,8 +212,8 @@ impl Rules {
                     of.called && of.id == u32::from(used.id) && of.participants.contains(&(end as u32))
                 };
                 let of = match loaded.scenario.collectives.iter().position(takes) {
-                    Some(index) => Of::Collective(index),
-                    None => Of::Multicast(end as u32),
+                    Some(index) => TreeOwner::Collective(index),
+                    None => TreeOwner::Multicast(end as u32),
                 };
                 if written.whole.contains(&of) {
                     continue;
@@ -219,14 +222,14 @@ impl Rules {
                 let who = format!("{}, thread {thread}, line {line}: cycle {cycle}", processor.name());
                 let footprint = self.tree(loaded, system.registers(), of, id).map_err(|why| {
                     let what = match of {
-                        Of::Collective(index) => {
+                        TreeOwner::Collective(index) => {
                             format!("id {id} of collective \"{}\"", loaded.scenario.collectives[index].name)
                         }
-                        Of::Multicast(_) => format!("multicast tree {id}"),
+                        TreeOwner::Multicast(_) => format!("multicast tree {id}"),
                     };
                     format!("{who}: the registers of {what} were written and are not legal: {why}")
                 })?;
-                if let Of::Collective(index) = of {
+                if let TreeOwner::Collective(index) = of {
                     built[index].rewritten.push((cycle, footprint.clone()));
                 }
                 anew.entry(id).or_insert(end);
@@ -239,14 +242,14 @@ impl Rules {
     }
 
     /// The conflict sets that the registers make now.
-    pub(crate) fn plan(&self, loaded: &Loaded, system: &System, built: &[Built]) -> Plan {
+    pub(crate) fn plan(&self, loaded: &Loaded, system: &System, built: &[BuiltCollective]) -> Plan {
         let scenario = &loaded.scenario;
-        let mut footprints = overlaps::footprints(built.iter().map(Built::footprints), &[]);
+        let mut footprints = overlaps::footprints(built.iter().map(BuiltCollective::footprints), &[]);
         let multicasts = scenario.programs.as_ref().map_or(&[][..], |programs| &programs.multicasts);
         for Tree { of, id, footprint } in &self.trees {
             match *of {
-                Of::Collective(index) => _ = footprints.insert(Owner::Segment(index, 0), footprint),
-                Of::Multicast(source) => {
+                TreeOwner::Collective(index) => _ = footprints.insert(Owner::Segment(index, 0), footprint),
+                TreeOwner::Multicast(source) => {
                     let found = multicasts.iter().position(|of| (of.id, of.source) == (u32::from(*id), source));
                     footprints.extend(found.map(|index| (Owner::Multicast(index), footprint)));
                 }
@@ -257,10 +260,10 @@ impl Rules {
     }
 
     /// The tree that the registers describe.
-    fn tree(&self, loaded: &Loaded, registers: &Registers, of: Of, id: u16) -> Result<Footprint, String> {
+    fn tree(&self, loaded: &Loaded, registers: &Registers, of: TreeOwner, id: u16) -> Result<Footprint, String> {
         let index = match of {
-            Of::Collective(index) => index,
-            Of::Multicast(source) => return self.multicast(loaded, registers, id, source),
+            TreeOwner::Collective(index) => index,
+            TreeOwner::Multicast(source) => return self.multicast(loaded, registers, id, source),
         };
         let collective = &loaded.scenario.collectives[index];
         let places: Vec<EndPlace> = collective.participants.iter().map(|&end| self.layout.ends[end as usize]).collect();
@@ -316,7 +319,7 @@ impl Rules {
 fn in_use(loaded: &Loaded, system: &System, tree: &Tree) -> Option<String> {
     let id = tree.id;
     match tree.of {
-        Of::Collective(index) => {
+        TreeOwner::Collective(index) => {
             for &end in loaded.scenario.collectives[index].participants.iter() {
                 let processor = system.end(end as usize).processor()?;
                 if let Some(call) = processor.calls().iter().find(|call| call.id == id && call.end.is_none()) {
@@ -324,7 +327,7 @@ fn in_use(loaded: &Loaded, system: &System, tree: &Tree) -> Option<String> {
                 }
             }
         }
-        Of::Multicast(source) => {
+        TreeOwner::Multicast(source) => {
             let processor = system.end(source as usize).processor()?;
             if processor.is_sending_to(id, system.now()) {
                 return Some(format!("{} is sending to it", processor.name()));
@@ -348,12 +351,12 @@ fn in_use(loaded: &Loaded, system: &System, tree: &Tree) -> Option<String> {
 }
 
 /// The footprint of a collective that a call in a cycle went over.
-pub fn in_force(built: &Built, cycle: u64) -> &Footprint {
+pub fn footprint_at(built: &BuiltCollective, cycle: u64) -> &Footprint {
     let known = built.rewritten.iter().rfind(|(since, _)| *since <= cycle);
     known.map_or_else(|| built.footprint(), |(_, footprint)| footprint)
 }
 
 /// The oracle's tree of a call; `None` where one contribution goes to all.
-pub fn tree(built: &Built, cycle: u64) -> Option<&EngineList> {
-    in_force(built, cycle).tree.as_ref()
+pub fn tree(built: &BuiltCollective, cycle: u64) -> Option<&EngineList> {
+    footprint_at(built, cycle).tree.as_ref()
 }

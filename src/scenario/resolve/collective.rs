@@ -1,11 +1,11 @@
 //! `[[collective]]`: operation, data, participants and trees.
 
-use super::{Resolver, counted, port_number};
+use super::{Resolver, port_number, saturated_count};
 use std::collections::BTreeMap;
 
 use crate::config::{Collective, Data, Participants, Start, SwitchRegisters, Topology, Tree};
 use crate::file::{CollectiveFile, CollectiveKind, DelayFile, ParticipantsFile, ScenarioFile, SwitchRegistersFile};
-use crate::names::{self, Accumulate, DType, Named, Op, Round};
+use crate::names::{self, Accumulate, DType, NamedValues, Op, Round};
 use crate::participants::listed;
 use crate::problem::Problem;
 use crate::random::Stream;
@@ -36,7 +36,7 @@ impl Resolver<'_> {
                 self.report(
                     Problem::at(
                         format!("{path}.elements"),
-                        format!("{} elements from all participants are too many", counted(total)),
+                        format!("{} elements from all participants are too many", saturated_count(total)),
                     )
                     .expected(format!(
                         "up to {} in the whole scenario: elements x participants",
@@ -209,7 +209,7 @@ impl Resolver<'_> {
     /// The wider type in which a reduction sums, and whether its result stays in it.
     fn accumulate(&mut self, file: &CollectiveFile, path: &str, dtype: DType) -> (Option<Accumulate>, bool) {
         let named = |name: &Option<String>| name.as_deref().and_then(DType::from_name);
-        let quoted = |dtype: DType| format!("\"{}\"", Named::name(dtype));
+        let quoted = |dtype: DType| format!("\"{}\"", NamedValues::name(dtype));
         let (accumulate_path, result_path) = (format!("{path}.accumulate"), format!("{path}.result_dtype"));
         let mut pair = None;
         if let Some(wide) = named(&file.accumulate) {
@@ -220,11 +220,12 @@ impl Resolver<'_> {
                 let message = format!("a {} accumulates nothing", file.kind.name());
                 self.report(Problem::at_key(&accumulate_path, message));
             } else if wider.is_empty() {
-                let message = format!("{} is summed in its own type only", Named::name(dtype));
+                let message = format!("{} is summed in its own type only", NamedValues::name(dtype));
                 let expected = "no `accumulate`, or a dtype of \"f16\", \"bf16\", \"fp8_e4m3\" or \"fp8_e5m2\"";
                 self.report(Problem::at(&accumulate_path, message).expected(expected));
             } else if pair.is_none() {
-                let message = format!("{} does not accumulate in {}", Named::name(dtype), Named::name(wide));
+                let message =
+                    format!("{} does not accumulate in {}", NamedValues::name(dtype), NamedValues::name(wide));
                 self.report(Problem::at(&accumulate_path, message).expected(names::one_of(wider)));
             }
         }
@@ -232,9 +233,11 @@ impl Resolver<'_> {
         let wide = pair.map(Accumulate::accumulator);
         if result != dtype && Some(result) != wide && (file.accumulate.is_none() || pair.is_some()) {
             let types = [Some(dtype), wide];
-            let problem =
-                Problem::at(result_path, format!("the results of this collective are no {}", Named::name(result)))
-                    .expected(names::one_of(types.into_iter().flatten().map(quoted)));
+            let problem = Problem::at(
+                result_path,
+                format!("the results of this collective are no {}", NamedValues::name(result)),
+            )
+            .expected(names::one_of(types.into_iter().flatten().map(quoted)));
             let hint = "a type wider than that of the elements is the one named by `accumulate`";
             self.report(if wide.is_none() { problem.help(hint) } else { problem });
         }
@@ -302,7 +305,7 @@ impl Resolver<'_> {
             return Data::None;
         }
         let Some(data) = &file.data else {
-            return Data::Random(crate::values::usual(dtype));
+            return Data::Random(crate::values::default_distribution(dtype));
         };
         if let Some(distribution) = data.random {
             return Data::Random(distribution);

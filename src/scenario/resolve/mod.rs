@@ -24,7 +24,7 @@ use super::programs::config::{self as programs, Programs};
 use super::source::{Source, alternatives};
 use super::spec::Lacks;
 use super::specs::spec;
-use super::workload::config::Traced;
+use super::workload::config::TracedWorkload;
 use super::{jobs, link, mixed, names, segments, units};
 use watershed_fabric::topology::Graph;
 
@@ -51,7 +51,7 @@ pub(crate) fn resolve(
     source: &Source,
     base: &Path,
     stem: &str,
-    (graph, traced): (Option<Arc<Graph>>, Option<&Traced>),
+    (graph, traced): (Option<Arc<Graph>>, Option<&TracedWorkload>),
     fastest: u64,
 ) -> Result<Scenario, Vec<Problem>> {
     let (problems, roundings) = (Vec::new(), Vec::new());
@@ -80,7 +80,7 @@ impl Resolver<'_> {
         self.problems.push(problem);
     }
 
-    fn scenario(&mut self, file: &ScenarioFile, stem: &str, traced: Option<&Traced>) -> Option<Scenario> {
+    fn scenario(&mut self, file: &ScenarioFile, stem: &str, traced: Option<&TracedWorkload>) -> Option<Scenario> {
         self.exclusive_keys(file);
         let clock = self.clock(file);
         let link = self.link(file);
@@ -251,13 +251,20 @@ impl Resolver<'_> {
     }
 
     /// A latency from its two keys.
-    fn latency(&mut self, key: &str, ns: Option<f64>, cycles: Option<u64>, default: Default, least: u64) -> Latency {
+    fn latency(
+        &mut self,
+        key: &str,
+        ns: Option<f64>,
+        cycles: Option<u64>,
+        default: DefaultLatency,
+        least: u64,
+    ) -> Latency {
         let hertz = self.hertz;
         let (ns, path) = match (ns, cycles, default) {
-            (_, Some(cycles), _) | (None, None, Default::Cycles(cycles)) => {
+            (_, Some(cycles), _) | (None, None, DefaultLatency::Cycles(cycles)) => {
                 return Latency { cycles, ns: units::nanoseconds(cycles, hertz) };
             }
-            (Some(ns), ..) | (None, None, Default::Ns(ns)) => (ns, format!("{key}_ns")),
+            (Some(ns), ..) | (None, None, DefaultLatency::Ns(ns)) => (ns, format!("{key}_ns")),
         };
         let Some(femtoseconds) = units::femtoseconds(ns) else {
             self.report(
@@ -289,21 +296,21 @@ impl Resolver<'_> {
         let given = &file.link;
         let nodes = file.topology.kind == TopologyKind::Nodes;
         let mut resolved = Link {
-            latency: self.latency("link.latency", given.latency_ns, given.latency_cycles, Default::Ns(5.0), 1),
+            latency: self.latency("link.latency", given.latency_ns, given.latency_cycles, DefaultLatency::Ns(5.0), 1),
             local_latency: self.latency(
                 "link.local_latency",
                 given.local_latency_ns,
                 given.local_latency_cycles,
-                Default::Cycles(1),
+                DefaultLatency::Cycles(1),
                 1,
             ),
             socket_latency: nodes.then(|| {
                 let (ns, cycles) = (given.socket_latency_ns, given.socket_latency_cycles);
-                self.latency("link.socket_latency", ns, cycles, Default::Ns(25.0), 1)
+                self.latency("link.socket_latency", ns, cycles, DefaultLatency::Ns(25.0), 1)
             }),
             node_latency: nodes.then(|| {
                 let (ns, cycles) = (given.node_latency_ns, given.node_latency_cycles);
-                self.latency("link.node_latency", ns, cycles, Default::Ns(50.0), 1)
+                self.latency("link.node_latency", ns, cycles, DefaultLatency::Ns(50.0), 1)
             }),
             subnode: None,
             flit_bits: given.flit_bits,
@@ -324,7 +331,7 @@ impl Resolver<'_> {
         if let (Some(socket), true) = (resolved.socket_latency, file.topology.subnodes.is_some_and(|count| count > 1)) {
             let own = given.subnode.unwrap_or_default();
             let (ns, cycles) = (own.latency_ns, own.latency_cycles);
-            let latency = self.latency("link.subnode.latency", ns, cycles, Default::Cycles(socket.cycles), 1);
+            let latency = self.latency("link.subnode.latency", ns, cycles, DefaultLatency::Cycles(socket.cycles), 1);
             let bits = resolved.wire_bits();
             let cycles_per_flit = link::cycles(bits, own.width_bits.unwrap_or(bits));
             resolved.subnode = Some(link::SubnodeLink { latency, width_bits: own.width_bits, cycles_per_flit });
@@ -356,14 +363,14 @@ impl Resolver<'_> {
                 "memory.read_latency",
                 memory.read_latency_ns,
                 memory.read_latency_cycles,
-                Default::Cycles(0),
+                DefaultLatency::Cycles(0),
                 0,
             ),
             write_latency: self.latency(
                 "memory.write_latency",
                 memory.write_latency_ns,
                 memory.write_latency_cycles,
-                Default::Cycles(0),
+                DefaultLatency::Cycles(0),
                 0,
             ),
         }
@@ -483,7 +490,7 @@ impl Resolver<'_> {
 
 /// A latency that is not given.
 #[derive(Clone, Copy)]
-enum Default {
+enum DefaultLatency {
     Ns(f64),
     Cycles(u64),
 }
@@ -510,6 +517,6 @@ fn counted_channels(channels: u32) -> String {
 }
 
 /// A count that may have been saturated.
-fn counted(count: u128) -> String {
+fn saturated_count(count: u128) -> String {
     if count > 1 << 100 { "more than 10^30".to_owned() } else { count.to_string() }
 }

@@ -2,18 +2,18 @@
 
 use crate::config::Scenario;
 use crate::hosts::file::HostMode;
-use crate::kept::Kept;
 use crate::problem::Problem;
+use crate::result_detail::ResultDetail;
 use watershed_arith::Op;
 
 /// What is wrong with keeping this of the results of a scenario.
-pub(super) fn check(kept: Kept, scenario: &Scenario) -> Option<Problem> {
-    if kept == Kept::Auto || has_results(scenario) {
+pub(super) fn check(kept: ResultDetail, scenario: &Scenario) -> Option<Problem> {
+    if kept == ResultDetail::Auto || has_results(scenario) {
         return None;
     }
     let at = |message: &str| Problem::at("results", message);
     match (scenario.workload.is_some(), kept) {
-        (true, Kept::Hash) => None,
+        (true, ResultDetail::Hash) => None,
         (true, _) => Some(
             at("ranks of a workload keep no words of results: the document has a hash of each collective's")
                 .expected("\"auto\" or \"hash\""),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::{MAX_LATENCY, MOST_PORTS, Resolver, counted};
+use super::{MAX_LATENCY, MOST_PORTS, Resolver, saturated_count};
 use crate::config::{self, Link, Topology};
 use crate::file::{AlgorithmFile, Family, LengthsFile, ScenarioFile, TopologyFile, TopologyKind};
 use crate::problem::Problem;
@@ -47,7 +47,7 @@ impl Resolver<'_> {
         };
         if switches > u128::from(limits::SWITCHES) {
             self.report(
-                Problem::at(place, format!("{} switches are too many", counted(switches)))
+                Problem::at(place, format!("{} switches are too many", saturated_count(switches)))
                     .expected(format!("up to {} switches", limits::SWITCHES)),
             );
             return None;
@@ -57,7 +57,7 @@ impl Resolver<'_> {
             self.report(
                 Problem::at(
                     "topology.concentration",
-                    format!("{} end points are too many", counted(end_points.into())),
+                    format!("{} end points are too many", saturated_count(end_points.into())),
                 )
                 .expected(format!("up to {} end points", limits::END_POINTS)),
             );
@@ -151,7 +151,7 @@ impl Resolver<'_> {
                 positions: topology.positions.unwrap_or(4) as u16,
             }),
             TopologyKind::Nodes => Shape::Nodes(Nodes {
-                size: topology.size.iter().flatten().map(|&side| small(side)).collect(),
+                size: topology.size.iter().flatten().map(|&side| shape_count(side)).collect(),
                 subnodes: self.subnodes(topology, link)?,
                 sockets: sockets(topology) as u32,
                 die: Die {
@@ -191,9 +191,9 @@ impl Resolver<'_> {
                     return None;
                 }
                 Shape::Dragonfly(Dragonfly {
-                    switches_per_group: small(group),
-                    global: small(global),
-                    groups: small(groups),
+                    switches_per_group: shape_count(group),
+                    global: shape_count(global),
+                    groups: shape_count(groups),
                     concentration: concentration(global),
                     wiring,
                 })
@@ -253,7 +253,7 @@ impl Resolver<'_> {
             self.report(missing("size", &what, "the switches along each dimension, for example [4, 4]"));
             return None;
         };
-        let size: Vec<u32> = given.iter().map(|&side| small(side)).collect();
+        let size: Vec<u32> = given.iter().map(|&side| shape_count(side)).collect();
         let concentration = topology.concentration.unwrap_or(1) as u16;
         if topology.kind == TopologyKind::Torus
             && let Some(at) = given.iter().position(|&side| side > u64::from(u16::MAX))
@@ -384,7 +384,7 @@ fn missing(key: &str, what: &str, expected: &str) -> Problem {
 }
 
 /// A count for a shape, which refuses the largest.
-fn small(value: u64) -> u32 {
+fn shape_count(value: u64) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }
 

@@ -276,10 +276,11 @@ impl Resolver<'_> {
             Pattern::Trace => {
                 let file = self.traffic_file(file, path).unwrap_or_default();
                 let full = self.base.join(&file);
-                let facts = if file.is_empty() { Ok(trace::Facts::default()) } else { trace::survey(&full, ends) };
+                let facts =
+                    if file.is_empty() { Ok(trace::TraceSummary::default()) } else { trace::summarise(&full, ends) };
                 let facts = facts.unwrap_or_else(|error| {
                     self.report(Problem::at(format!("{path}.file"), error.message).expected(error.expected));
-                    trace::Facts::default()
+                    trace::TraceSummary::default()
                 });
                 TrafficPattern::Trace {
                     file,

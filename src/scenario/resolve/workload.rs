@@ -3,26 +3,26 @@
 use std::io::{self, Read};
 use std::path::Path;
 
-use watershed_workload::chakra::{self, Files};
-use watershed_workload::{Group, Trace, What, goal};
+use watershed_workload::chakra::{self, ChakraFiles};
+use watershed_workload::{CollectiveOp, Group, Trace, goal};
 
 use crate::armed::config::Armed;
 use crate::config::{Data, Family, Topology};
 use crate::file::{ParticipantsFile, ScenarioFile};
-use crate::names::{self, DType, Named};
+use crate::names::{self, DType, NamedValues};
 use crate::pbv::config::Pbv;
 use crate::problem::Problem;
 use crate::programs::config::ends;
 use crate::shipped;
 use crate::specs::spec;
-use crate::workload::config::{Network, Traced, Workload};
+use crate::workload::config::{NetworkJob, TracedWorkload, Workload};
 use crate::workload::file::{Engine, WorkloadFile};
 use crate::workload::network;
 use std::collections::BTreeMap;
 use watershed_arith::Op;
 
 /// Who computes a kind of collective: as given, or the family's engine where it can, else the first algorithm.
-fn engine(file: &WorkloadFile, family: Family, what: What) -> Engine {
+fn engine(file: &WorkloadFile, family: Family, what: CollectiveOp) -> Engine {
     let own = spec(family).engine().filter(|own| Engine::of(what).contains(own));
     let software = || Engine::algorithms(what).next().unwrap_or(Engine::of(what)[0]);
     match file.engine.given(what) {
@@ -40,11 +40,11 @@ pub(crate) fn read(
     scenario: &mut ScenarioFile,
     base: &Path,
     given: Option<&Trace>,
-) -> Result<Option<Traced>, Vec<Problem>> {
+) -> Result<Option<TracedWorkload>, Vec<Problem>> {
     let Some(file) = scenario.workload.clone() else { return Ok(None) };
     let family = scenario.family;
     engines(&file, family)?;
-    beside(scenario)?;
+    check_nothing_beside(scenario)?;
     let groups: Vec<Group> =
         file.groups.iter().map(|(name, ranks)| Group { name: name.clone(), ranks: ranks.clone() }).collect();
     let path = base.join(&file.trace);
@@ -53,7 +53,7 @@ pub(crate) fn read(
     let read = match (given, inside.then(|| shipped::read(&path).ok()).flatten()) {
         (Some(trace), _) => Trace::checked(trace.clone()),
         (None, Some(bytes)) => goal::parse(&path, &bytes).and_then(Trace::checked),
-        (None, None) if inside => Trace::read_from(&Inside, &path, &groups),
+        (None, None) if inside => Trace::read_from(&ShippedFiles, &path, &groups),
         (None, None) => Trace::read(&path, &groups),
     };
     let (trace, matched) = read.map_err(|error| {
@@ -69,13 +69,13 @@ pub(crate) fn read(
     if trace.groups.iter().any(|group| group.ranks.is_empty()) {
         return Err(vec![Problem::at("workload.groups", "a process group without ranks")]);
     }
-    let used = matched.collectives.iter().map(|of| of.collective.what);
+    let used = matched.collectives.iter().map(|of| of.collective.op);
     let engines = used.map(|what| (what, engine(&file, family, what))).collect();
-    let mut traced = Traced { trace, matched, engines, network: BTreeMap::new(), rounds: BTreeMap::new() };
+    let mut traced = TracedWorkload { trace, matched, engines, network: BTreeMap::new(), rounds: BTreeMap::new() };
     network::add(scenario, &file, &mut traced)?;
     network::ordered(&traced)?;
     // What end points do is PIUMA's; engines of others beside it make it a network of several families.
-    let engine = |job: &Network| job.engine != Engine::Piuma || family == Family::Fabric;
+    let engine = |job: &NetworkJob| job.engine != Engine::Piuma || family == Family::Fabric;
     if matches!(family, Family::Armed | Family::Pbv) || traced.network.values().any(engine) {
         scenario.family = Family::Mixed;
     }
@@ -83,7 +83,7 @@ pub(crate) fn read(
 }
 
 /// What is beside a workload that has no place there.
-fn beside(scenario: &ScenarioFile) -> Result<(), Vec<Problem>> {
+fn check_nothing_beside(scenario: &ScenarioFile) -> Result<(), Vec<Problem>> {
     let lists = [
         ("program", !scenario.program.is_empty(), "programs"),
         ("core", scenario.core.is_some(), "programs"),
@@ -112,9 +112,9 @@ fn beside(scenario: &ScenarioFile) -> Result<(), Vec<Problem>> {
 }
 
 /// Files of Chakra that come with the program.
-struct Inside;
+struct ShippedFiles;
 
-impl Files for Inside {
+impl ChakraFiles for ShippedFiles {
     fn numbers(&self, prefix: &Path) -> Vec<u32> {
         (0..u32::MAX).take_while(|&rank| shipped::len(&chakra::file(prefix, rank)).is_ok()).collect()
     }
@@ -127,7 +127,7 @@ impl Files for Inside {
 /// What is asked of engines that cannot do it.
 fn engines(file: &WorkloadFile, family: Family) -> Result<(), Vec<Problem>> {
     let mut problems = Vec::new();
-    for what in What::ALL {
+    for what in CollectiveOp::ALL {
         let Some(given) = file.engine.given(what) else { continue };
         let path = format!("workload.engine.{}", what.name());
         let meant = if given == Engine::Network { spec(family).engine() } else { Some(given) };
@@ -155,7 +155,7 @@ fn engines(file: &WorkloadFile, family: Family) -> Result<(), Vec<Problem>> {
 }
 
 /// Marks a job among those of its family: ranks call its rounds.
-pub(super) fn call(job: &Network, armed: Option<&mut Armed>, pbv: Option<&mut Pbv>) {
+pub(super) fn call(job: &NetworkJob, armed: Option<&mut Armed>, pbv: Option<&mut Pbv>) {
     let (first, last) = (job.place, job.place + job.spread as usize);
     if job.engine == Engine::Armed {
         let of = armed.and_then(|armed| armed.reductions.get_mut(first));
@@ -171,7 +171,7 @@ pub(super) fn call(job: &Network, armed: Option<&mut Armed>, pbv: Option<&mut Pb
 /// Checks a workload; its trace is read.
 pub(crate) fn resolve(
     scenario: &ScenarioFile,
-    traced: &Traced,
+    traced: &TracedWorkload,
     topology: &Topology,
     problems: &mut Vec<Problem>,
 ) -> Option<Workload> {
@@ -182,7 +182,11 @@ pub(crate) fn resolve(
     if op == Op::Barrier {
         problems.push(Problem::at("workload.op", "the operation \"barrier\" reduces nothing"));
     } else if let Err(reason) = names::supports(op, dtype) {
-        let message = format!("there is no \"{}\" for {}: the operation {reason}", Named::name(op), Named::name(dtype));
+        let message = format!(
+            "there is no \"{}\" for {}: the operation {reason}",
+            NamedValues::name(op),
+            NamedValues::name(dtype)
+        );
         problems.push(Problem::at("workload.op", message));
     }
     let mut ranks = ends(&file.participants, "workload.participants", topology, problems);

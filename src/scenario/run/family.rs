@@ -1,31 +1,31 @@
 //! What a family of collective engines is to the [runner](super::runner): what only the family knows of a system under way.
 //!
 //! A family builds its part of the system, says what it waits for, and reports the outcome of its jobs. Cycles, watchdog, stops, progress,
-//! waveforms, records, links, common checks and the document are the runner's, once for all.
+//! waveforms, records, links, common checks and the document are the runner's, implemented once for all.
 
 use super::options::{Flip, Progress, RunError, RunOptions};
 use super::system::System;
 use super::watchdog::Watchdog;
 use crate::result::{Check, Document, Outcome, ResultData};
 use crate::sources::Sources;
-use crate::why::{Ask, Why};
+use crate::why::{Why, WhyQuery};
 use watershed_fabric::Step;
 use watershed_kernel::Cycle;
 use watershed_probe::ladder::Ladder;
 use watershed_state::{Loader, Mismatch, Saver};
 
-/// What a step came to.
-pub(crate) enum After {
-    /// Go on.
-    On,
-    /// Go on at once, without a look at the clock: something was looked at between two cycles.
-    Again,
-    /// Nothing will ever happen again.
-    Quiet,
+/// The outcome of a step.
+pub(crate) enum StepOutcome {
+    /// The next cycle follows.
+    Continue,
+    /// Continue without advancing the clock: something acted between two cycles.
+    Repeat,
+    /// No event is left: nothing will happen in any later cycle.
+    Quiescent,
 }
 
 /// A system, and what its families have under way there.
-pub(crate) type Begun<'a> = (Box<System>, Vec<Box<dyn Family + 'a>>);
+pub(crate) type StartedRun<'a> = (Box<System>, Vec<Box<dyn Family + 'a>>);
 
 /// The outcome of the jobs.
 #[derive(Default)]
@@ -59,7 +59,7 @@ pub(crate) trait Family {
     /// A journal is kept: end points write down what goes with it.
     fn keep_times(&mut self, _system: &mut System) {}
 
-    /// Who watches whether work goes on.
+    /// The watchdog that detects stalls of this family.
     fn watchdog(&self, system: &System) -> Watchdog;
 
     /// Before the first cycle.
@@ -70,61 +70,61 @@ pub(crate) trait Family {
         None
     }
 
-    /// Whether there is anything but traffic.
+    /// Whether there is any work beside traffic.
     fn has_work(&self) -> bool {
         true
     }
 
-    /// Asked before each step: whether all work is over, so that nothing but traffic could keep the run going. A family that
-    /// lets a run go on until nothing moves says no.
+    /// Called before each step: whether all work is over, so that nothing but traffic could keep the run going. A family that
+    /// lets a run continue until nothing moves returns false.
     fn is_done(&self) -> bool {
         false
     }
 
-    /// Before each step; no cycle is simulated from the one on that it answers.
-    fn before(&mut self, _system: &mut System) -> Cycle {
+    /// Called before each step. The step ends before the cycle that is returned.
+    fn before_step(&mut self, _system: &mut System) -> Cycle {
         Cycle::MAX
     }
 
     /// After each step.
-    fn after(&mut self, _system: &mut System, step: Step) -> After {
-        if step == Step::Quiet { After::Quiet } else { After::On }
+    fn after_step(&mut self, _system: &mut System, step: Step) -> StepOutcome {
+        if step == Step::Quiet { StepOutcome::Quiescent } else { StepOutcome::Continue }
     }
 
     /// A rule of the family that was broken; those of the fabric are the [system's](watershed_fabric::Simulation::fault).
-    fn refused(&self) -> Option<&str> {
+    fn broken_rule(&self) -> Option<&str> {
         None
     }
 
-    /// The watchdog looks: what stands although work is left and nothing is pending that would go on with it, in words.
-    fn standing(&self, system: &System, watchdog: &mut Watchdog) -> Option<String>;
+    /// Describes a stall that the watchdog finds: work is left, no progress is made, and no pending event would resume it.
+    fn find_stall(&self, system: &System, watchdog: &mut Watchdog) -> Option<String>;
 
-    /// Nothing of the family's moves any more: whether that is the end, and not a deadlock. Under endless traffic it is asked
-    /// after each step.
+    /// Nothing of the family moves any more: whether that is the end of the run, and not a deadlock. Under endless traffic it is
+    /// called after each step.
     fn is_over(&self, system: &System) -> bool;
 
-    /// The limit of cycles has come: what is queued or not done then, in words; `None` if the run is over.
+    /// The limit of cycles is reached: what is still queued or not done, in words; `None` if the run is over.
     fn at_limit(&self, system: &System) -> Option<String>;
 
-    /// Who is not done, for the message that the run stands.
-    fn left(&self, system: &System) -> String;
+    /// Participants that are not done, for the deadlock message.
+    fn unfinished(&self, system: &System) -> String;
 
-    /// Whether a run of parts in windows needs no second look, cycle by cycle.
-    fn went_well(&self, _outcome: Outcome) -> bool {
+    /// Whether the outcome of a run in windows is valid without a second run cycle by cycle.
+    fn no_rerun_needed(&self, _outcome: Outcome) -> bool {
         true
     }
 
     /// How many cycles the run took.
     fn cycles(&self, system: &System, outcome: Outcome) -> Cycle;
 
-    /// How far it is.
+    /// The progress of the run.
     fn progress(&self, system: &System) -> Progress;
 
     /// Writes results into the document, and says what the runner needs of them.
     fn report(&self, system: &System, document: &mut Document, oracle: bool) -> Report;
 
     /// Checks that stand between those of the jobs and those of the network.
-    fn settle(&self, system: &System, document: &Document) -> Vec<Check>;
+    fn family_checks(&self, system: &System, document: &Document) -> Vec<Check>;
 
     /// Links of each level in the whole system, if only those that something uses were built.
     fn all_links(&self) -> Option<&[u64]> {
@@ -132,21 +132,21 @@ pub(crate) trait Family {
     }
 
     /// Whether a link has lost packets for good: a dead one, or one whose link layer has given up.
-    fn loses_traffic(&self, _system: &System) -> bool {
+    fn has_lost_packets(&self, _system: &System) -> bool {
         false
     }
 
     /// Appends what has changed since it began.
     fn save(&self, to: &mut Saver);
 
-    /// Goes on from a state that was saved. The system has its own already.
+    /// Resumes from a saved state. The state of the system is restored already.
     ///
     /// # Errors
     /// The state is that of another run.
     fn load(&mut self, system: &System, from: &mut Loader<'_>) -> Result<(), Mismatch>;
 
     /// Where the cycles of the jobs went.
-    fn why(&self, system: &System, ask: Ask<'_>, document: &Document, notes: &mut Vec<String>) -> Vec<Why>;
+    fn why(&self, system: &System, ask: WhyQuery<'_>, document: &Document, notes: &mut Vec<String>) -> Vec<Why>;
 
     /// Who sent what to whom when.
     fn ladder(&self, system: &System) -> Option<Ladder>;

@@ -1,6 +1,6 @@
 //! The outcome of every job under the same names, from what the families say of theirs.
 
-use super::hashed::hashed;
+use super::result_hash::result_hash;
 use crate::Loaded;
 use crate::armed::config::Reduction;
 use crate::armed::file::{DETERMINISTIC, MEAN};
@@ -9,8 +9,8 @@ use crate::config::Collective;
 use crate::file::job::{Engine, operation};
 use crate::hosts::config::Host;
 use crate::hosts::result::HostResult;
-use crate::job_result::{JobResult, Spread, latency};
-use crate::names::Named;
+use crate::job_result::{JobResult, MinMeanMax, latency};
+use crate::names::NamedValues;
 use crate::pbv;
 use crate::result::{CollectiveResult, Document, ResultData};
 use watershed_arith::Op;
@@ -21,7 +21,7 @@ pub fn all(loaded: &Loaded, document: &Document, data: &[ResultData]) -> Vec<Job
     let scenario = &loaded.scenario;
     let results = |first: &str, count: usize| {
         let at = data.iter().position(|of| of.place == first)?;
-        hashed(scenario.results, &data[at..data.len().min(at + count)])
+        result_hash(scenario.results, &data[at..data.len().min(at + count)])
     };
     // Each with the table that it is in, and how many results it has.
     let mut list: Vec<(String, JobResult, usize)> = Vec::new();
@@ -54,7 +54,7 @@ pub fn all(loaded: &Loaded, document: &Document, data: &[ResultData]) -> Vec<Job
     // Jobs of several engines stand as they are written; tables of engines, one engine after the other.
     list.sort_by_key(|(table, ..)| loaded.source.job(table));
     let settled = |(_, mut job, count): (String, JobResult, usize)| {
-        settle(&mut job, loaded);
+        fill_derived(&mut job, loaded);
         job.results = results(&job.details, count);
         job
     };
@@ -62,7 +62,7 @@ pub fn all(loaded: &Loaded, document: &Document, data: &[ResultData]) -> Vec<Job
 }
 
 /// Fills in what follows from the rest.
-fn settle(job: &mut JobResult, loaded: &Loaded) {
+fn fill_derived(job: &mut JobResult, loaded: &Loaded) {
     job.latency_cycles = latency(job.start_cycle, job.end_cycle, &job.outcomes);
     job.latency_ns = job.latency_cycles.map(|cycles| loaded.scenario.clock.nanoseconds(cycles));
     let cycles = job.latency_cycles.filter(|&cycles| cycles > 0 && job.elements > 0);
@@ -70,7 +70,7 @@ fn settle(job: &mut JobResult, loaded: &Loaded) {
 }
 
 /// How the one round of a job ended that is done as a whole.
-fn whole(start: Option<u64>, end: Option<u64>, exact: Option<bool>) -> Outcomes {
+fn single_round_outcome(start: Option<u64>, end: Option<u64>, exact: Option<bool>) -> Outcomes {
     let mut outcomes = Outcomes::default();
     let slot = match (start, end) {
         (_, Some(_)) if exact == Some(false) => &mut outcomes.silent,
@@ -83,9 +83,9 @@ fn whole(start: Option<u64>, end: Option<u64>, exact: Option<bool>) -> Outcomes 
 }
 
 /// The latency of that round: participants that are late begin so much after the first one.
-fn from_last(start: Option<u64>, end: Option<u64>, delays: &[u64]) -> Option<Spread> {
+fn from_last(start: Option<u64>, end: Option<u64>, delays: &[u64]) -> Option<MinMeanMax> {
     let (least, most) = (delays.iter().min().copied().unwrap_or(0), delays.iter().max().copied().unwrap_or(0));
-    Some(Spread::of_one(end?.saturating_sub(start? + most - least)))
+    Some(MinMeanMax::of_one(end?.saturating_sub(start? + most - least)))
 }
 
 fn collective(of: &Collective, result: &CollectiveResult, at: usize) -> JobResult {
@@ -99,7 +99,7 @@ fn collective(of: &Collective, result: &CollectiveResult, at: usize) -> JobResul
         participants: result.participants,
         elements: result.elements,
         rounds: 1,
-        outcomes: whole(start, end, result.bit_exact),
+        outcomes: single_round_outcome(start, end, result.bit_exact),
         start_cycle: start,
         end_cycle: end,
         latency_cycles: None,
@@ -123,7 +123,7 @@ fn host(of: &Host, result: &HostResult, at: usize) -> JobResult {
         participants: result.participants,
         elements: result.elements,
         rounds: 1,
-        outcomes: whole(start, end, result.bit_exact),
+        outcomes: single_round_outcome(start, end, result.bit_exact),
         start_cycle: start,
         end_cycle: end,
         latency_cycles: None,
@@ -149,7 +149,7 @@ fn reduction(of: &Reduction, result: &ReductionResult, at: usize) -> JobResult {
         engine: Engine::Armed,
         kind: if barrier { "barrier" } else { "allreduce" }.into(),
         op: (!barrier).then_some(op),
-        dtype: (!barrier).then(|| Named::name(opcode.dtype).to_owned()),
+        dtype: (!barrier).then(|| NamedValues::name(opcode.dtype).to_owned()),
         participants: result.participants,
         elements: u64::from(of.file.rounds) * of.row_length() as u64,
         rounds: u64::from(of.file.rounds),
@@ -194,7 +194,7 @@ fn packets(of: &[pbv::config::Collective], results: &[pbv::result::CollectiveRes
         latency_cycles: None,
         latency_ns: None,
         elements_per_cycle: None,
-        round_latency_cycles: Spread::over(results.iter().filter_map(spread)),
+        round_latency_cycles: MinMeanMax::over(results.iter().filter_map(spread)),
         bit_exact: exact.map(|all| all.into_iter().all(|exact| exact)),
         results: None,
         details: format!("pbv.collectives.{at}"),

@@ -19,7 +19,7 @@ impl Busiest {
     /// If more links than these are equally busy, the first of the plan are shown, not sorted by name.
     const NAMED: usize = 65_536;
 
-    fn enter(&mut self, flits: u64, at: usize, load: (u8, LinkCount, u16)) {
+    fn insert_load(&mut self, flits: u64, at: usize, load: (u8, LinkCount, u16)) {
         let least = self.0.first_key_value().map_or(0, |(&least, _)| least);
         if flits < least && self.0.values().map(|(count, _)| count).sum::<usize>() >= Self::MOST {
             return;
@@ -86,7 +86,7 @@ pub(crate) fn link_report(
             list.push((at, load));
         }
         if flits > 0 {
-            busiest.enter(flits, at, load);
+            busiest.insert_load(flits, at, load);
         }
     }
     // Links that were not built because nothing uses them count as well, each in two directions.

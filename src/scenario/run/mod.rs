@@ -4,35 +4,37 @@
 //! |---|---|
 //! | `options` | how to run, and why there may be no result |
 //! | `outcome` | what a run leaves behind |
-//! | `family` | what a family is to the runner |
+//! | `family` | the interface of a family to the runner |
 //! | `ranks` | processes that run it together begin alike |
-//! | `several` | the families of a run together |
+//! | `families` | the families of a run together |
 //! | `runner` | the loop over cycles, how a run ends, checks that all families have |
 //! | `jobs` | the outcome of every job under the same names |
 //! | `system` | the system of a run, as each family sees it |
 //! | `links` | what the links did |
-//! | `watchdog` | who stands although work is left, in every family |
+//! | `watchdog` | stalls: work is left and no progress is made, in every family |
 //! | `wave` | waveforms |
 
-use super::{Loaded, families};
+use super::{Loaded, build_families};
 use crate::checkpoint::Checkpoint;
 use runner::Runner;
 
+mod families;
 pub(super) mod family;
-mod hashed;
 pub mod jobs;
 pub(super) mod links;
 pub(super) mod options;
 pub(super) mod outcome;
 mod ranks;
+mod result_hash;
 pub(super) mod runner;
-mod several;
 pub(crate) mod system;
 pub(super) mod watchdog;
 mod wave;
 
 pub use crate::piuma::driver::Driver;
-pub use options::{Control, Flip, Inside, Progress, RunError, RunOptions, TriggerOptions, WaveOptions, watch, watched};
+pub use options::{
+    Control, Flip, NetworkContents, Progress, RunError, RunOptions, TriggerOptions, WaveOptions, notify_watcher, watch,
+};
 pub use outcome::{RunResult, Sample};
 pub use system::{ArmedSystem, PbvSystem, PiumaSystem};
 pub use wave::sides_of;
@@ -42,7 +44,7 @@ pub use wave::sides_of;
 /// # Errors
 /// See [`RunError`].
 pub fn check(loaded: &Loaded) -> Result<(), RunError> {
-    families::build(loaded, &RunOptions::default(), false)?;
+    build_families::build(loaded, &RunOptions::default(), false)?;
     Ok(())
 }
 
@@ -58,7 +60,7 @@ pub fn run(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunEr
         wave.shown.from_cycle = wave.shown.from_cycle.max(begin);
     }
     let options = &RunOptions { wave: later.as_ref(), ..*options };
-    let held = options.wave.filter(|wave| wave.only_failed).map(wave::Held::new).transpose()?;
+    let held = options.wave.filter(|wave| wave.only_failed).map(wave::PendingWave::new).transpose()?;
     let wave = held.as_ref().map(|held| &held.options).or(options.wave);
     let named = |error: String| match &held {
         Some(held) => error.replace(&*held.options.path.to_string_lossy(), &held.path.to_string_lossy()),
@@ -78,8 +80,9 @@ pub fn run(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunEr
         }
     }
     if let (Some(held), Some(wave)) = (&held, &mut result.wave) {
-        let error =
-            held.keep(&mut wave.files).map_err(|error| RunError::Write { path: held.path.clone(), error }.to_string());
+        let error = held
+            .publish(&mut wave.files)
+            .map_err(|error| RunError::Write { path: held.path.clone(), error }.to_string());
         result.wave_error = result.wave_error.take().or(error.err());
     }
     if let Some(written) = &mut result.document.scenario {
@@ -89,7 +92,7 @@ pub fn run(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunEr
 }
 
 fn run_family(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunError> {
-    let watcher: Option<&dyn Fn(Progress) -> Control> = options::is_watched().then_some(&watched as _);
+    let watcher: Option<&dyn Fn(Progress) -> Control> = options::is_watched().then_some(&notify_watcher as _);
     let options = &RunOptions { hook: options.hook.or(watcher), ..*options };
     let begin = |windows| -> Result<_, RunError> {
         let begun = Runner::build(loaded, options, windows).and_then(|mut runner| {
@@ -102,7 +105,7 @@ fn run_family(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, Ru
         Ok(runner)
     };
     let mut runner = begin(true)?;
-    if !runner.went_well() {
+    if !runner.no_rerun_needed() {
         // What went wrong is shown in the cycle in which it did.
         drop(runner);
         runner = begin(false)?;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::Problems;
-use crate::checkpoint::{Checkpoint, Checkpoints, Refused};
+use crate::checkpoint::{Checkpoint, Checkpoints, ResumeError};
 use crate::config::Wave;
 use crate::expr::Expr;
 use crate::why;
@@ -51,12 +51,12 @@ pub struct Progress {
     /// Elements that will have landed at the end; 0 if there is no collective.
     pub total: u64,
     /// The contents of the network. It takes a while to count them: a hook is told about once a second.
-    pub inside: Option<Inside>,
+    pub inside: Option<NetworkContents>,
 }
 
 /// The contents of the network.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Inside {
+pub struct NetworkContents {
     /// When they were counted.
     pub cycle: u64,
     /// Flits in queues and on links.
@@ -89,7 +89,7 @@ pub(super) fn is_watched() -> bool {
 }
 
 /// What the one who watches all runs says (see [`watch`]).
-pub fn watched(progress: Progress) -> Control {
+pub fn notify_watcher(progress: Progress) -> Control {
     WATCHER.get().map_or(Control::Continue, |watcher| watcher(progress))
 }
 
@@ -126,7 +126,7 @@ pub struct RunOptions<'a> {
     /// Record the inputs and outputs of this block.
     pub record: Option<&'a str>,
     /// Keep a journal and find out where the cycles of the collectives went.
-    pub why: Option<why::Ask<'a>>,
+    pub why: Option<why::WhyQuery<'a>>,
     /// Look now and then at what is in the network.
     pub timeline: bool,
     /// Threads that evaluate the system, each a part of it; 0 is one. Results do not change. With a waveform, `why`, a
@@ -135,7 +135,7 @@ pub struct RunOptions<'a> {
     /// Processes that evaluate the system together, this one among them; each has as many threads, and results do not change. They are given
     /// the same scenario and options. What needs the system in one piece is evaluated by the first of them alone.
     pub ranks: Option<&'a Arc<dyn Exchange>>,
-    /// End in this cycle as if the caller had stopped the run there: what an interrupted run came to comes out again.
+    /// End in this cycle as if the caller had stopped the run there: the result of an interrupted run is reproduced.
     pub stop_cycle: Option<u64>,
     /// Write checkpoints. The system is then evaluated cycle by cycle, even by several threads.
     pub checkpoints: Option<&'a Checkpoints>,
@@ -153,12 +153,12 @@ impl RunOptions<'_> {
     }
 
     /// Whether something looks at the system between two cycles, which needs it to stand in one cycle then.
-    pub(crate) fn looks_between(&self) -> bool {
+    pub(crate) fn observes_between_cycles(&self) -> bool {
         self.watches() || self.timeline || self.checkpoints.is_some() || self.resume.is_some()
     }
 
     /// What decides what a run keeps, as it is given on the command line: with other options another system is built.
-    pub(crate) fn kept(&self) -> Vec<String> {
+    pub(crate) fn retention_options(&self) -> Vec<String> {
         let flags = [
             (self.no_checks, "--no-checks"),
             (self.all_links, "--all-links"),
@@ -218,7 +218,7 @@ pub enum RunError {
     },
     /// There is no going on from a checkpoint.
     #[error("error: {0}")]
-    Resume(#[from] Refused),
+    Resume(#[from] ResumeError),
     /// The first of several processes evaluates the system alone, and this is another one.
     #[error("another process evaluates the system: it is in one piece")]
     Elsewhere,

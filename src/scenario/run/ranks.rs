@@ -6,7 +6,7 @@ use crate::checkpoint::Identity;
 
 /// How far a rank is before the first cycle.
 #[derive(serde::Serialize, serde::Deserialize)]
-enum Ready {
+enum RankStart {
     /// It evaluates one of several parts.
     Runs(Identity, usize),
     /// It leaves the run to the first rank.
@@ -24,9 +24,9 @@ pub(super) fn all_begin<'a>(
 ) -> Result<Runner<'a>, RunError> {
     let Some(ranks) = options.ranks else { return begun };
     let own = match &begun {
-        Ok(runner) => Ready::Runs(runner.identity(options), runner.system.parts()),
-        Err(RunError::Elsewhere) => Ready::Leaves,
-        Err(error) => Ready::Failed(error.to_string()),
+        Ok(runner) => RankStart::Runs(runner.identity(options), runner.system.parts()),
+        Err(RunError::Elsewhere) => RankStart::Leaves,
+        Err(error) => RankStart::Failed(error.to_string()),
     };
     let all = ranks.all_gather(serde_json::to_vec(&own).unwrap_or_default());
     let begun = begun?;
@@ -37,14 +37,14 @@ pub(super) fn all_begin<'a>(
     let mut first = None;
     for (rank, ready) in all.iter().enumerate() {
         match serde_json::from_slice(ready) {
-            Ok(Ready::Failed(error)) => return Err(RunError::of_rank(rank, &error)),
-            Ok(Ready::Runs(identity, parts)) => {
+            Ok(RankStart::Failed(error)) => return Err(RunError::of_rank(rank, &error)),
+            Ok(RankStart::Runs(identity, parts)) => {
                 let own = (identity, parts);
                 if *first.get_or_insert_with(|| own.clone()) != own {
                     return Err(other(rank));
                 }
             }
-            Ok(Ready::Leaves) if first.as_ref().is_some_and(|(_, parts)| *parts == 1) => {}
+            Ok(RankStart::Leaves) if first.as_ref().is_some_and(|(_, parts)| *parts == 1) => {}
             _ => return Err(other(rank)),
         }
     }

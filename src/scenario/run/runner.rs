@@ -3,20 +3,20 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::family::{After, Report};
+use super::families::Families;
+use super::family::{Report, StepOutcome};
 use super::links::link_report;
-use super::options::{Control, Inside, RunError, RunOptions};
+use super::options::{Control, NetworkContents, RunError, RunOptions};
 use super::outcome::RunResult;
-use super::several::Families;
 use super::system::System;
 use super::watchdog::{LOOK, Watchdog};
 use super::wave::{close_wave, open_wave, trace_error};
-use crate::background::{Background, Before};
+use crate::background::{Background, NextStep};
 use crate::checkpoint::{self, Identity};
 use crate::record::{self, recording};
 use crate::result::{Check, Document, Links, Outcome};
 use crate::timeline::Timeline;
-use crate::{Loaded, Problem, families};
+use crate::{Loaded, Problem, build_families};
 use watershed_fabric::{Evaluation, Step};
 use watershed_kernel::Cycle;
 use watershed_probe::TraceSummary;
@@ -53,7 +53,7 @@ impl<'a> Runner<'a> {
     /// # Errors
     /// The scenario is wrong in a way that only shows when the system is built, or a trace of traffic cannot be read.
     pub fn build(loaded: &'a Loaded, options: &RunOptions<'_>, windows: bool) -> Result<Runner<'a>, RunError> {
-        let (mut system, list) = families::build(loaded, options, windows)?;
+        let (mut system, list) = build_families::build(loaded, options, windows)?;
         if let Some(ranks) = options.ranks {
             if system.parts() > 1 {
                 system.share_with(Arc::clone(ranks));
@@ -106,7 +106,7 @@ impl<'a> Runner<'a> {
             system.record(open_wave(self.loaded, wave)?).map_err(|error| trace_error(self.loaded, wave, error))?;
         }
         if self.system.parts() == 1 && (options.threads > 1 || options.ranks.is_some_and(|ranks| ranks.ranks() > 1)) {
-            self.notes.push(format!("one thread evaluates all: {}", undivided(options)));
+            self.notes.push(format!("one thread evaluates all: {}", single_part_reason(options)));
         }
         Ok(())
     }
@@ -155,7 +155,7 @@ impl<'a> Runner<'a> {
     /// Which run it is.
     pub fn identity(&self, options: &RunOptions<'_>) -> Identity {
         let document = serde_json::to_vec(&self.document).unwrap_or_default();
-        Identity::new(self.loaded, &document, options.kept())
+        Identity::new(self.loaded, &document, options.retention_options())
     }
 
     /// Writes a checkpoint, if the caller wants some.
@@ -197,13 +197,13 @@ impl<'a> Runner<'a> {
             }
             let mut until = u64::MAX;
             if let Some(background) = &mut self.background {
-                match background.before(&mut *self.system) {
-                    Before::Wrong => return Outcome::Finished,
-                    Before::Again => continue,
-                    Before::Until(cycle) => until = cycle,
+                match background.before_step(&mut *self.system) {
+                    NextStep::InputError => return Outcome::Finished,
+                    NextStep::Recheck => continue,
+                    NextStep::Until(cycle) => until = cycle,
                 }
             }
-            let until = until.min(self.families.before(&mut *self.system));
+            let until = until.min(self.families.before_step(&mut *self.system));
             // A jump over idle cycles must not jump over the limit, nor over a cycle in which something is looked at.
             let step = self.system.step_before(limit.min(stop).min(until));
             let now = self.system.now();
@@ -219,24 +219,24 @@ impl<'a> Runner<'a> {
             }
             let system = &*self.system;
             if let Some(timeline) = self.timeline.as_mut().filter(|_| step == Step::Ran) {
-                timeline.look(system);
+                timeline.sample_if_due(system);
             }
-            match self.families.after(&mut *self.system, step) {
-                After::On => self.traffic_went_on(),
-                After::Again => continue,
-                After::Quiet if self.traffic_is_quiet() => continue,
+            match self.families.after_step(&mut *self.system, step) {
+                StepOutcome::Continue => self.step_traffic(),
+                StepOutcome::Repeat => continue,
+                StepOutcome::Quiescent if self.traffic_is_quiet() => continue,
                 // Nothing will ever happen again: if work is left, the watchdog need not wait.
-                After::Quiet if self.is_over() => return Outcome::Finished,
-                After::Quiet => {
+                StepOutcome::Quiescent if self.is_over() => return Outcome::Finished,
+                StepOutcome::Quiescent => {
                     let since = self.system.alive_until();
-                    return self.stands(&format!("cycle {since}: nothing moves any more"));
+                    return self.report_deadlock(&format!("cycle {since}: nothing moves any more"));
                 }
             }
-            if self.system.fault().is_some() || self.families.refused().is_some() {
+            if self.system.fault().is_some() || self.families.broken_rule().is_some() {
                 return Outcome::Broken;
             }
-            if let Some(what) = self.families.standing(&mut *self.system, &mut self.watchdogs) {
-                return self.stands(&what);
+            if let Some(what) = self.families.find_stall(&mut *self.system, &mut self.watchdogs) {
+                return self.report_deadlock(&what);
             }
             look += 1;
             if look == LOOK || self.system.runs_in_windows() {
@@ -249,7 +249,7 @@ impl<'a> Runner<'a> {
                     let mut progress = self.families.progress(&*self.system);
                     let is_due = inside.is_none_or(|last: Instant| last.elapsed() >= INSIDE);
                     if self.system.any_rank(is_due) {
-                        progress.inside = Some(self.inside());
+                        progress.inside = Some(self.network_contents());
                         inside = Some(Instant::now());
                     }
                     let answer = hook(progress);
@@ -270,9 +270,9 @@ impl<'a> Runner<'a> {
     }
 
     /// What is in the network now.
-    fn inside(&self) -> Inside {
+    fn network_contents(&self) -> NetworkContents {
         let system = &*self.system;
-        Inside { cycle: system.now(), flits: system.live_flits() as u64, longest_head: system.longest_head() }
+        NetworkContents { cycle: system.now(), flits: system.live_flits() as u64, longest_head: system.longest_head() }
     }
 
     /// Whether all work is over, and all traffic that ends.
@@ -286,10 +286,10 @@ impl<'a> Runner<'a> {
     }
 
     /// Traffic after a step. Where a run goes on until nothing moves, endless traffic stops with the last of the work.
-    fn traffic_went_on(&mut self) {
+    fn step_traffic(&mut self) {
         let Some(background) = &mut self.background else { return };
-        background.stepped(&mut *self.system);
-        if background.waits_for_work() {
+        background.after_step(&mut *self.system);
+        if background.ends_with_work() {
             self.system.refresh();
             if self.families.is_over(&*self.system) {
                 background.stop(&mut *self.system);
@@ -310,7 +310,7 @@ impl<'a> Runner<'a> {
 
     /// An input that turned out to be wrong while the run read it.
     pub fn problem(&mut self) -> Option<Problem> {
-        self.background.as_mut()?.take_wrong()
+        self.background.as_mut()?.take_trace_problem()
     }
 
     /// What the links did.
@@ -324,17 +324,17 @@ impl<'a> Runner<'a> {
     }
 
     /// The run is deadlocked: the wait-for graph, and the participants that are not done.
-    fn stands(&mut self, what: &str) -> Outcome {
+    fn report_deadlock(&mut self, what: &str) -> Outcome {
         self.system.refresh_all();
-        let (autopsy, left) = (self.system.autopsy(), self.families.left(&*self.system));
+        let (autopsy, left) = (self.system.autopsy(), self.families.unfinished(&*self.system));
         self.stuck = Some(format!("{what}\n{}\n{left}", autopsy.to_string().trim_end()).trim_end().to_owned());
         Outcome::Deadlock
     }
 
     /// Whether what parts did in windows need not be looked at again, cycle by cycle.
-    pub fn went_well(&self) -> bool {
+    pub fn no_rerun_needed(&self) -> bool {
         let system = &*self.system;
-        !system.runs_in_windows() || system.fault().is_none() && self.families.went_well(self.document.outcome)
+        !system.runs_in_windows() || system.fault().is_none() && self.families.no_rerun_needed(self.document.outcome)
     }
 
     /// Finishes the waveform; what kept it from being written.
@@ -387,15 +387,15 @@ impl<'a> Runner<'a> {
     }
 
     /// Whether everything ended that was started.
-    fn ended(&mut self, open: Option<String>) -> Check {
-        let fault = self.system.fault().or(self.families.refused());
+    fn completion_check(&mut self, open: Option<String>) -> Check {
+        let fault = self.system.fault().or(self.families.broken_rule());
         let stuck = self.stuck.as_deref().unwrap_or_default();
         match (self.document.outcome, fault) {
             (_, Some(fault)) => Check::failed("rules", fault),
             (Outcome::Deadlock, _) => Check::failed("progress", stuck),
             (Outcome::MaxCycles, _) => {
                 let work = self.families.has_work();
-                if let Some(end) = self.background.as_ref().and_then(|background| background.limit_is_end(work)) {
+                if let Some(end) = self.background.as_ref().and_then(|background| background.cycle_limit_reason(work)) {
                     self.document.outcome = Outcome::Finished;
                     return Check::passed("progress", end);
                 }
@@ -412,14 +412,14 @@ impl<'a> Runner<'a> {
     }
 
     fn checks(&mut self, report: Report, monitors: bool) {
-        let mut checks = vec![self.ended(report.open)];
+        let mut checks = vec![self.completion_check(report.open)];
         checks.extend(report.findings);
-        checks.extend(self.families.settle(&*self.system, &self.document));
+        checks.extend(self.families.family_checks(&*self.system, &self.document));
         if let Some(background) = &self.background {
-            let (work, lossy) = (self.families.has_work(), self.families.loses_traffic(&*self.system));
+            let (work, lossy) = (self.families.has_work(), self.families.has_lost_packets(&*self.system));
             checks.extend(background.check(&*self.system, &self.document, work, lossy));
         }
-        let drains = self.background.as_ref().is_none_or(Background::drains);
+        let drains = self.background.as_ref().is_none_or(Background::ends_drained);
         let emptied = drains && self.document.outcome == Outcome::Finished;
         let mut causes = if monitors { self.system.head_waits_add_up() } else { Ok(()) };
         if emptied {
@@ -455,7 +455,7 @@ impl<'a> Runner<'a> {
 }
 
 /// Why a system is whole although more threads than one were asked for.
-fn undivided(options: &RunOptions<'_>) -> &'static str {
+fn single_part_reason(options: &RunOptions<'_>) -> &'static str {
     if options.watches() {
         return "a waveform, a journal, a shuffled order or idle cycles that are not skipped need the system in one piece";
     }

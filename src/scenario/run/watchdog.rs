@@ -1,11 +1,11 @@
 //! The watchdog of every family (requirement K-WD-1): it detects that progress stops before the work is done.
 //!
-//! A run watches several things: the two kinds of flits of a PIUMA system or a plain fabric, the reductions of an armed
+//! A run watches several items: the two kinds of flits of a PIUMA system or a plain fabric, the reductions of an armed
 //! one, the collectives of a PBV one. Each has a count that grows only with its progress. Each is watched separately,
 //! so that progress of one cannot hide a deadlock of another.
 //!
-//! The families differ in legitimate pauses: where processes have time-outs, compute times and retries, a thing that
-//! waits for a time in the future is excused until then; see [`Watchdog::excuse`].
+//! The families differ in legitimate pauses: where processes have time-outs, compute times and retries, an item that
+//! waits for a time in the future is excused until then; see [`Watchdog::restart_patience`].
 
 use watershed_fabric::{NodeKind, Plan, PlanLink, Simulation};
 use watershed_kernel::Cycle;
@@ -16,7 +16,7 @@ pub(crate) const LOOK: u32 = 1024;
 
 /// Sees when work stops although some is left.
 pub(crate) struct Watchdog {
-    /// Time without progress after which a thing stands; 0 is never.
+    /// Time without progress after which an item stands; 0 is never.
     patience: u64,
     /// Whether only cycles count in which something was awake, or all.
     only_awake: bool,
@@ -24,13 +24,13 @@ pub(crate) struct Watchdog {
     clock: u64,
     /// Steps since the last look.
     steps: u32,
-    things: Vec<Thing>,
+    items: Vec<WatchedItem>,
 }
 
-state!(Watchdog { saved: clock, steps, things; built: patience, only_awake });
+state!(Watchdog { saved: clock, steps, items; built: patience, only_awake });
 
 #[derive(Clone, Copy, Default, serde::Serialize, serde::Deserialize)]
-struct Thing {
+struct WatchedItem {
     done: u64,
     /// Cycle in which the last progress was seen, and the clock then.
     since: Cycle,
@@ -38,20 +38,20 @@ struct Thing {
 }
 
 impl Watchdog {
-    /// Watches `things` things. With a `patience` of 0 it never reports a deadlock. All cycles count.
-    pub fn new(patience: u64, things: usize) -> Watchdog {
-        Watchdog { patience, only_awake: false, clock: 0, steps: 0, things: vec![Thing::default(); things] }
+    /// Watches `items` items. With a `patience` of 0 it never reports a deadlock. All cycles count.
+    pub fn new(patience: u64, items: usize) -> Watchdog {
+        Watchdog { patience, only_awake: false, clock: 0, steps: 0, items: vec![WatchedItem::default(); items] }
     }
 
     /// Watches jobs of frames. A frame makes no visible progress while it crosses the network, so they may also take
     /// the cycles that frames of `flits` flits need to cross the whole network and back. Only cycles in which a block
     /// is awake count; in others all wait for a time in the future.
-    pub fn of_frames(patience: u64, things: usize, plan: &Plan, flits: u64) -> Watchdog {
+    pub fn of_frames(patience: u64, items: usize, plan: &Plan, flits: u64) -> Watchdog {
         let hop = |link: &PlanLink| u64::from(link.latency) + flits * u64::from(link.cycles_per_flit);
         let slowest = plan.links.iter().map(hop).max().unwrap_or(0);
         let crossing = 2 * slowest * (plan.count(NodeKind::Switch) as u64 + 2);
         let patience = if patience == 0 { 0 } else { patience + crossing };
-        Watchdog { only_awake: true, ..Watchdog::new(patience, things) }
+        Watchdog { only_awake: true, ..Watchdog::new(patience, items) }
     }
 
     /// Whether it is time for a look, after each step: in the same cycle whether idle cycles are skipped or not.
@@ -73,19 +73,19 @@ impl Watchdog {
         self.patience > 0 && self.clock.is_multiple_of(u64::from(LOOK))
     }
 
-    /// Notes how much has been done for a thing by now. Returns the cycle since which nothing was, if that is too long ago.
-    pub fn look(&mut self, thing: usize, now: Cycle, done: u64) -> Option<Cycle> {
+    /// Notes how much has been done for an item by now. Returns the cycle since which nothing was, if that is too long ago.
+    pub fn check_progress(&mut self, item: usize, now: Cycle, done: u64) -> Option<Cycle> {
         if self.patience == 0 {
             return None;
         }
-        if self.things[thing].done != done {
-            self.things[thing] = Thing { done, since: now, clock: self.clock };
+        if self.items[item].done != done {
+            self.items[item] = WatchedItem { done, since: now, clock: self.clock };
         }
-        let thing = self.things[thing];
-        (self.clock - thing.clock > self.patience).then_some(thing.since)
+        let item = self.items[item];
+        (self.clock - item.clock > self.patience).then_some(item.since)
     }
 
-    /// The first thing that stands, and the cycle since which it does. `advanced` says how far a thing has come, or that nobody
+    /// The first item that stands, and the cycle since which it does. `advanced` says how far an item has come, or that nobody
     /// is at work on it; `expects` whether a time is pending that will go on with it.
     pub fn first(
         &mut self,
@@ -94,26 +94,26 @@ impl Watchdog {
         expects: impl Fn(usize) -> bool,
     ) -> Option<(Cycle, usize)> {
         let mut found = None;
-        for thing in 0..self.things.len() {
-            let done = advanced(thing);
-            let late = self.look(thing, now, done.unwrap_or(0));
-            if done.is_none() || expects(thing) {
-                self.excuse(thing, now);
+        for item in 0..self.items.len() {
+            let done = advanced(item);
+            let late = self.check_progress(item, now, done.unwrap_or(0));
+            if done.is_none() || expects(item) {
+                self.restart_patience(item, now);
             } else if found.is_none() {
-                found = late.map(|since| (since, thing));
+                found = late.map(|since| (since, item));
             }
         }
         found
     }
 
-    /// A thing pauses for a reason that will pass: its patience starts again.
-    pub fn excuse(&mut self, thing: usize, now: Cycle) {
-        (self.things[thing].since, self.things[thing].clock) = (now, self.clock);
+    /// A item pauses for a reason that will pass: its patience starts again.
+    pub fn restart_patience(&mut self, item: usize, now: Cycle) {
+        (self.items[item].since, self.items[item].clock) = (now, self.clock);
     }
 }
 
 /// What stands since when, in words.
-pub(crate) fn stands(now: Cycle, name: &str, since: Cycle) -> String {
+pub(crate) fn stall_message(now: Cycle, name: &str, since: Cycle) -> String {
     format!("cycle {now}: {name} has come no further since cycle {since}, and no time-out is pending")
 }
 
@@ -140,11 +140,11 @@ mod tests {
     }
 
     #[test]
-    fn what_flows_does_not_hide_what_stands() {
+    fn progress_of_one_counter_does_not_hide_a_stall_of_another() {
         let mut dog = Watchdog::new(100, 2);
         let mut look = |now: Cycle, first: u64, second: u64| {
             dog.clock = now;
-            (dog.look(0, now, first), dog.look(1, now, second))
+            (dog.check_progress(0, now, first), dog.check_progress(1, now, second))
         };
         for now in [50, 90, 100] {
             assert_eq!(look(now, 7, now), (None, None));
@@ -155,15 +155,15 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_a_time_that_comes_is_excused() {
+    fn a_wait_with_a_known_end_restarts_the_patience() {
         let mut dog = Watchdog::new(100, 1);
         dog.clock = 101;
-        assert_eq!(dog.look(0, 101, 0), Some(0));
-        dog.excuse(0, 101);
+        assert_eq!(dog.check_progress(0, 101, 0), Some(0));
+        dog.restart_patience(0, 101);
         dog.clock = 201;
-        assert_eq!(dog.look(0, 201, 0), None);
+        assert_eq!(dog.check_progress(0, 201, 0), None);
         dog.clock = 202;
-        assert_eq!(dog.look(0, 202, 0), Some(101));
+        assert_eq!(dog.check_progress(0, 202, 0), Some(101));
     }
 
     #[test]
@@ -171,11 +171,11 @@ mod tests {
         let mut dog = Watchdog::new(2000, 1);
         let looks: Vec<u64> = (1..=3000).filter(|_| dog.awake()).collect();
         assert_eq!(looks, [1024, 2048]);
-        assert_eq!(dog.look(0, 1 << 40, 0), Some(0));
-        assert_eq!(dog.look(0, 1 << 40, 1), None);
-        assert_eq!(dog.look(0, 1 << 50, 1), None, "a jump is no time");
+        assert_eq!(dog.check_progress(0, 1 << 40, 0), Some(0));
+        assert_eq!(dog.check_progress(0, 1 << 40, 1), None);
+        assert_eq!(dog.check_progress(0, 1 << 50, 1), None, "a jump is no time");
         let mut off = Watchdog::new(0, 1);
         assert!((0..5000).all(|_| !off.awake()));
-        assert_eq!(off.look(0, 1 << 40, 0), None);
+        assert_eq!(off.check_progress(0, 1 << 40, 0), None);
     }
 }

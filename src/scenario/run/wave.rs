@@ -13,7 +13,7 @@ use watershed_probe::{
 };
 
 /// A waveform of which the end of the run says whether it is wanted: until then it is in a folder of its own, and an older one stays.
-pub(super) struct Held {
+pub(super) struct PendingWave {
     /// Where it is to be.
     pub path: PathBuf,
     /// What the run writes.
@@ -21,17 +21,17 @@ pub(super) struct Held {
     folder: PathBuf,
 }
 
-impl Held {
-    pub(super) fn new(wave: &WaveOptions) -> Result<Held, RunError> {
+impl PendingWave {
+    pub(super) fn new(wave: &WaveOptions) -> Result<PendingWave, RunError> {
         let name = wave.path.file_name().unwrap_or_default();
         let folder = wave.path.with_file_name(format!(".{}.held", name.to_string_lossy()));
         fs::create_dir_all(&folder).map_err(|error| RunError::Write { path: wave.path.clone(), error })?;
         let options = WaveOptions { path: folder.join(name), ..wave.clone() };
-        Ok(Held { path: wave.path.clone(), options, folder })
+        Ok(PendingWave { path: wave.path.clone(), options, folder })
     }
 
     /// It is wanted: its files, which are whole, go to where they are to be.
-    pub(super) fn keep(&self, files: &mut [PathBuf]) -> io::Result<()> {
+    pub(super) fn publish(&self, files: &mut [PathBuf]) -> io::Result<()> {
         for file in files {
             let Ok(name) = file.strip_prefix(&self.folder) else { continue };
             let to = self.path.parent().unwrap_or(Path::new("")).join(name);
@@ -45,7 +45,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for PendingWave {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.folder);
     }
@@ -92,7 +92,7 @@ fn trigger(options: &TriggerOptions) -> Trigger {
     };
     let condition = move |lookup: &Lookup<'_>| {
         let read = |name: &str| lookup(name).map(value);
-        condition.as_ref().and_then(|condition| condition.eval(&read)).is_some_and(|value| value.holds())
+        condition.as_ref().and_then(|condition| condition.eval(&read)).is_some_and(|value| value.is_true())
     };
     Trigger { condition: Box::new(condition), names, compared, before: options.before, after: options.after }
 }

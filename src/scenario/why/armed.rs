@@ -7,9 +7,9 @@
 
 use std::collections::BTreeMap;
 
-use super::hops::{Bumps, Hops, Origin};
-use super::{Ask, Kind, LastOperand, Path, Phase, Why};
-use crate::armed::build::Ready;
+use super::hops::{Hops, InlineBlocks, Origin};
+use super::{Kind, LastOperand, Path, Phase, Why, WhyQuery};
+use crate::armed::build::ArmedBuild;
 use crate::run::system::ArmedSystem as System;
 use watershed_armed::job::Round;
 use watershed_armed::root::RootRound;
@@ -18,14 +18,14 @@ use watershed_armed::{DOWN, End, Engine, Job, UP, WireBlock};
 use watershed_fabric::NodeKind;
 
 /// The engines, links with faults and adapters of a system.
-struct Wires<'a> {
+struct InlineEngines<'a> {
     system: &'a System,
     switches: u32,
     /// The family's first channel.
     first: u8,
 }
 
-impl<'a> Wires<'a> {
+impl<'a> InlineEngines<'a> {
     fn bump(&self, node: u32) -> Option<&'a WireBlock> {
         self.system.bump(node.checked_sub(self.switches)? as usize)
     }
@@ -38,7 +38,7 @@ impl<'a> Wires<'a> {
     }
 }
 
-impl Bumps for Wires<'_> {
+impl InlineBlocks for InlineEngines<'_> {
     fn passes(&self, node: u32, port: u16, vc: u8, same_cycle: bool) -> bool {
         match self.bump(node) {
             // What climbs is taken in whole; everything else passes at once.
@@ -59,7 +59,7 @@ impl Bumps for Wires<'_> {
 
 /// When the last participant of a round had its result, and when its last contribution was ready.
 #[derive(Clone, Copy, Debug)]
-struct Told {
+struct SlowestRound {
     got: u64,
     entered: u64,
     end: u32,
@@ -70,7 +70,7 @@ struct Told {
 struct Reader<'a> {
     system: &'a System,
     hops: Hops<'a>,
-    wires: Wires<'a>,
+    wires: InlineEngines<'a>,
     logs: BTreeMap<u32, &'a [LogEntry]>,
     first_end: u32,
     /// The family's first channel, and the first point-to-point one.
@@ -85,9 +85,9 @@ struct Reader<'a> {
 /// Explains the slowest round of every reduction that is asked for, or the round that is asked for.
 pub fn explain(
     system: &System,
-    ready: &Ready<()>,
+    ready: &ArmedBuild<()>,
     names: &[(String, u32)],
-    ask: Ask<'_>,
+    ask: WhyQuery<'_>,
     notes: &mut Vec<String>,
 ) -> Vec<Why> {
     let mut list = Vec::new();
@@ -103,14 +103,14 @@ pub fn explain(
     list
 }
 
-fn reduction(system: &System, name: &str, root: u32, job: &Job, ask: Ask<'_>) -> Result<Why, String> {
+fn reduction(system: &System, name: &str, root: u32, job: &Job, ask: WhyQuery<'_>) -> Result<Why, String> {
     let end = system.end(root as usize);
     let roots = end.roots().iter().filter(|found| found.job().number == job.number);
     let softs = end.softs().iter().filter(|found| found.job().number == job.number);
     let flows: Vec<(u8, &[RootRound])> =
         roots.map(|root| (root.flow(), root.all_rounds())).chain(softs.map(|soft| (0, soft.rounds()))).collect();
     // The slowest of all rounds of all flows whose result all participants have.
-    let mut best: Option<(u64, usize, usize, Told)> = None;
+    let mut best: Option<(u64, usize, usize, SlowestRound)> = None;
     for (at, (flow, rounds)) in flows.iter().enumerate() {
         for (index, round) in rounds.iter().enumerate() {
             let Some(data) = round.round.data.filter(|&data| !job.composed.prepares(data)) else { continue };
@@ -118,13 +118,14 @@ fn reduction(system: &System, name: &str, root: u32, job: &Job, ask: Ask<'_>) ->
             if round.token.is_none() || ask.packet.is_some_and(|asked| asked != u64::from(number)) {
                 continue;
             }
-            let Some(mut told) = told(system, job, *flow, data).filter(|told| told.leaves == job.leaves()) else {
+            let Some(mut told) = slowest_round(system, job, *flow, data).filter(|told| told.leaves == job.leaves())
+            else {
                 continue;
             };
-            let Some(first) = first_of(job, rounds, index) else { continue };
+            let Some(first) = first_wire_round(job, rounds, index) else { continue };
             if first < index {
                 // It waits for operands in its first round on the wire only.
-                let entered = rounds[first].round.data.and_then(|data| self::told(system, job, *flow, data));
+                let entered = rounds[first].round.data.and_then(|data| slowest_round(system, job, *flow, data));
                 told.entered = entered.map_or(0, |first| first.entered);
             }
             told.entered = told.entered.max(rounds[first].own_ready);
@@ -151,7 +152,7 @@ fn reduction(system: &System, name: &str, root: u32, job: &Job, ask: Ask<'_>) ->
     let reader = Reader {
         system,
         hops: Hops::new(plan, journal, system.tables().channels(plan.vcs)),
-        wires: Wires { system, switches, first },
+        wires: InlineEngines { system, switches, first },
         logs: engines.chain(ends).collect(),
         first_end,
         first,
@@ -162,7 +163,7 @@ fn reduction(system: &System, name: &str, root: u32, job: &Job, ask: Ask<'_>) ->
         rounds,
     };
     // The first data round of a tree that was made at run time begins with the request for it.
-    let begins = first_of(job, rounds, index).ok_or("its first round on the wire is missing")?;
+    let begins = first_wire_round(job, rounds, index).ok_or("its first round on the wire is missing")?;
     let first = rounds[..begins].iter().all(|before| before.round.data.is_none());
     let start = set_up(end, job).filter(|_| first).map_or(rounds[begins].armed, |(asked, _)| asked);
     let mut path = Path::new(start, told.got, Phase::Eject);
@@ -179,7 +180,7 @@ fn reduction(system: &System, name: &str, root: u32, job: &Job, ask: Ask<'_>) ->
 }
 
 /// Where the rounds on the wire begin of a round that was asked for, of which this is the last.
-fn first_of(job: &Job, rounds: &[RootRound], last: usize) -> Option<usize> {
+fn first_wire_round(job: &Job, rounds: &[RootRound], last: usize) -> Option<usize> {
     let before = job.composed.rounds_each() - 1;
     let first = last.checked_sub(before as usize)?;
     let number = rounds[last].round.data?.checked_sub(before);
@@ -199,10 +200,10 @@ fn round_of(data: Option<u32>) -> Round {
 }
 
 /// Who had the result of a round last.
-fn told(system: &System, job: &Job, flow: u8, data: u32) -> Option<Told> {
-    let mut told: Option<Told> = None;
+fn slowest_round(system: &System, job: &Job, flow: u8, data: u32) -> Option<SlowestRound> {
+    let mut told: Option<SlowestRound> = None;
     let mut take = |end: u32, got: u64, entered: u64, token: u64, leaf: bool| {
-        let told = told.get_or_insert(Told { got, entered, end, token, leaves: 0 });
+        let told = told.get_or_insert(SlowestRound { got, entered, end, token, leaves: 0 });
         told.entered = told.entered.max(entered);
         told.leaves += u32::from(leaf);
         if got > told.got {
@@ -245,10 +246,11 @@ impl<'a> Reader<'a> {
         let delivered = of_it(FrameEvent::Delivered).take_while(|entry| entry.cycle <= path.at).count();
         let arrived = delivered.checked_sub(1).and_then(|before| of_it(FrameEvent::Received).nth(before));
         let arrived = arrived.ok_or("a frame that was delivered never came")?;
-        path.back(arrived.cycle, Kind::Software, self.hops.name(node));
+        path.prepend(arrived.cycle, Kind::Software, self.hops.name(node));
         let whole = |tag: watershed_fabric::Tag| tag.tail() && tag.seq() == token;
         let port = self.hops.base(node);
-        let (queued, _) = self.hops.taken(port, path.at, whole).ok_or("a frame that came stood in no queue")?;
+        let (queued, _) =
+            self.hops.last_departure(port, path.at, whole).ok_or("a frame that came stood in no queue")?;
         path.phase = match queued.vc - self.first {
             UP => Phase::Climb,
             DOWN if path.phase == Phase::Eject => Phase::Broadcast,
@@ -257,7 +259,7 @@ impl<'a> Reader<'a> {
             _ if arrived.frame.header.arm => path.phase,
             _ => Phase::Climb,
         };
-        let origin = self.hops.follow(queued, Kind::Software, &self.wires, path)?;
+        let origin = self.hops.trace_back(queued, Kind::Software, &self.wires, path)?;
         self.sender(&origin, path)
     }
 
@@ -287,8 +289,8 @@ impl<'a> Reader<'a> {
         let made =
             |entry: &LogEntry| entry.token == token && matches!(entry.what, FrameEvent::Sent | FrameEvent::Passed);
         let entry = self.last(node, path.at, made).ok_or("an engine sent a frame that it did not have")?;
-        path.back(entry.cycle + 1, Kind::Queue, name);
-        path.back(entry.cycle, Kind::Engine, name);
+        path.prepend(entry.cycle + 1, Kind::Queue, name);
+        path.prepend(entry.cycle, Kind::Engine, name);
         if entry.what == FrameEvent::Passed {
             return self.entrance(node, token, path);
         }
@@ -300,13 +302,13 @@ impl<'a> Reader<'a> {
         let last = *from.last().ok_or("an engine made a frame from nothing")?;
         let cfg = &self.system.tables().cfg.engine;
         let issued = merged(last).ok_or("an engine merged what it did not have")?;
-        let who = |token: u64| self.maker(token);
+        let who = |token: u64| self.frame_origin(token);
         if issued.cycle + u64::from(cfg.stages) == entry.cycle {
             let times = |token: u64| merged(token).map_or(0, |entry| entry.cycle);
             let others =
                 from[..from.len() - 1].iter().map(|&token| (who(token), issued.cycle - times(token))).collect();
             path.engines.push(LastOperand { switch: name.into(), from: who(last), cycle: issued.cycle, others });
-            path.back(issued.cycle, Kind::Reduce, name);
+            path.prepend(issued.cycle, Kind::Reduce, name);
             return self.entrance(node, last, path);
         }
         // Its time was up.
@@ -321,8 +323,8 @@ impl<'a> Reader<'a> {
         let wait_count =
             self.system.tables().entry(switch, entry.frame.address.multicast_id).map_or(0, |entry| entry.wait_count);
         let deadline = armed.cycle + cfg.timeout_cycles(wait_count);
-        path.back(deadline.min(entry.cycle), Kind::EngineWait, name);
-        path.back(armed.cycle, Kind::TimeOut, name);
+        path.prepend(deadline.min(entry.cycle), Kind::EngineWait, name);
+        path.prepend(armed.cycle, Kind::TimeOut, name);
         if path.is_done() {
             return Ok(());
         }
@@ -330,8 +332,8 @@ impl<'a> Reader<'a> {
         let token = armed.token;
         let whole = |tag: watershed_fabric::Tag| tag.tail() && tag.seq() == token;
         let port = self.hops.base(node) + 1;
-        let (queued, _) = self.hops.taken(port, path.at, whole).ok_or("an arm frame stood in no queue")?;
-        let origin = self.hops.follow(queued, Kind::Arbitration, &self.wires, path)?;
+        let (queued, _) = self.hops.last_departure(port, path.at, whole).ok_or("an arm frame stood in no queue")?;
+        let origin = self.hops.trace_back(queued, Kind::Arbitration, &self.wires, path)?;
         self.sender(&origin, path)
     }
 
@@ -341,16 +343,16 @@ impl<'a> Reader<'a> {
         let whole = |tag: watershed_fabric::Tag| tag.tail() && tag.seq() == token;
         let before = path.at.saturating_sub(1);
         let (queued, taken) =
-            self.hops.taken(self.hops.base(node), before, whole).ok_or("a merged frame stood in no queue")?;
-        path.back(taken + 1, Kind::EngineWait, name);
-        path.back(taken, Kind::Engine, name);
+            self.hops.last_departure(self.hops.base(node), before, whole).ok_or("a merged frame stood in no queue")?;
+        path.prepend(taken + 1, Kind::EngineWait, name);
+        path.prepend(taken, Kind::Engine, name);
         path.phase = Phase::Climb;
-        let origin = self.hops.follow(queued, Kind::EngineWait, &self.wires, path)?;
+        let origin = self.hops.trace_back(queued, Kind::EngineWait, &self.wires, path)?;
         self.sender(&origin, path)
     }
 
     /// Who made a frame, by its token.
-    fn maker(&self, token: u64) -> String {
+    fn frame_origin(&self, token: u64) -> String {
         let sent = |entry: &&LogEntry| entry.token == token && entry.what == FrameEvent::Sent;
         let found = self.logs.iter().find(|(_, log)| log.iter().any(|entry| sent(&entry)));
         found.map_or_else(|| "somebody".into(), |(node, _)| self.hops.name(*node).to_owned())
@@ -362,8 +364,8 @@ impl<'a> Reader<'a> {
     fn outbox(&self, node: u32, decided: u64, path: &mut Path) {
         let name = self.hops.name(node);
         let send = self.job.overheads.send;
-        path.back((decided + send).min(path.at), Kind::Queue, name);
-        path.back(decided, Kind::Software, name);
+        path.prepend((decided + send).min(path.at), Kind::Queue, name);
+        path.prepend(decided, Kind::Software, name);
     }
 
     /// A contribution left a leaf.
@@ -396,7 +398,7 @@ impl<'a> Reader<'a> {
         }
         self.outbox(node, ready, path);
         let computed = self.job.compute_cycles(*rank, round_of(*round));
-        path.back(ready.saturating_sub(computed), Kind::Compute, name);
+        path.prepend(ready.saturating_sub(computed), Kind::Compute, name);
         if path.is_done() {
             return Ok(());
         }
@@ -444,7 +446,7 @@ impl<'a> Reader<'a> {
         let name = self.hops.name(self.first_end + self.root);
         while attempt > 0 && !path.is_done() {
             attempt -= 1;
-            path.back(self.rounds[round].asked[attempt].1, Kind::TimeOut, name);
+            path.prepend(self.rounds[round].asked[attempt].1, Kind::TimeOut, name);
         }
         if path.is_done() {
             return Ok(());
@@ -461,8 +463,8 @@ impl<'a> Reader<'a> {
         let (asked, answered) = set_up(root, self.job).ok_or("a reduction began before its first round")?;
         let agent = self.job.run_time.map_or(self.root, |run_time| run_time.agent);
         path.phase = Phase::Command;
-        path.back(answered, Kind::Software, self.hops.name(self.first_end + self.root));
-        path.back(asked, Kind::SetUp, self.hops.name(self.first_end + agent));
+        path.prepend(answered, Kind::Software, self.hops.name(self.first_end + self.root));
+        path.prepend(asked, Kind::SetUp, self.hops.name(self.first_end + agent));
         Ok(())
     }
 
@@ -487,11 +489,11 @@ impl<'a> Reader<'a> {
         let last = partials.max_by_key(|entry| entry.cycle).ok_or("a round was complete without a partial result")?;
         if of.own_ready > last.cycle {
             path.phase = Phase::Inject;
-            path.back(of.own_ready, Kind::Software, self.hops.name(node));
-            path.back(of.armed, Kind::Compute, self.hops.name(node));
+            path.prepend(of.own_ready, Kind::Software, self.hops.name(node));
+            path.prepend(of.armed, Kind::Compute, self.hops.name(node));
             return self.attempt(round, 0, path);
         }
-        path.back(last.cycle, Kind::Software, self.hops.name(node));
+        path.prepend(last.cycle, Kind::Software, self.hops.name(node));
         self.receive(node, last.token, path)
     }
 
@@ -515,7 +517,7 @@ impl<'a> Reader<'a> {
             }
             return self.receive(node, token, path);
         }
-        let ready = self.began_and_ready(node, token).map_or(path.at, |(_, ready)| ready);
+        let ready = self.start_and_ready(node, token).map_or(path.at, |(_, ready)| ready);
         let children = self.children(node, token, path.at);
         let decided = children.iter().map(|child| child.cycle).max().unwrap_or(0).max(ready);
         self.outbox(node, decided, path);
@@ -523,7 +525,7 @@ impl<'a> Reader<'a> {
     }
 
     /// When the round began at a rank and its own contribution was ready, by the token of what it made of it.
-    fn began_and_ready(&self, node: u32, token: u64) -> Option<(u64, u64)> {
+    fn start_and_ready(&self, node: u32, token: u64) -> Option<(u64, u64)> {
         let end = self.end(node);
         let own = match end.merges().of(token)? {
             FrameOrigin::From(from) => *from.first()?,
@@ -550,13 +552,13 @@ impl<'a> Reader<'a> {
         path.phase = Phase::Reduce;
         let last = self.children(node, token, path.at).into_iter().max_by_key(|child| child.cycle);
         if let Some(last) = last.filter(|last| last.cycle >= ready) {
-            path.back(last.cycle, Kind::Software, name);
+            path.prepend(last.cycle, Kind::Software, name);
             return self.receive(node, last.token, path);
         }
         path.phase = Phase::Inject;
-        path.back(ready, Kind::Software, name);
-        let (began, _) = self.began_and_ready(node, token).ok_or("a rank contributed without having begun")?;
-        path.back(began, Kind::Compute, name);
+        path.prepend(ready, Kind::Software, name);
+        let (began, _) = self.start_and_ready(node, token).ok_or("a rank contributed without having begun")?;
+        path.prepend(began, Kind::Compute, name);
         if path.is_done() {
             return Ok(());
         }
@@ -565,7 +567,7 @@ impl<'a> Reader<'a> {
         let Some(before) = before.into_iter().find(|result| result.got == path.at) else {
             // It had to be told that there is no tree.
             self.job.run_time.ok_or("a rank began with nothing")?;
-            path.back(path.start, Kind::LateStart, name);
+            path.prepend(path.start, Kind::LateStart, name);
             return Ok(());
         };
         if node == self.first_end + self.root {

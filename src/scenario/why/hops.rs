@@ -14,7 +14,7 @@ use watershed_fabric::{FlitEvent, Journal, NodeKind, Plan, Tag};
 
 /// A flit that came into a queue.
 #[derive(Clone, Copy, Debug)]
-struct Came {
+struct Arrival {
     cycle: u64,
     /// It may leave from this cycle on.
     ready: u64,
@@ -24,7 +24,7 @@ struct Came {
 
 /// A flit that was sent.
 #[derive(Clone, Copy, Debug)]
-struct Sent {
+struct Departure {
     cycle: u64,
     from: Option<(u32, u8)>,
     tag: Tag,
@@ -33,15 +33,15 @@ struct Sent {
 
 /// What happened at one channel of one port: flits that came in, the cycles in which they left, flits sent on it.
 #[derive(Clone, Debug, Default)]
-struct Lane {
-    came: Vec<Came>,
+struct ChannelActivity {
+    came: Vec<Arrival>,
     left: Vec<u64>,
-    sent: Vec<Sent>,
+    sent: Vec<Departure>,
 }
 
 /// A flit in a queue: port and channel, and which one of all that came there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Queued {
+pub struct QueuedFlit {
     /// Port, counted over the whole system.
     pub port: u32,
     /// Channel.
@@ -74,16 +74,16 @@ pub struct Hops<'a> {
     /// Channels that packets of those who ask are on.
     own: Range<u8>,
     /// The channels of each port that was asked for, as far as something happened there.
-    lanes: Vec<OnceCell<Box<[Lane]>>>,
+    lanes: Vec<OnceCell<Box<[ChannelActivity]>>>,
 }
 
 /// Without the channel, which changes from hop to hop.
-fn bare(tag: Tag) -> u64 {
+fn without_vc(tag: Tag) -> u64 {
     tag.0 & !(0x1f << 2)
 }
 
 /// What a bump in the wire does with flits.
-pub trait Bumps {
+pub trait InlineBlocks {
     /// Whether a flit that a bump sent by its port (0 or 1) was passed on; it may have been taken in the same cycle or before.
     fn passes(&self, node: u32, port: u16, vc: u8, same_cycle: bool) -> bool;
     /// What a flit waits for in it, if not for credits.
@@ -91,9 +91,9 @@ pub trait Bumps {
 }
 
 /// Wires in which nothing is but what lets packets pass at once.
-pub struct Wires;
+pub struct NoInlineBlocks;
 
-impl Bumps for Wires {
+impl InlineBlocks for NoInlineBlocks {
     fn passes(&self, _: u32, _: u16, _: u8, same_cycle: bool) -> bool {
         same_cycle
     }
@@ -112,20 +112,20 @@ impl<'a> Hops<'a> {
     }
 
     /// What happened at each channel of a port.
-    fn read(&self, port: u32) -> Box<[Lane]> {
-        let mut lanes: Vec<Lane> = Vec::new();
+    fn read(&self, port: u32) -> Box<[ChannelActivity]> {
+        let mut lanes: Vec<ChannelActivity> = Vec::new();
         for entry in self.index.of(port) {
             let (cycle, tag, word) = (entry.cycle, entry.tag, entry.word);
             // A flit that leaves a queue bears the channel it came in on.
             let vc = usize::from(tag.vc());
             if lanes.len() <= vc {
-                lanes.resize(vc + 1, Lane::default());
+                lanes.resize(vc + 1, ChannelActivity::default());
             }
             match entry.what {
-                FlitEvent::Entered { ready } => lanes[vc].came.push(Came { cycle, ready, tag, word }),
+                FlitEvent::Entered { ready } => lanes[vc].came.push(Arrival { cycle, ready, tag, word }),
                 FlitEvent::Left => lanes[vc].left.push(cycle),
                 FlitEvent::EnteredEngine { .. } => {}
-                FlitEvent::Sent { from } => lanes[vc].sent.push(Sent { cycle, from, tag, word }),
+                FlitEvent::Sent { from } => lanes[vc].sent.push(Departure { cycle, from, tag, word }),
             }
         }
         lanes.into()
@@ -150,16 +150,16 @@ impl<'a> Hops<'a> {
     /// queue it came into.
     pub fn origin(&self, port: u32, vc: u8, left: u64) -> Option<(u32, u64)> {
         let index = self.lane(port, vc)?.left.binary_search(&left).ok()?;
-        self.origin_of(Queued { port, vc, index }, false)
+        self.origin_of(QueuedFlit { port, vc, index }, false)
     }
 
     /// The same for a packet whose last flit left a queue; when its first flit was sent.
     pub fn origin_of_packet(&self, port: u32, vc: u8, left: u64) -> Option<(u32, u64)> {
         let index = self.lane(port, vc)?.left.binary_search(&left).ok()?;
-        self.origin_of(Queued { port, vc, index }, true)
+        self.origin_of(QueuedFlit { port, vc, index }, true)
     }
 
-    fn origin_of(&self, mut at: Queued, head: bool) -> Option<(u32, u64)> {
+    fn origin_of(&self, mut at: QueuedFlit, head: bool) -> Option<(u32, u64)> {
         loop {
             let Some((peer, ..)) = self.ports.peer(at.port) else {
                 // No link: the queue of an engine.
@@ -169,7 +169,7 @@ impl<'a> Hops<'a> {
             let lane = self.lane(peer, at.vc)?;
             let sent = lane.sent.get(at.index)?;
             let node = self.ports.node(peer);
-            if let Some(passed) = self.passed_by(node, peer, at.vc, sent) {
+            if let Some(passed) = self.forwarded_flit(node, peer, at.vc, sent) {
                 at = passed;
                 continue;
             }
@@ -178,19 +178,19 @@ impl<'a> Hops<'a> {
                 return Some((node, lane.sent[first].cycle));
             }
             let queue = sent.from?;
-            at = Queued { port: queue.0, vc: queue.1, index: self.source_index(queue, sent)? };
+            at = QueuedFlit { port: queue.0, vc: queue.1, index: self.source_index(queue, sent)? };
         }
     }
 
     /// The flit that an engine in the wire passed on in the cycle in which it sent it by a port.
-    fn passed_by(&self, node: u32, out: u32, vc: u8, sent: &Sent) -> Option<Queued> {
+    fn forwarded_flit(&self, node: u32, out: u32, vc: u8, sent: &Departure) -> Option<QueuedFlit> {
         if self.kind(node) != NodeKind::Bump {
             return None;
         }
         let port = self.base(node) + 1 - (out - self.base(node));
         let lane = self.lane(port, vc)?;
         let index = lane.left.binary_search(&sent.cycle).ok()?;
-        (bare(lane.came[index].tag) == bare(sent.tag)).then_some(Queued { port, vc, index })
+        (without_vc(lane.came[index].tag) == without_vc(sent.tag)).then_some(QueuedFlit { port, vc, index })
     }
 
     fn kind(&self, node: u32) -> NodeKind {
@@ -206,13 +206,13 @@ impl<'a> Hops<'a> {
         }
     }
 
-    fn lane(&self, port: u32, vc: u8) -> Option<&Lane> {
+    fn lane(&self, port: u32, vc: u8) -> Option<&ChannelActivity> {
         self.lanes[port as usize].get_or_init(|| self.read(port)).get(usize::from(vc))
     }
 
     /// The last flit that left a queue of a port by cycle `until` and whose tag fits.
-    pub fn taken(&self, port: u32, until: u64, fits: impl Fn(Tag) -> bool) -> Option<(Queued, u64)> {
-        let mut best: Option<(Queued, u64)> = None;
+    pub fn last_departure(&self, port: u32, until: u64, fits: impl Fn(Tag) -> bool) -> Option<(QueuedFlit, u64)> {
+        let mut best: Option<(QueuedFlit, u64)> = None;
         for vc in self.own.clone() {
             let Some(lane) = self.lane(port, vc) else { continue };
             let end = lane.left.partition_point(|&cycle| cycle <= until);
@@ -220,19 +220,19 @@ impl<'a> Hops<'a> {
             if let Some(index) = found
                 && best.is_none_or(|(_, cycle)| lane.left[index] > cycle)
             {
-                best = Some((Queued { port, vc, index }, lane.left[index]));
+                best = Some((QueuedFlit { port, vc, index }, lane.left[index]));
             }
         }
         best
     }
 
     /// All packets that arrived whole at a port by their last flits, with the cycle in which that was taken.
-    pub fn arrivals(&self, port: u32) -> Vec<(Queued, u64)> {
+    pub fn arrivals(&self, port: u32) -> Vec<(QueuedFlit, u64)> {
         let lanes = self.own.clone().filter_map(|vc| Some((vc, self.lane(port, vc)?)));
-        let mut list: Vec<(Queued, u64)> = lanes
+        let mut list: Vec<(QueuedFlit, u64)> = lanes
             .flat_map(|(vc, lane)| {
                 let whole = lane.left.iter().enumerate().filter(|(index, _)| lane.came[*index].tag.tail());
-                whole.map(move |(index, &left)| (Queued { port, vc, index }, left))
+                whole.map(move |(index, &left)| (QueuedFlit { port, vc, index }, left))
             })
             .collect();
         list.sort_by_key(|(_, left)| *left);
@@ -243,7 +243,7 @@ impl<'a> Hops<'a> {
     ///
     /// # Panics
     /// If no such flit came there.
-    pub fn packet(&self, at: Queued) -> (Tag, u64) {
+    pub fn packet(&self, at: QueuedFlit) -> (Tag, u64) {
         let came = &self.lane(at.port, at.vc).expect("a flit came").came;
         let head = (0..=at.index).rev().find(|&index| came[index].tag.head()).unwrap_or(at.index);
         (came[at.index].tag, came[head].word)
@@ -270,9 +270,15 @@ impl<'a> Hops<'a> {
 
     /// What a flit that left its queue in cycle `path.at` did there: waited for those before, for the output, and went
     /// through the stages in front of allocation.
-    fn waited(&self, at: Queued, out: Option<(u32, u8)>, blocked: Kind, path: &mut Path) -> Result<(), String> {
+    fn explain_wait(
+        &self,
+        at: QueuedFlit,
+        out: Option<(u32, u8)>,
+        blocked: Kind,
+        path: &mut Path,
+    ) -> Result<(), String> {
         let lane = self.lane(at.port, at.vc).ok_or("no flit came to a queue that one left")?;
-        let Came { cycle: came, ready, tag, .. } = lane.came[at.index];
+        let Arrival { cycle: came, ready, tag, .. } = lane.came[at.index];
         let left = path.at;
         let mut head_from = at.index.checked_sub(1).map_or(0, |before| lane.left.get(before).map_or(0, |at| at + 1));
         let node = self.ports.node(at.port);
@@ -284,7 +290,7 @@ impl<'a> Hops<'a> {
             // Each copy of a multicast goes at its own pace: before this flit was the one that the same output sent before.
             let sent = self.lane(out.0, out.1).map_or(&[][..], |lane| &lane.sent);
             let earlier = &sent[..sent.partition_point(|sent| sent.cycle < left)];
-            let same = |sent: &&Sent| sent.from == Some((at.port, at.vc)) && sent.tag.seq() == tag.seq();
+            let same = |sent: &&Departure| sent.from == Some((at.port, at.vc)) && sent.tag.seq() == tag.seq();
             head_from = earlier.iter().rev().find(same).map_or(head_from, |sent| sent.cycle + 1);
         }
         // A head of a point-to-point packet passes its stages at the head of the queue.
@@ -298,29 +304,31 @@ impl<'a> Hops<'a> {
         let through = (address.map_or(head_from, |address| address.cycle.max(head_from)) + stages).min(left);
         for cycle in (through..left).rev() {
             match out.filter(|(port, vc)| self.credits(*port, *vc, cycle) == 0) {
-                Some((port, _)) => path.back(cycle, Kind::CreditWait, self.place(port)),
-                None => path.back(cycle, blocked, out.map_or_else(|| place.clone(), |(port, _)| self.place(port))),
+                Some((port, _)) => path.prepend(cycle, Kind::CreditWait, self.place(port)),
+                None => path.prepend(cycle, blocked, out.map_or_else(|| place.clone(), |(port, _)| self.place(port))),
             }
         }
-        path.back(head_from, Kind::Switch, place.clone());
+        path.prepend(head_from, Kind::Switch, place.clone());
         // A link with faults that holds a frame up lets none of its flits out.
         if blocked == Kind::HeldUp {
             for cycle in (ready.min(left)..path.at).rev() {
                 let kept = lane.left.binary_search(&cycle).is_err();
                 let room = out.is_none_or(|(port, vc)| self.credits(port, vc, cycle) > 0);
-                path.back(cycle, if kept && room { Kind::HeldUp } else { Kind::Behind }, place.clone());
+                path.prepend(cycle, if kept && room { Kind::HeldUp } else { Kind::Behind }, place.clone());
             }
         }
-        path.back(ready.min(left), Kind::Behind, place.clone());
-        path.back(came, Kind::Switch, place);
+        path.prepend(ready.min(left), Kind::Behind, place.clone());
+        path.prepend(came, Kind::Switch, place);
         if came > left { Err("a flit left before it came".into()) } else { Ok(()) }
     }
 
     /// The index of the flit of a queue that was sent in a cycle.
-    fn source_index(&self, (port, vc): (u32, u8), sent: &Sent) -> Option<usize> {
+    fn source_index(&self, (port, vc): (u32, u8), sent: &Departure) -> Option<usize> {
         let lane = self.lane(port, vc)?;
         let same = |index: usize| {
-            lane.came.get(index).is_some_and(|came| bare(came.tag) == bare(sent.tag) && came.word == sent.word)
+            lane.came
+                .get(index)
+                .is_some_and(|came| without_vc(came.tag) == without_vc(sent.tag) && came.word == sent.word)
         };
         let left = lane.left.binary_search(&sent.cycle).ok().filter(|&index| same(index));
         // A copy of a multicast may be ahead of what has left.
@@ -331,25 +339,32 @@ impl<'a> Hops<'a> {
     }
 
     /// The flit that a bump took before it sent this one.
-    fn passed(&self, node: u32, out: u32, vc: u8, sent: &Sent, bumps: &impl Bumps) -> Option<(Queued, u64)> {
+    fn bump_input(
+        &self,
+        node: u32,
+        out: u32,
+        vc: u8,
+        sent: &Departure,
+        bumps: &impl InlineBlocks,
+    ) -> Option<(QueuedFlit, u64)> {
         let port = (out - self.base(node)) as u16;
         let other = self.base(node) + u32::from(1 - port);
         let lane = self.lane(other, vc)?;
-        if let Some(queued) = self.passed_by(node, out, vc, sent).filter(|_| bumps.passes(node, port, vc, true)) {
+        if let Some(queued) = self.forwarded_flit(node, out, vc, sent).filter(|_| bumps.passes(node, port, vc, true)) {
             return Some((queued, sent.cycle));
         }
         if !bumps.passes(node, port, vc, false) {
             return None;
         }
         let end = lane.left.partition_point(|&cycle| cycle <= sent.cycle);
-        let same = |index: &usize| bare(lane.came[*index].tag) == bare(sent.tag);
+        let same = |index: &usize| without_vc(lane.came[*index].tag) == without_vc(sent.tag);
         // An adapter between two forms of a frame keeps the number and the end of a packet only.
         let alike = |index: &usize| {
             let tag = lane.came[*index].tag;
             (tag.seq(), tag.tail()) == (sent.tag.seq(), sent.tag.tail())
         };
         let index = (0..end).rev().find(same).or_else(|| (0..end).rev().find(alike))?;
-        Some((Queued { port: other, vc, index }, lane.left[index]))
+        Some((QueuedFlit { port: other, vc, index }, lane.left[index]))
     }
 
     /// Follows the flit that left a queue in cycle `path.at` back to the block that sent it, and to the first flit of its packet.
@@ -357,15 +372,15 @@ impl<'a> Hops<'a> {
     ///
     /// # Errors
     /// The journal lacks a part of the way.
-    pub(super) fn follow(
+    pub(super) fn trace_back(
         &self,
-        from: Queued,
+        from: QueuedFlit,
         blocked: Kind,
-        bumps: &impl Bumps,
+        bumps: &impl InlineBlocks,
         path: &mut Path,
     ) -> Result<Origin, String> {
         let mut at = from;
-        self.waited(at, None, blocked, path)?;
+        self.explain_wait(at, None, blocked, path)?;
         loop {
             let (peer, ..) = self.ports.peer(at.port).ok_or("a queue without a link")?;
             let lane = self.lane(peer, at.vc).ok_or("nothing was sent on a link that carried a flit")?;
@@ -375,29 +390,29 @@ impl<'a> Hops<'a> {
             match self.kind(node) {
                 NodeKind::Switch => {
                     let post = u64::from(self.journal.post);
-                    path.back(sent.cycle + post + 1, Kind::Link, link);
-                    path.back(sent.cycle, Kind::Switch, self.place(peer));
+                    path.prepend(sent.cycle + post + 1, Kind::Link, link);
+                    path.prepend(sent.cycle, Kind::Switch, self.place(peer));
                     let queue = sent.from.ok_or("a switch sent what it did not have")?;
                     let index = self.source_index(queue, &sent).ok_or("a switch sent what it did not have")?;
                     let out = (peer, at.vc);
-                    at = Queued { port: queue.0, vc: queue.1, index };
-                    self.waited(at, Some(out), Kind::Arbitration, path)?;
+                    at = QueuedFlit { port: queue.0, vc: queue.1, index };
+                    self.explain_wait(at, Some(out), Kind::Arbitration, path)?;
                 }
                 kind => {
-                    path.back(sent.cycle + 1, Kind::Link, link);
+                    path.prepend(sent.cycle + 1, Kind::Link, link);
                     let passed =
-                        if kind == NodeKind::Bump { self.passed(node, peer, at.vc, &sent, bumps) } else { None };
+                        if kind == NodeKind::Bump { self.bump_input(node, peer, at.vc, &sent, bumps) } else { None };
                     if let Some((queued, left)) = passed {
-                        path.back(left, Kind::Switch, self.name(node));
+                        path.prepend(left, Kind::Switch, self.name(node));
                         let out = (peer, at.vc);
                         at = queued;
-                        self.waited(at, Some(out), bumps.waits(node), path)?;
+                        self.explain_wait(at, Some(out), bumps.waits(node), path)?;
                         continue;
                     }
-                    path.back(sent.cycle, Kind::Inject, self.name(node));
+                    path.prepend(sent.cycle, Kind::Inject, self.name(node));
                     let head = (0..=at.index).rev().find(|&index| lane.sent[index].tag.head()).unwrap_or(at.index);
                     let first = lane.sent[head];
-                    path.back(first.cycle, Kind::Frame, self.name(node));
+                    path.prepend(first.cycle, Kind::Frame, self.name(node));
                     return Ok(Origin { node, port: peer, vc: at.vc, head: first.cycle, tag: sent.tag });
                 }
             }

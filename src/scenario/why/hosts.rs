@@ -11,7 +11,7 @@
 //!
 //! Within sending and merging the kinds alternate word by word; their sums are shown one after the other.
 
-use super::hops::{Hops, Wires};
+use super::hops::{Hops, NoInlineBlocks};
 use super::{Kind, LastOperand, Path, Phase, Why};
 use std::ops::Range;
 use watershed_fabric::{Journal, Plan};
@@ -51,13 +51,13 @@ impl<'a> Reader<'a> {
             let place = self.name(ranks[at]);
             let Some(round) = left.checked_sub(1) else {
                 path.phase = Phase::Inject;
-                path.back(start, Kind::LateStart, place);
+                path.prepend(start, Kind::LateStart, place);
                 break;
             };
             let log = &rounds(ranks[at])?[round];
             if whole {
                 path.phase = Phase::Reduce;
-                turns(
+                explain_work(
                     &mut path,
                     &log.merging,
                     log.exchanged,
@@ -74,8 +74,8 @@ impl<'a> Reader<'a> {
             }
             path.phase = Phase::Inject;
             let place = format!("{place}, round {}", log.number + 1);
-            turns(&mut path, &log.sending, log.exchange, Kind::Inject, &place);
-            path.back(log.begun, Kind::Software, place);
+            explain_work(&mut path, &log.sending, log.exchange, Kind::Inject, &place);
+            path.prepend(log.begun, Kind::Software, place);
             (left, whole) = (round, true);
         }
         path.finish((name, "rank", last), landed, end, None)
@@ -94,11 +94,11 @@ impl<'a> Reader<'a> {
         let fits = |tag: watershed_fabric::Tag| {
             !self.plan.vcs.is_set(tag.vc()) && tag.id() == job.class && Host::round_of(tag) == log.number
         };
-        let (queued, left) = self.hops.taken(port, path.at, fits).ok_or("a message came that nobody sent")?;
+        let (queued, left) = self.hops.last_departure(port, path.at, fits).ok_or("a message came that nobody sent")?;
         path.phase = Phase::Transit;
         // Between the last flit and the end of the exchange there is nothing: both are the same cycle.
-        path.back(left, Kind::Landing, self.name(rank));
-        let origin = self.hops.follow(queued, Kind::MemoryWrite, &Wires, path)?;
+        path.prepend(left, Kind::Landing, self.name(rank));
+        let origin = self.hops.trace_back(queued, Kind::MemoryWrite, &NoInlineBlocks, path)?;
         let next = ranks
             .iter()
             .position(|other| self.first + other.job().ends[other.rank() as usize] == origin.node)
@@ -119,7 +119,7 @@ fn rounds(rank: &Host) -> Result<&[RoundLog], String> {
 }
 
 /// Adds sending or merging from a cycle on, up to what is explained already: first what held it up, then the work.
-fn turns(path: &mut Path, list: &[(u64, CycleUse)], from: u64, work: Kind, place: &str) {
+fn explain_work(path: &mut Path, list: &[(u64, CycleUse)], from: u64, work: Kind, place: &str) {
     let to = path.at;
     let mut sums = [0; 3];
     for (index, (cycle, doing)) in list.iter().enumerate() {
@@ -133,7 +133,7 @@ fn turns(path: &mut Path, list: &[(u64, CycleUse)], from: u64, work: Kind, place
     }
     // Before the first of them the block turned to it: that is work as well.
     let held = sums[0] + sums[1];
-    path.back(from + held, work, place);
-    path.back(from + sums[0], Kind::CreditWait, place);
-    path.back(from, Kind::MemoryRead, place);
+    path.prepend(from + held, work, place);
+    path.prepend(from + sums[0], Kind::CreditWait, place);
+    path.prepend(from, Kind::MemoryRead, place);
 }

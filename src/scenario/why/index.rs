@@ -49,7 +49,7 @@ impl<'a> Index<'a> {
     }
 
     /// The entries of a port in one cycle, each with its place in the journal.
-    pub fn during(&self, port: u32, cycle: u64) -> impl Iterator<Item = (u32, &'a Entry)> {
+    pub fn at_cycle(&self, port: u32, cycle: u64) -> impl Iterator<Item = (u32, &'a Entry)> {
         let (entries, places) = (self.entries, self.places(port));
         let [from, to] =
             [cycle, cycle + 1].map(|cycle| places.partition_point(|&place| entries[place as usize].cycle < cycle));

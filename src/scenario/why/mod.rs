@@ -32,9 +32,9 @@ pub mod piuma;
 mod ports;
 pub mod workload;
 
-/// What is asked.
+/// Which collective, word or packet to explain.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Ask<'a> {
+pub struct WhyQuery<'a> {
     /// This collective only.
     pub collective: Option<&'a str>,
     /// The word, round or run to explain instead of the last or slowest one. For a collective of segments it is the
@@ -323,7 +323,7 @@ impl Path {
     }
 
     /// Adds what came before everything that is there, from a cycle on.
-    fn back(&mut self, from: u64, kind: Kind, place: impl Into<String>) {
+    fn prepend(&mut self, from: u64, kind: Kind, place: impl Into<String>) {
         if from < self.at {
             self.push(from, self.at, kind, place.into());
         }

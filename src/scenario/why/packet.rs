@@ -4,13 +4,13 @@
 //! number alone is its place in the order of arrival, from 0. The default is the packet with the longest latency among
 //! those that arrived.
 
-use super::hops::{Hops, Origin, Wires};
-use super::{Ask, Kind, Path, Phase, Why};
+use super::hops::{Hops, NoInlineBlocks, Origin};
+use super::{Kind, Path, Phase, Why, WhyQuery};
 use watershed_fabric::{Journal, Plan};
 
 /// A packet that arrived.
-struct Arrived {
-    queued: super::hops::Queued,
+struct ArrivedPacket {
+    queued: super::hops::QueuedFlit,
     left: u64,
     end: u32,
     created: u64,
@@ -20,10 +20,10 @@ struct Arrived {
 ///
 /// # Errors
 /// There is no such packet, or the journal lacks a part of its way.
-pub fn explain(plan: &Plan, journal: &Journal, ends: usize, ask: Ask<'_>) -> Result<Why, String> {
+pub fn explain(plan: &Plan, journal: &Journal, ends: usize, ask: WhyQuery<'_>) -> Result<Why, String> {
     let hops = Hops::new(plan, journal, 0..plan.vcs.total());
     let first = plan.nodes.len() - ends;
-    let mut packets: Vec<Arrived> = Vec::new();
+    let mut packets: Vec<ArrivedPacket> = Vec::new();
     for end in 0..ends as u32 {
         for (queued, left) in hops.arrivals(hops.base(first as u32 + end)) {
             if plan.vcs.is_set(queued.vc) {
@@ -32,15 +32,15 @@ pub fn explain(plan: &Plan, journal: &Journal, ends: usize, ask: Ask<'_>) -> Res
             // The header holds 40 bits of the cycle of creation.
             let (_, word) = hops.packet(queued);
             let age = left.wrapping_sub(word) & ((1 << 40) - 1);
-            packets.push(Arrived { queued, left, end, created: left - age });
+            packets.push(ArrivedPacket { queued, left, end, created: left - age });
         }
     }
     if packets.is_empty() {
         return Err("no point-to-point packet has arrived".into());
     }
-    let follow = |packet: &Arrived| -> Result<(Path, Origin), String> {
+    let follow = |packet: &ArrivedPacket| -> Result<(Path, Origin), String> {
         let mut path = Path::new(packet.created, packet.left, Phase::Transit);
-        let origin = hops.follow(packet.queued, Kind::Landing, &Wires, &mut path)?;
+        let origin = hops.trace_back(packet.queued, Kind::Landing, &NoInlineBlocks, &mut path)?;
         Ok((path, origin))
     };
     let number_of = |origin: &Origin| hops.sent_before(origin);
@@ -69,7 +69,7 @@ pub fn explain(plan: &Plan, journal: &Journal, ends: usize, ask: Ask<'_>) -> Res
             packets.get(number as usize).ok_or_else(|| format!("there is no packet {number}: {count} arrived"))?
         }
         (None, None) => {
-            let slowest = |packet: &&Arrived| {
+            let slowest = |packet: &&ArrivedPacket| {
                 (packet.left - packet.created, std::cmp::Reverse((packet.left, packet.end, packet.queued.vc)))
             };
             packets.iter().max_by_key(slowest).ok_or("no packet arrived")?
@@ -78,7 +78,7 @@ pub fn explain(plan: &Plan, journal: &Journal, ends: usize, ask: Ask<'_>) -> Res
     let (mut path, origin) = follow(chosen)?;
     let source = hops.name(origin.node);
     path.phase = Phase::Inject;
-    path.back(chosen.created, Kind::Queue, source);
+    path.prepend(chosen.created, Kind::Queue, source);
     let name = format!("packet {} of {source}", number_of(&origin));
     let landed = hops.name(first as u32 + chosen.end).to_owned();
     path.finish((&name, "packet", number_of(&origin)), landed, chosen.left, None)

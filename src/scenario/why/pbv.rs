@@ -4,9 +4,9 @@
 //! answered because the last message came, was tracked and reduced, or because its watchdog fired; it passed frames on
 //! in the cycle in which it took them. A node contributed because its task was over or because it was asked again.
 
-use super::hops::{Bumps, Hops, Origin, Queued};
-use super::{Ask, Kind, LastOperand, Path, Phase, Why};
-use crate::pbv::build::Ready;
+use super::hops::{Hops, InlineBlocks, Origin, QueuedFlit};
+use super::{Kind, LastOperand, Path, Phase, Why, WhyQuery};
+use crate::pbv::build::PbvBuild;
 use crate::run::system::PbvSystem as System;
 use watershed_fabric::NodeKind;
 use watershed_pbv::event::{Event, Log, StepKind, WorkStep};
@@ -18,7 +18,7 @@ const TRACKING: u64 = 2;
 
 /// A run whose answer all participants have.
 #[derive(Clone, Copy, Debug)]
-pub struct Ended {
+pub struct CompletedRun {
     /// Which run.
     pub run: u32,
     /// Device that had the answer last.
@@ -29,9 +29,9 @@ pub struct Ended {
     pub met: u64,
 }
 
-/// What is to be explained of a collective.
+/// A collective and the runs of it that can be explained.
 #[derive(Clone, Debug)]
-pub struct Runs {
+pub struct CollectiveRuns {
     /// Its name.
     pub name: String,
     /// Its context.
@@ -39,21 +39,21 @@ pub struct Runs {
     /// Device that issues it.
     pub source: u16,
     /// Its runs.
-    pub ended: Vec<Ended>,
+    pub ended: Vec<CompletedRun>,
 }
 
-struct Wires<'a> {
+struct InlineEngines<'a> {
     system: &'a System,
     switches: u32,
 }
 
-impl<'a> Wires<'a> {
+impl<'a> InlineEngines<'a> {
     fn bump(&self, node: u32) -> Option<&'a WireBlock> {
         self.system.bump(node.checked_sub(self.switches)? as usize)
     }
 }
 
-impl Bumps for Wires<'_> {
+impl InlineBlocks for InlineEngines<'_> {
     fn passes(&self, node: u32, _: u16, _: u8, same_cycle: bool) -> bool {
         // What an engine lets pass is taken and sent in one cycle; a frame of its own is not taken at all.
         same_cycle || self.bump(node).is_some_and(|bump| bump.fault().is_some())
@@ -65,10 +65,10 @@ impl Bumps for Wires<'_> {
 }
 
 struct Reader<'a> {
-    ready: &'a Ready<()>,
+    ready: &'a PbvBuild<()>,
     system: &'a System,
     hops: Hops<'a>,
-    wires: Wires<'a>,
+    wires: InlineEngines<'a>,
     first_end: u32,
     cc_id: u16,
     run: u32,
@@ -77,9 +77,9 @@ struct Reader<'a> {
 /// Explains the slowest run of every collective that is asked for, or the run that is asked for.
 pub fn explain(
     system: &System,
-    ready: &Ready<()>,
-    collectives: &[Runs],
-    ask: Ask<'_>,
+    ready: &PbvBuild<()>,
+    collectives: &[CollectiveRuns],
+    ask: WhyQuery<'_>,
     notes: &mut Vec<String>,
 ) -> Vec<Why> {
     let mut list = Vec::new();
@@ -92,7 +92,7 @@ pub fn explain(
     list
 }
 
-fn collective(system: &System, ready: &Ready<()>, of: &Runs, ask: Ask<'_>) -> Result<Why, String> {
+fn collective(system: &System, ready: &PbvBuild<()>, of: &CollectiveRuns, ask: WhyQuery<'_>) -> Result<Why, String> {
     let wanted = of.ended.iter().filter(|ended| ask.packet.is_none_or(|asked| asked == u64::from(ended.run)));
     let slowest = wanted.max_by_key(|ended| (ended.cycle - ended.met, std::cmp::Reverse(ended.run)));
     let which = ask.packet.map_or("no run".to_owned(), |asked| format!("no run {asked}"));
@@ -103,7 +103,7 @@ fn collective(system: &System, ready: &Ready<()>, of: &Runs, ask: Ask<'_>) -> Re
         ready,
         system,
         hops: Hops::new(plan, journal, frames..frames + 1),
-        wires: Wires { system, switches: plan.count(NodeKind::Switch) as u32 },
+        wires: InlineEngines { system, switches: plan.count(NodeKind::Switch) as u32 },
         first_end: (plan.nodes.len() - plan.count(NodeKind::End)) as u32,
         cc_id: of.cc_id,
         run: ended.run,
@@ -179,19 +179,19 @@ impl<'a> Reader<'a> {
         if path.is_done() {
             return Ok(());
         }
-        let found = self.hops.taken(self.hops.base(node), path.at, |tag| tag.tail());
+        let found = self.hops.last_departure(self.hops.base(node), path.at, |tag| tag.tail());
         let found = found.filter(|(_, left)| *left == path.at);
         if found.is_none() {
             // The answer was there before: the node went on when its own task was over.
             let made = self.step(node, path.at, |step| step.kind == StepKind::Made && step.cycle == path.at);
             path.phase = Phase::Inject;
-            return self.made(node, made.ok_or("a frame that came stood in no queue")?, path);
+            return self.explain_frame(node, made.ok_or("a frame that came stood in no queue")?, path);
         }
         let (queued, _) = found.ok_or("a frame that came stood in no queue")?;
         if let Some(event) = self.event(node, path.at, |event| event.received) {
             path.phase = phase(event.message);
         }
-        let origin = self.hops.follow(queued, Kind::Landing, &self.wires, path)?;
+        let origin = self.hops.trace_back(queued, Kind::Landing, &self.wires, path)?;
         self.sender(&origin, path)
     }
 
@@ -213,7 +213,7 @@ impl<'a> Reader<'a> {
                 && step.run == sent.run
         });
         let queued = queued.ok_or_else(|| format!("{} sent {sent:?} that it had not queued", self.hops.name(node)))?;
-        path.back(queued.cycle, Kind::Queue, self.hops.name(node));
+        path.prepend(queued.cycle, Kind::Queue, self.hops.name(node));
         self.engine(node, queued, path)
     }
 
@@ -236,7 +236,7 @@ impl<'a> Reader<'a> {
                 && (ours(step) || step.message == Message::Control)
         });
         if let Some(took) = at_once {
-            return self.took(node, took, path);
+            return self.explain_intake(node, took, path);
         }
         path.phase = Phase::Reduce;
         // A group of an inter-group barrier goes on when the others are there.
@@ -258,7 +258,7 @@ impl<'a> Reader<'a> {
             // Its watchdog fired.
             let set = self.step(node, queued.cycle - 1, |step| ours(step) && step.kind == StepKind::Watched);
             let set = set.ok_or("a watchdog fired that was never set")?.cycle;
-            path.back(set, Kind::TimeOut, name);
+            path.prepend(set, Kind::TimeOut, name);
             // It was set because the engine asked for something, or because a message came.
             let then = |step: &WorkStep| ours(step) && step.cycle == set;
             let asked = self.step(node, set, |step| {
@@ -268,7 +268,7 @@ impl<'a> Reader<'a> {
                 return self.engine(node, asked, path);
             }
             let took = self.step(node, set, |step| then(step) && step.kind == StepKind::Took);
-            return self.took(node, took.ok_or("a watchdog was set without a cause")?, path);
+            return self.explain_intake(node, took.ok_or("a watchdog was set without a cause")?, path);
         }
         let last = last.ok_or("an engine answered before anybody had")?;
         let others: Vec<&WorkStep> =
@@ -280,14 +280,14 @@ impl<'a> Reader<'a> {
             cycle: last.cycle,
             others: others.iter().map(|step| (who(step.from), last.cycle - step.cycle)).collect(),
         });
-        path.back(last.cycle + TRACKING, Kind::Reduce, name);
-        self.took(node, last, path)
+        path.prepend(last.cycle + TRACKING, Kind::Reduce, name);
+        self.explain_intake(node, last, path)
     }
 
     /// The collective engine took a message: back through the inbox and the way of its frame.
-    fn took(&self, node: u32, took: &WorkStep, path: &mut Path) -> Result<(), String> {
+    fn explain_intake(&self, node: u32, took: &WorkStep, path: &mut Path) -> Result<(), String> {
         let name = self.hops.name(node);
-        path.back(took.cycle, Kind::Engine, name);
+        path.prepend(took.cycle, Kind::Engine, name);
         if path.is_done() {
             return Ok(());
         }
@@ -299,20 +299,21 @@ impl<'a> Reader<'a> {
                 && event.run == took.run
         });
         let received = received.ok_or("an engine took what had not come")?;
-        path.back(received.cycle + 1, Kind::EngineWait, name);
-        path.back(received.cycle, Kind::Engine, name);
+        path.prepend(received.cycle + 1, Kind::EngineWait, name);
+        path.prepend(received.cycle, Kind::Engine, name);
         if path.is_done() {
             return Ok(());
         }
         path.phase = phase(took.message);
         // Frames may have come in on both sides in one cycle.
-        let sides = [0, 1].map(|port| self.hops.taken(self.hops.base(node) + port, received.cycle, |tag| tag.tail()));
-        let sides: Vec<Queued> =
+        let sides =
+            [0, 1].map(|port| self.hops.last_departure(self.hops.base(node) + port, received.cycle, |tag| tag.tail()));
+        let sides: Vec<QueuedFlit> =
             sides.into_iter().flatten().filter(|(_, left)| *left == received.cycle).map(|(queued, _)| queued).collect();
         let mut ways: Vec<(Path, Origin)> = Vec::new();
         for queued in sides {
             let mut way = path.clone();
-            let origin = self.hops.follow(queued, Kind::EngineWait, &self.wires, &mut way)?;
+            let origin = self.hops.trace_back(queued, Kind::EngineWait, &self.wires, &mut way)?;
             ways.push((way, origin));
         }
         let right = ways.iter().position(|(_, origin)| self.device(origin.node) == took.from).unwrap_or(0);
@@ -334,16 +335,16 @@ impl<'a> Reader<'a> {
         let made =
             self.step(node, path.at, |step| ours(step) && step.message == sent.message && step.kind != StepKind::Began);
         if let Some(made) = made {
-            path.back(made.cycle, Kind::Queue, name);
-            return self.made(node, made, path);
+            path.prepend(made.cycle, Kind::Queue, name);
+            return self.explain_frame(node, made, path);
         }
         // The first command of a source: nothing was before it.
-        path.back(path.start, Kind::LateStart, name);
+        path.prepend(path.start, Kind::LateStart, name);
         Ok(())
     }
 
     /// A node made a frame in cycle `path.at`.
-    fn made(&self, node: u32, made: &WorkStep, path: &mut Path) -> Result<(), String> {
+    fn explain_frame(&self, node: u32, made: &WorkStep, path: &mut Path) -> Result<(), String> {
         if path.is_done() {
             return Ok(());
         }
@@ -360,7 +361,7 @@ impl<'a> Reader<'a> {
                             Message::Contribution | Message::Partial | Message::Failure | Message::Error
                         )
                 });
-                path.back(response.ok_or("a source merged what had not come")?.cycle, Kind::Compute, name);
+                path.prepend(response.ok_or("a source merged what had not come")?.cycle, Kind::Compute, name);
                 return self.arrived(node, path);
             }
             StepKind::Repeated => return self.arrived(node, path),
@@ -368,14 +369,14 @@ impl<'a> Reader<'a> {
                 let before = self.step(node, made.cycle - 1, |step| {
                     ours(step) && matches!(step.kind, StepKind::Made | StepKind::Asked)
                 });
-                path.back(before.map_or(path.start, |step| step.cycle), Kind::TimeOut, name);
-                return before.map_or(Ok(()), |before| self.made(node, before, path));
+                path.prepend(before.map_or(path.start, |step| step.cycle), Kind::TimeOut, name);
+                return before.map_or(Ok(()), |before| self.explain_frame(node, before, path));
             }
             _ => {}
         }
         let began = self.step(node, made.cycle, |step| ours(step) && step.kind == StepKind::Began);
         let began = began.ok_or("a node contributed without a task")?;
-        path.back(began.cycle, Kind::Compute, name);
+        path.prepend(began.cycle, Kind::Compute, name);
         if path.is_done() {
             return Ok(());
         }
@@ -389,7 +390,7 @@ impl<'a> Reader<'a> {
                 }
         });
         let cause = cause.ok_or("a node began its task without a cause")?;
-        path.back(cause.cycle, Kind::LateStart, name);
+        path.prepend(cause.cycle, Kind::LateStart, name);
         if cause.received { self.arrived(node, path) } else { self.node_sent(node, cause, path) }
     }
 }

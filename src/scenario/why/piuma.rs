@@ -14,7 +14,7 @@ use watershed_fabric::{Entry, FlitEvent, Journal, NodeKind, Plan};
 use watershed_piuma::{Job, REQUEST, RESPONSE, Registers, channel, kind, plane, scan};
 
 /// Id, channel and number of a word.
-type Word = (u16, u8, u64);
+type WordKey = (u16, u8, u64);
 
 /// A journal, by what is asked of it.
 pub struct Reader<'a> {
@@ -30,9 +30,9 @@ pub struct Reader<'a> {
     index: Index<'a>,
 }
 
-/// What is asked of a reader.
+/// The collective, and the word of it, that a reader explains.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'a> {
+pub struct CollectiveQuery<'a> {
     /// The collective's name, for the answer.
     pub name: &'a str,
     /// Its id.
@@ -51,7 +51,7 @@ pub struct Asked<'a> {
 
 /// A core that takes part in a collective.
 #[derive(Clone, Copy, Debug)]
-pub struct Taker<'a> {
+pub struct Participant<'a> {
     /// Its end point.
     pub end: usize,
     /// Its part.
@@ -61,7 +61,7 @@ pub struct Taker<'a> {
 }
 
 /// The word of an entry.
-fn word_of(entry: &Entry) -> Word {
+fn word_of(entry: &Entry) -> WordKey {
     (entry.tag.id(), entry.tag.vc(), entry.tag.seq())
 }
 
@@ -136,12 +136,12 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// There is no such word, or an event of its way is missing from the journal.
-    pub fn explain(&self, asked: &Asked<'_>, jobs: &[Taker<'_>]) -> Result<Why, String> {
-        let &Asked { name, id, start, last_call, packet, .. } = asked;
+    pub fn explain(&self, asked: &CollectiveQuery<'_>, jobs: &[Participant<'_>]) -> Result<Why, String> {
+        let &CollectiveQuery { name, id, start, last_call, packet, .. } = asked;
         let last = |job: &Job| if job.kind().receives { job.landed_at().last().copied() } else { None };
         let slowest = jobs.iter().max_by_key(|of| (of.job.end(), last(of.job), std::cmp::Reverse(of.end)));
         let Some(&taker) = slowest else { return Err("nobody takes part".into()) };
-        let Taker { end, job, .. } = taker;
+        let Participant { end, job, .. } = taker;
         let words = job.landed_at().len() as u64;
         let seq = packet.unwrap_or(words.saturating_sub(1));
         let port = self.end_port(end);
@@ -162,15 +162,15 @@ impl<'a> Reader<'a> {
         if let Some(lands) = lands {
             let before = self.received_before(taker, seq);
             let taken = [RESPONSE, REQUEST].map(|kind| channel(job.plane(), kind)).into_iter();
-            let taken = taken.filter_map(|vc| self.taken(port, (id, vc, seq), before));
+            let taken = taken.filter_map(|vc| self.word_departure(port, (id, vc, seq), before));
             let taken = taken.filter(|(cycle, _)| *cycle <= lands).max();
             let (taken, word) = taken.ok_or("the last word never left its queue")?;
             path.push(taken, until, Kind::Landing, self.place(port));
             let (arrived, _) = self.entry(port, word, taken)?;
             // Before the core called it, the word waited for that and not for the memory.
             path.push(job.start().clamp(arrived, taken), taken, Kind::MemoryWrite, self.place(port));
-            path.back(taker.called.max(arrived), Kind::Call, self.place(port));
-            path.back(arrived, Kind::LateStart, self.place(port));
+            path.prepend(taker.called.max(arrived), Kind::Call, self.place(port));
+            path.prepend(arrived, Kind::LateStart, self.place(port));
             self.climb(word, port, arrived, asked, jobs, &mut path)?;
         } else {
             let last = job.words().saturating_sub(1);
@@ -180,7 +180,7 @@ impl<'a> Reader<'a> {
     }
 
     /// How many words of this number a core received in earlier calls of the collective.
-    fn received_before(&self, taker: Taker<'_>, seq: u64) -> usize {
+    fn received_before(&self, taker: Participant<'_>, seq: u64) -> usize {
         let jobs = self.system.end(taker.end).core.as_ref().map_or(&[][..], |core| core.jobs());
         let earlier = jobs.iter().take_while(|job| !std::ptr::eq(*job, taker.job));
         let same = |job: &&Job| (job.id(), job.plane()) == (taker.job.id(), taker.job.plane());
@@ -188,15 +188,16 @@ impl<'a> Reader<'a> {
     }
 
     /// When a word left a queue that had left it `before` times, and as what: responses of scans name more than their element.
-    fn taken(&self, port: u32, (id, vc, seq): Word, before: usize) -> Option<(u64, Word)> {
+    fn word_departure(&self, port: u32, (id, vc, seq): WordKey, before: usize) -> Option<(u64, WordKey)> {
         let more = if kind(vc) == RESPONSE { 31 << 30 } else { 0 };
-        let fits = |found: Word| (found.0, found.1, found.2 & !more) == (id, vc, seq & !more) && found.2 & seq == seq;
+        let fits =
+            |found: WordKey| (found.0, found.1, found.2 & !more) == (id, vc, seq & !more) && found.2 & seq == seq;
         let mut left = self.index.of(port).filter(|entry| entry.what == FlitEvent::Left && fits(word_of(entry)));
         left.nth(before).map(|entry| (entry.cycle, word_of(entry)))
     }
 
     /// When the word that left a queue in cycle `left` had come into it, and from when on it could have left.
-    fn entry(&self, port: u32, word: Word, left: u64) -> Result<(u64, u64), String> {
+    fn entry(&self, port: u32, word: WordKey, left: u64) -> Result<(u64, u64), String> {
         let of_it = || self.index.of(port).filter(|entry| word_of(entry) == word);
         let by_then =
             of_it().take_while(|entry| entry.cycle <= left).filter(|entry| entry.what == FlitEvent::Left).count();
@@ -209,16 +210,16 @@ impl<'a> Reader<'a> {
     }
 
     /// The port whose queue a word came out of that was sent by `output` in a cycle.
-    fn left_by(&self, output: u32, word: Word, cycle: u64) -> Option<u32> {
-        self.index.during(output, cycle).find_map(|(_, entry)| match entry.what {
+    fn sending_queue(&self, output: u32, word: WordKey, cycle: u64) -> Option<u32> {
+        self.index.at_cycle(output, cycle).find_map(|(_, entry)| match entry.what {
             FlitEvent::Sent { from } if word_of(entry) == word => from.map(|(port, _)| port),
             _ => None,
         })
     }
 
     /// The ports of a node by which a word of a queue was sent in a cycle, in the order in which that happened.
-    fn sent_by(&self, node: u32, queue: u32, word: Word, cycle: u64) -> Vec<u32> {
-        let all = self.ports.of(node).flat_map(|port| self.index.during(port, cycle));
+    fn sent_by(&self, node: u32, queue: u32, word: WordKey, cycle: u64) -> Vec<u32> {
+        let all = self.ports.of(node).flat_map(|port| self.index.at_cycle(port, cycle));
         let sent = |entry: &Entry| matches!(entry.what, FlitEvent::Sent { from: Some((from, _)) } if from == queue);
         let mut list: Vec<(u32, u32)> = all
             .filter(|(_, entry)| sent(entry) && word_of(entry) == word)
@@ -231,11 +232,11 @@ impl<'a> Reader<'a> {
     /// Follows a word that came into the queue of `port` in cycle `arrived` back to where it was made.
     fn climb(
         &self,
-        mut word: Word,
+        mut word: WordKey,
         mut port: u32,
         mut arrived: u64,
-        asked: &Asked<'_>,
-        jobs: &[Taker<'_>],
+        asked: &CollectiveQuery<'_>,
+        jobs: &[Participant<'_>],
         path: &mut Path,
     ) -> Result<(), String> {
         let post = u64::from(self.journal.post);
@@ -272,20 +273,20 @@ impl<'a> Reader<'a> {
 
             // Out of a queue of this switch.
             let mut queue = self
-                .left_by(peer, word, sent)
+                .sending_queue(peer, word, sent)
                 .ok_or_else(|| format!("word {} left no queue of {}", word.2, self.place(peer)))?;
             let mut left = sent;
             let engine = self.ports.base(node) + u32::from(self.registers.engine_port());
             loop {
                 let (came, ready) = self.entry(queue, word, left)?;
-                self.waited(node, queue, word, ready, left, path);
+                self.explain_wait(node, queue, word, ready, left, path);
                 path.push(came, ready, Kind::Switch, self.place(queue));
                 if queue != engine {
                     (port, arrived) = (queue, came);
                     break;
                 }
                 // Out of the engine: what it waited for.
-                (word, queue, left) = self.made(node, word, came, path)?;
+                (word, queue, left) = self.explain_result(node, word, came, path)?;
                 let visible = left + post + 1;
                 path.phase = if kind(word.1) == RESPONSE { Phase::Broadcast } else { Phase::Climb };
                 path.push(left, visible, Kind::Switch, self.place(queue));
@@ -295,7 +296,13 @@ impl<'a> Reader<'a> {
 
     /// What an engine made a word from, that came into its queue in cycle `came`: its last operand, or the response from
     /// above; with the queue that it left and when.
-    fn made(&self, node: u32, word: Word, came: u64, path: &mut Path) -> Result<(Word, u32, u64), String> {
+    fn explain_result(
+        &self,
+        node: u32,
+        word: WordKey,
+        came: u64,
+        path: &mut Path,
+    ) -> Result<(WordKey, u32, u64), String> {
         let post = u64::from(self.journal.post);
         let (id, vc, seq) = word;
         let name = self.system.node_name(node).into_owned();
@@ -315,7 +322,7 @@ impl<'a> Reader<'a> {
                 let ports = (0..self.registers.engine_port()).filter(|&port| leaves >> port & 1 == 1);
                 let above = ports.filter_map(|port| {
                     let queue = base + u32::from(port);
-                    let (left, word) = self.taken(queue, (id, vc, element), before)?;
+                    let (left, word) = self.word_departure(queue, (id, vc, element), before)?;
                     Some((left, queue, word))
                 });
                 let (left, queue, word) =
@@ -337,7 +344,7 @@ impl<'a> Reader<'a> {
             }
             let at = base + u32::from(input);
             // Visible to the engine `post` + 1 cycles later.
-            let left = self.taken(at, (id, request, element), before).map(|(cycle, _)| cycle);
+            let left = self.word_departure(at, (id, request, element), before).map(|(cycle, _)| cycle);
             let left = left.filter(|left| left + post < gathered);
             let left = left.ok_or_else(|| format!("an operand of {name} is missing on port {input}"))?;
             operands.push((left + post + 1, input, left));
@@ -358,7 +365,7 @@ impl<'a> Reader<'a> {
 
     /// When an engine took the operands of a result that came into its queue; none for a response that repeats another
     /// result of the same operands, or that was made from a response from above.
-    fn took(&self, node: u32, made: &Entry) -> Option<u64> {
+    fn operands_taken_at(&self, node: u32, made: &Entry) -> Option<u64> {
         let (id, vc, seq) = word_of(made);
         let order = self.registers.order(node, id);
         if order == 0 {
@@ -375,7 +382,7 @@ impl<'a> Reader<'a> {
 
     /// Whether the engine's slots of a port were full in a cycle for a word that waited to get into them; if not, another
     /// channel's word had the input. Responses of scans, and requests beside them, wait for slots only.
-    fn is_slot_full(&self, node: u32, queue: u32, (id, vc, _): Word, cycle: u64) -> bool {
+    fn is_slot_full(&self, node: u32, queue: u32, (id, vc, _): WordKey, cycle: u64) -> bool {
         if kind(vc) == RESPONSE || self.registers.order(node, id) != 0 {
             return true;
         }
@@ -388,14 +395,14 @@ impl<'a> Reader<'a> {
         let made = self.index.of(self.ports.base(node) + u32::from(self.registers.engine_port())).filter(is_it);
         let made = made.filter(|entry| matches!(entry.what, FlitEvent::Entered { .. }));
         let made = made.filter(|entry| self.registers.engine_inputs(node, entry.tag.id()) >> input & 1 == 1);
-        let took = made.filter_map(|entry| self.took(node, entry));
+        let took = made.filter_map(|entry| self.operands_taken_at(node, entry));
         let taken = took.filter(|&took| took <= cycle).count();
         let slots = self.system.join(node).map_or(0, |ceng| ceng.cfg().operand_slots);
         put - taken >= slots as usize
     }
 
     /// Says for each cycle of a wait in a queue what it was for.
-    fn waited(&self, node: u32, queue: u32, word: Word, ready: u64, left: u64, path: &mut Path) {
+    fn explain_wait(&self, node: u32, queue: u32, word: WordKey, ready: u64, left: u64, path: &mut Path) {
         let outputs = self.sent_by(node, queue, word, left);
         if outputs.is_empty() {
             let full = |cycle| self.is_slot_full(node, queue, word, cycle);
@@ -407,7 +414,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The same of a word that was sent by these outputs.
-    fn waited_for(&self, outputs: &[u32], queue: u32, word: Word, ready: u64, left: u64, path: &mut Path) {
+    fn waited_for(&self, outputs: &[u32], queue: u32, word: WordKey, ready: u64, left: u64, path: &mut Path) {
         let credits: Vec<(u32, Option<Credits>)> =
             outputs.iter().map(|&out| (out, self.credits(out, word.1))).collect();
         let without =
@@ -445,8 +452,8 @@ impl<'a> Reader<'a> {
         &self,
         sent: u64,
         number: u64,
-        asked: &Asked<'_>,
-        (Taker { end, job, called }, all): (Taker<'_>, &[Taker<'_>]),
+        asked: &CollectiveQuery<'_>,
+        (Participant { end, job, called }, all): (Participant<'_>, &[Participant<'_>]),
         path: &mut Path,
     ) -> Result<(), String> {
         let port = self.end_port(end);
@@ -471,20 +478,20 @@ impl<'a> Reader<'a> {
         let (mut called, mut port) = (called, port);
         if let Some(claim) = job.claimed() {
             // It could start when the last participant was ready and the arbiter had granted.
-            path.back(claim.granted, Kind::Claim, self.place(port));
-            path.back(claim.asked, Kind::ClaimHeld, self.place(port));
+            path.prepend(claim.granted, Kind::Claim, self.place(port));
+            path.prepend(claim.asked, Kind::ClaimHeld, self.place(port));
             let (ready, last) = claim.last;
-            path.back(ready, Kind::Claim, self.place(port));
+            path.prepend(ready, Kind::Claim, self.place(port));
             let last = all.iter().find(|of| of.end == last).ok_or("a stranger was ready last")?;
             called = last.called;
             port = self.end_port(last.end);
         }
-        path.back(called, Kind::Call, self.place(port));
+        path.prepend(called, Kind::Call, self.place(port));
         for &(from, to, end) in asked.configured.iter().rev() {
-            path.back(to, Kind::LateStart, self.place(port));
-            path.back(from, Kind::Configuration, self.place(self.end_port(end)));
+            path.prepend(to, Kind::LateStart, self.place(port));
+            path.prepend(from, Kind::Configuration, self.place(self.end_port(end)));
         }
-        path.back(asked.start, Kind::LateStart, self.place(port));
+        path.prepend(asked.start, Kind::LateStart, self.place(port));
         Ok(())
     }
 }

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::config::{Network, Traced, Workload};
+use super::config::{NetworkJob, TracedWorkload, Workload};
 use super::file::Engine;
-use crate::build::Built;
+use crate::build::BuiltCollective;
 use crate::names::{Layout, layout};
 use crate::piuma::overlaps::{Owner, Plan};
 use crate::random::Stream;
@@ -24,44 +24,44 @@ use watershed_piuma::rank::plan::{
 use watershed_piuma::rank::{Rank, tag::KEY_BITS};
 use watershed_piuma::{Core, End, JobKind, MemoryCfg, OpSelect};
 use watershed_workload::check::{Instance, NONE};
-use watershed_workload::{Format, Kind, Trace, What};
+use watershed_workload::{CollectiveOp, Format, Kind, Trace};
 
 /// The algorithm of a collective in software.
-pub fn algorithm(what: What, engine: Engine) -> Algorithm {
+pub fn algorithm(what: CollectiveOp, engine: Engine) -> Algorithm {
     match (what, engine) {
-        (What::AllReduce, Engine::RecursiveDoubling) => Algorithm::RecursiveDoubling,
-        (What::AllReduce, Engine::Rabenseifner) => Algorithm::Rabenseifner,
-        (What::AllReduce, Engine::BinaryTree) => Algorithm::BinaryTree,
-        (What::AllReduce, _) => Algorithm::Ring,
-        (What::Reduce, _) => Algorithm::BinomialReduce,
-        (What::Broadcast, _) => Algorithm::BinomialBroadcast,
-        (What::Barrier, _) => Algorithm::Dissemination,
-        (What::AllGather, _) => Algorithm::RingAllGather,
-        (What::ReduceScatter, _) => Algorithm::RingReduceScatter,
-        (What::AllToAll, _) => Algorithm::Pairwise,
-        (What::Gather, _) => Algorithm::LinearGather,
-        (What::Scatter, _) => Algorithm::LinearScatter,
+        (CollectiveOp::AllReduce, Engine::RecursiveDoubling) => Algorithm::RecursiveDoubling,
+        (CollectiveOp::AllReduce, Engine::Rabenseifner) => Algorithm::Rabenseifner,
+        (CollectiveOp::AllReduce, Engine::BinaryTree) => Algorithm::BinaryTree,
+        (CollectiveOp::AllReduce, _) => Algorithm::Ring,
+        (CollectiveOp::Reduce, _) => Algorithm::BinomialReduce,
+        (CollectiveOp::Broadcast, _) => Algorithm::BinomialBroadcast,
+        (CollectiveOp::Barrier, _) => Algorithm::Dissemination,
+        (CollectiveOp::AllGather, _) => Algorithm::RingAllGather,
+        (CollectiveOp::ReduceScatter, _) => Algorithm::RingReduceScatter,
+        (CollectiveOp::AllToAll, _) => Algorithm::Pairwise,
+        (CollectiveOp::Gather, _) => Algorithm::LinearGather,
+        (CollectiveOp::Scatter, _) => Algorithm::LinearScatter,
     }
 }
 
 /// Who computes a collective of the trace.
-pub fn engine(traced: &Traced, what: What) -> Engine {
+pub fn engine(traced: &TracedWorkload, what: CollectiveOp) -> Engine {
     traced.engines.get(&what).copied().unwrap_or(Engine::of(what)[0])
 }
 
 /// What the members of a group contribute to the rounds of a job of an engine of frames: members in the order of the group, the words
 /// of all rounds one after the other. Words beyond the end of a vector are 0.
-pub fn contributions(scenario: &Scenario, traced: &Traced, (engine, place): (Engine, usize)) -> Vec<Vec<u64>> {
+pub fn contributions(scenario: &Scenario, traced: &TracedWorkload, (engine, place): (Engine, usize)) -> Vec<Vec<u64>> {
     let found = scenario.workload.as_ref().zip(traced.job_at(engine, place));
     let Some((workload, (&(what, group, _, frame), job))) = found else { return Vec::new() };
     let members = traced.trace.groups[group as usize].ranks.len();
     let round = if engine == Engine::Armed { 4 } else { frame.max(1) };
     let row = |member: u32| {
         let mut row = Vec::new();
-        for &collective in job.instances.iter().filter(|_| what != What::Barrier) {
+        for &collective in job.instances.iter().filter(|_| what != CollectiveOp::Barrier) {
             let of = traced.matched.collectives[collective as usize].collective;
             let words = workload.words(of, members as u64);
-            if what == What::Broadcast && member != of.root {
+            if what == CollectiveOp::Broadcast && member != of.root {
                 row.resize(row.len() + words as usize, 0);
             } else {
                 row.extend(vector(scenario, collective, member, words));
@@ -91,7 +91,7 @@ pub fn vector(scenario: &Scenario, collective: u32, member: u32, words: u64) -> 
 }
 
 /// Says what is wrong with two collectives of groups that share a link or an engine, if trees do not claim. Whether it is.
-pub fn stand_apart(
+pub fn check_disjoint(
     scenario: &Scenario,
     (first, second): (usize, usize),
     meet: impl FnOnce() -> bool,
@@ -117,14 +117,14 @@ pub fn stand_apart(
 }
 
 /// The number of a member of a group within a collective in software: counted from the root.
-fn counted(member: usize, root: u32, members: usize) -> usize {
+fn rank_from_root(member: usize, root: u32, members: usize) -> usize {
     (member + members - root as usize) % members
 }
 
 /// Everything that is the same for all ranks.
-struct Common<'a> {
+struct SharedState<'a> {
     loaded: &'a Loaded,
-    traced: &'a Traced,
+    traced: &'a TracedWorkload,
     workload: &'a Workload,
     /// Of each channel: the number of its first message at its receiver.
     firsts: Vec<u32>,
@@ -139,13 +139,13 @@ struct Common<'a> {
 /// Puts ranks at their end points.
 pub fn ranks(
     loaded: &Loaded,
-    (built, claims): (&[Built], &Plan),
+    (built, claims): (&[BuiltCollective], &Plan),
     places: &[EndPlace],
     memory: &Arc<MemoryCfg>,
     ends: &mut [End],
 ) -> Vec<Problem> {
     let (Some(workload), Some(traced)) = (&loaded.scenario.workload, &loaded.workload) else { return Vec::new() };
-    let common = match Common::new(loaded, workload, traced) {
+    let common = match SharedState::new(loaded, workload, traced) {
         Ok(common) => common,
         Err(problem) => return vec![problem],
     };
@@ -167,8 +167,8 @@ pub fn ranks(
     Vec::new()
 }
 
-impl<'a> Common<'a> {
-    fn new(loaded: &'a Loaded, workload: &'a Workload, traced: &'a Traced) -> Result<Common<'a>, Problem> {
+impl<'a> SharedState<'a> {
+    fn new(loaded: &'a Loaded, workload: &'a Workload, traced: &'a TracedWorkload) -> Result<SharedState<'a>, Problem> {
         let (trace, matched) = (&traced.trace, &traced.matched);
         let mut next = vec![0u32; trace.ranks.len()];
         let mut incoming = vec![Vec::new(); trace.ranks.len()];
@@ -191,14 +191,14 @@ impl<'a> Common<'a> {
         for instance in &matched.collectives {
             let of = instance.collective;
             let ranks = &trace.groups[of.group as usize].ranks;
-            let engine = engine(traced, of.what);
+            let engine = engine(traced, of.op);
             if engine.is_in_network() || ranks.len() < 2 {
                 software.push(None);
                 continue;
             }
             let words = workload.words(of, ranks.len() as u64);
             longest = longest.max(words.div_ceil(workload.packet_words));
-            let schedule = Schedule { algorithm: algorithm(of.what, engine), ranks: ranks.len() as u32, words };
+            let schedule = Schedule { algorithm: algorithm(of.op, engine), ranks: ranks.len() as u32, words };
             let members: Vec<u32> = (0..ranks.len()).map(|at| ranks[(at + of.root as usize) % ranks.len()]).collect();
             let first: Vec<u32> = members.iter().map(|&rank| next[rank as usize]).collect();
             for &rank in &members {
@@ -232,11 +232,11 @@ impl<'a> Common<'a> {
         let jobs = software.into_iter().map(|software| software.map(job)).collect();
         let scenario = Arc::new(loaded.scenario.clone());
         let data = Data(Arc::new(move |collective, member, words| vector(&scenario, collective, member, words)));
-        Ok(Common { loaded, traced, workload, firsts, incoming, jobs, index_bits, data })
+        Ok(SharedState { loaded, traced, workload, firsts, incoming, jobs, index_bits, data })
     }
 
     /// What one rank is to do.
-    fn plan(&self, rank: u32, engine: (&[Built], &[(u16, bool)]), place: EndPlace) -> RankPlan {
+    fn plan(&self, rank: u32, engine: (&[BuiltCollective], &[(u16, bool)]), place: EndPlace) -> RankPlan {
         let (trace, matched) = (&self.traced.trace, &self.traced.matched);
         let nodes = &trace.ranks[rank as usize].nodes;
         let channels: Vec<u32> =
@@ -256,18 +256,18 @@ impl<'a> Common<'a> {
         let index_of = |list: &[u32], channel: u32| list.binary_search(&channel).unwrap_or(0) as u32;
         let mut patterns = Vec::new();
         let operations = (0..).zip(nodes).map(|(at, node): (u32, _)| {
-            let of = matched.of[rank as usize][at as usize];
+            let of = matched.index_of[rank as usize][at as usize];
             let kind = match node.kind {
                 Kind::Nothing | Kind::Compute(_) | Kind::Memory { .. } => {
                     Do::Compute(self.workload.cycles(&node.kind, hertz))
                 }
                 Kind::Send { bytes, .. } => Do::Send { channel: index_of(&channels, of), words: bytes.div_ceil(8) },
                 Kind::Receive { .. } if of == NONE => {
-                    let fits = matched.open.get(&(rank, at)).map_or(&[][..], Vec::as_slice);
+                    let fits = matched.wildcards.get(&(rank, at)).map_or(&[][..], Vec::as_slice);
                     patterns.push(fits.iter().map(|&channel| index_of(&received, channel)).collect());
                     Do::ReceiveOpen { pattern: patterns.len() as u32 - 1 }
                 }
-                Kind::Receive { .. } if matched.channels[of as usize].open => {
+                Kind::Receive { .. } if matched.channels[of as usize].has_wildcard => {
                     patterns.push(vec![index_of(&received, of)]);
                     Do::ReceiveOpen { pattern: patterns.len() as u32 - 1 }
                 }
@@ -287,7 +287,7 @@ impl<'a> Common<'a> {
             streams: nodes.iter().filter_map(|node| node.stream).max().map_or(0, |most| most + 1),
             outgoing: outgoing.collect(),
             incoming: self.incoming[rank as usize].clone(),
-            open: received.iter().map(|&at| matched.channels[at as usize].open).collect(),
+            open: received.iter().map(|&at| matched.channels[at as usize].has_wildcard).collect(),
             patterns,
             software,
             calls,
@@ -304,7 +304,7 @@ impl<'a> Common<'a> {
     fn collectives(
         &self,
         rank: u32,
-        (built, of_core): (&[Built], &[(u16, bool)]),
+        (built, of_core): (&[BuiltCollective], &[(u16, bool)]),
         place: EndPlace,
     ) -> (Vec<Software>, Vec<(u32, Call)>) {
         let (trace, matched) = (&self.traced.trace, &self.traced.matched);
@@ -317,20 +317,20 @@ impl<'a> Common<'a> {
             let Some(member) = ranks.iter().position(|&member| member == rank) else { continue };
             let operation = nodes[member];
             if let Some(job) = &self.jobs[collective as usize] {
-                let member = counted(member, of.root, ranks.len()) as u32;
+                let member = rank_from_root(member, of.root, ranks.len()) as u32;
                 software.push(Software { job: Arc::clone(job), member, collective, operation });
             } else if let Some((job, rounds)) = self.traced.job(collective) {
                 let kind = JobKind {
-                    sends: of.what != What::Broadcast || member == of.root as usize,
+                    sends: of.op != CollectiveOp::Broadcast || member == of.root as usize,
                     receives: match job.engine {
                         Engine::Piuma => built[job.place].footprint().reached.contains(&place),
-                        _ => match of.what {
-                            What::Reduce => member == of.root as usize,
-                            What::Broadcast => member != of.root as usize,
+                        _ => match of.op {
+                            CollectiveOp::Reduce => member == of.root as usize,
+                            CollectiveOp::Broadcast => member != of.root as usize,
                             _ => true,
                         },
                     },
-                    data: of.what != What::Barrier,
+                    data: of.op != CollectiveOp::Barrier,
                 };
                 let words = self.workload.words(*of, ranks.len() as u64).max(1);
                 let (engine, line) = at_engine((of.group, job), rounds, of_core, &mut lines);
@@ -350,7 +350,7 @@ impl<'a> Common<'a> {
 /// The engine of a call, and the line of the rank's calls in which it waits: those that a group makes of the core's engine have one,
 /// and each job of an engine beside it. `calls`: the core's ids, and whether they claim.
 fn at_engine(
-    (group, job): (u32, &Network),
+    (group, job): (u32, &NetworkJob),
     (first, count): (u32, u32),
     calls: &[(u16, bool)],
     lines: &mut Vec<(Engine, usize)>,

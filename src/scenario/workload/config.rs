@@ -4,35 +4,35 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 use watershed_arith::Op;
-use watershed_workload::{Collective, Kind, Matched, Trace, What};
+use watershed_workload::{Collective, CollectiveOp, Kind, MatchedTrace, Trace};
 
 use super::file::Engine;
-use crate::names::{DType, Named};
+use crate::names::{DType, NamedValues};
 
 /// Who computes each kind of collective that a trace has.
-pub type Engines = BTreeMap<What, Engine>;
+pub type Engines = BTreeMap<CollectiveOp, Engine>;
 
 /// A trace that was read, and the collectives of it that engines in the network compute.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Traced {
+pub struct TracedWorkload {
     /// The trace.
     pub trace: Trace,
     /// Its messages and collectives.
-    pub matched: Matched,
+    pub matched: MatchedTrace,
     /// Who computes each kind of collective that it has.
     pub engines: Engines,
     /// Of the collectives that the network computes: the job, by kind, group, root and words of a frame.
-    pub network: BTreeMap<Key, Network>,
+    pub network: BTreeMap<NetworkJobKey, NetworkJob>,
     /// Of each collective that engines compute in frames: its first round, and how many.
     pub rounds: BTreeMap<u32, (u32, u32)>,
 }
 
 /// What collectives of one job have in common: kind, group, root, and words of a frame where that is the job's; else 0.
-pub type Key = (What, u32, u32, u64);
+pub type NetworkJobKey = (CollectiveOp, u32, u32, u64);
 
 /// The job of collectives that an engine in the network computes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Network {
+pub struct NetworkJob {
     /// Whose it is.
     pub engine: Engine,
     /// Its number: among the scenario's collectives, reductions, or, of packet engines, the first context's.
@@ -45,16 +45,16 @@ pub struct Network {
     pub instances: Vec<u32>,
 }
 
-impl Traced {
+impl TracedWorkload {
     /// The job of a collective that the network computes, and its rounds there.
-    pub fn job(&self, collective: u32) -> Option<(&Network, (u32, u32))> {
+    pub fn job(&self, collective: u32) -> Option<(&NetworkJob, (u32, u32))> {
         let rounds = self.rounds.get(&collective).copied().unwrap_or((0, 0));
         let job = self.network.values().find(|job| job.instances.binary_search(&collective).is_ok())?;
         Some((job, rounds))
     }
 
     /// The job of an engine with this number.
-    pub fn job_at(&self, engine: Engine, place: usize) -> Option<(&Key, &Network)> {
+    pub fn job_at(&self, engine: Engine, place: usize) -> Option<(&NetworkJobKey, &NetworkJob)> {
         self.network.iter().find(|(_, job)| job.engine == engine && job.place == place)
     }
 }
@@ -108,17 +108,17 @@ pub struct Workload {
     pub orders: Vec<u32>,
 }
 
-fn named<T: Named, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(Named::name(*value))
+fn named<T: NamedValues, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(NamedValues::name(*value))
 }
 
 /// Words of the vector of a collective: whole elements in whole words; of an all-to-all as many for every member.
 pub fn words(dtype: DType, element_bytes: Option<u64>, collective: Collective, members: u64) -> u64 {
     let bytes = element_bytes.unwrap_or(u64::from(dtype.bits() / 8)).max(1);
     let words = collective.bytes.div_ceil(bytes).div_ceil(u64::from(dtype.lanes()));
-    match collective.what {
-        What::Barrier => 0,
-        What::AllToAll => words.next_multiple_of(members),
+    match collective.op {
+        CollectiveOp::Barrier => 0,
+        CollectiveOp::AllToAll => words.next_multiple_of(members),
         _ => words,
     }
 }

@@ -14,19 +14,19 @@
 
 use std::collections::BTreeMap;
 
-use super::config::{Key, Network, Traced, words};
+use super::config::{NetworkJob, NetworkJobKey, TracedWorkload, words};
 use super::file::{Engine, WorkloadFile};
 use crate::armed::file::{ReductionFile, op_name};
 use crate::file::{Auto, CollectiveFile, CollectiveKind, ParticipantsFile, ScenarioFile};
 use crate::jobs;
 use crate::limits;
-use crate::names::{self, DType, Named};
+use crate::names::{self, DType, NamedValues};
 use crate::pbv::file::{CollectiveFile as PacketFile, KindFile};
 use crate::problem::Problem;
 use watershed_arith::Op;
 use watershed_pbv::packet::MAX_PAYLOAD_BYTES;
 use watershed_workload::check::Instance;
-use watershed_workload::{Collective, Trace, Wait, What};
+use watershed_workload::{Collective, CollectiveOp, Dependency, Trace};
 
 /// Words of a round of armed engines.
 const QUAD: u64 = 4;
@@ -44,7 +44,7 @@ const MOST_ARMED: u64 = 1 << 26;
 const MOST_PACKETS: u64 = 1 << 24;
 
 /// What a collective is to its job.
-struct Asked {
+struct CollectiveRequest {
     of: Collective,
     /// End points of its members.
     members: Vec<u64>,
@@ -57,8 +57,12 @@ struct Asked {
 ///
 /// # Errors
 /// What engines cannot do.
-pub(crate) fn add(scenario: &mut ScenarioFile, file: &WorkloadFile, traced: &mut Traced) -> Result<(), Vec<Problem>> {
-    let mut jobs: BTreeMap<Key, (Network, Asked)> = BTreeMap::new();
+pub(crate) fn add(
+    scenario: &mut ScenarioFile,
+    file: &WorkloadFile,
+    traced: &mut TracedWorkload,
+) -> Result<(), Vec<Problem>> {
+    let mut jobs: BTreeMap<NetworkJobKey, (NetworkJob, CollectiveRequest)> = BTreeMap::new();
     let mut all: BTreeMap<&str, u64> = BTreeMap::new();
     let dtype = file.dtype.as_deref().and_then(DType::from_name).unwrap_or(DType::F32);
     for (collective, instance) in (0..).zip(&traced.matched.collectives) {
@@ -72,7 +76,7 @@ pub(crate) fn add(scenario: &mut ScenarioFile, file: &WorkloadFile, traced: &mut
             let expected = format!("up to {} words of all members of a collective", limits::WORKLOAD_WORDS);
             return Err(vec![Problem::at("workload.trace", message).expected(expected)]);
         }
-        let engine = traced.engines.get(&of.what).copied().filter(|engine| engine.is_in_network());
+        let engine = traced.engines.get(&of.op).copied().filter(|engine| engine.is_in_network());
         let Some(engine) = engine.filter(|_| ranks.len() > 1) else { continue };
         let (frame, rounds) = match engine {
             Engine::Armed => (QUAD, words.div_ceil(QUAD).max(1)),
@@ -83,10 +87,10 @@ pub(crate) fn add(scenario: &mut ScenarioFile, file: &WorkloadFile, traced: &mut
             _ => (0, 0),
         };
         *all.entry(engine.name()).or_default() += frame * rounds * ranks.len() as u64;
-        let key = (of.what, of.group, of.root, if engine == Engine::Pbv { frame } else { 0 });
+        let key = (of.op, of.group, of.root, if engine == Engine::Pbv { frame } else { 0 });
         let members = ranks.iter().map(|&rank| end_of(file, rank)).collect();
-        let asked = Asked { of, members, frame, rounds: 0 };
-        let empty = Network { engine, place: 0, rounds: 0, spread: 1, instances: Vec::new() };
+        let asked = CollectiveRequest { of, members, frame, rounds: 0 };
+        let empty = NetworkJob { engine, place: 0, rounds: 0, spread: 1, instances: Vec::new() };
         let (job, asked) = jobs.entry(key).or_insert((empty, asked));
         traced.rounds.insert(collective, (job.rounds, rounds as u32));
         job.rounds = job.rounds.saturating_add(rounds as u32);
@@ -101,12 +105,12 @@ pub(crate) fn add(scenario: &mut ScenarioFile, file: &WorkloadFile, traced: &mut
             return Err(vec![Problem::at("workload.trace", message).expected(expected)]);
         }
     }
-    let mut order: Vec<(Key, (Network, Asked))> = jobs.into_iter().collect();
+    let mut order: Vec<(NetworkJobKey, (NetworkJob, CollectiveRequest))> = jobs.into_iter().collect();
     // As the trace has them.
     order.sort_by_key(|(_, (job, _))| job.instances[0]);
     let needed = order.iter().filter(|(_, (job, _))| job.engine == Engine::Piuma).count();
     for (key, (mut job, asked)) in order {
-        job.spread = spread(&job, asked.rounds, file);
+        job.spread = jobs_used(&job, asked.rounds, file);
         let problem = match job.engine {
             Engine::Armed => armed(scenario, file, (&mut job, &asked), &traced.trace.groups[key.1 as usize].name),
             Engine::Pbv => packets(scenario, file, (&mut job, &asked), &traced.trace.groups[key.1 as usize].name),
@@ -122,8 +126,8 @@ pub(crate) fn add(scenario: &mut ScenarioFile, file: &WorkloadFile, traced: &mut
 ///
 /// # Errors
 /// A rank, or several in a circle, would wait for ever.
-pub(crate) fn ordered(traced: &Traced) -> Result<(), Vec<Problem>> {
-    let mut lines: BTreeMap<(Option<Key>, u32), Vec<&Instance>> = BTreeMap::new();
+pub(crate) fn ordered(traced: &TracedWorkload) -> Result<(), Vec<Problem>> {
+    let mut lines: BTreeMap<(Option<NetworkJobKey>, u32), Vec<&Instance>> = BTreeMap::new();
     for (key, job) in &traced.network {
         let line = ((job.engine != Engine::Piuma).then_some(*key), key.1);
         let instances = job.instances.iter().map(|&of| &traced.matched.collectives[of as usize]);
@@ -139,7 +143,7 @@ pub(crate) fn ordered(traced: &Traced) -> Result<(), Vec<Problem>> {
             nodes.sort_unstable();
             for pair in nodes.windows(2) {
                 let waits = &mut trace.ranks[rank as usize].nodes[pair[1] as usize].waits;
-                *waits = waits.iter().copied().chain([Wait { node: pair[0], start: false }]).collect();
+                *waits = waits.iter().copied().chain([Dependency { node: pair[0], start: false }]).collect();
             }
         }
     }
@@ -154,18 +158,18 @@ pub(crate) fn ordered(traced: &Traced) -> Result<(), Vec<Problem>> {
 }
 
 /// Over how many reduction ids or contexts the rounds of a job are spread.
-fn spread(job: &Network, longest: u32, file: &WorkloadFile) -> u32 {
+fn jobs_used(job: &NetworkJob, longest: u32, file: &WorkloadFile) -> u32 {
     let most = if job.engine == Engine::Armed { REDUCTION_IDS } else { u32::MAX };
     file.rounds_under_way.min(most).min(longest).max(1)
 }
 
 /// The name of a job in results.
 fn name(of: Collective, group: &str, frame: u64) -> String {
-    let mut name = format!("workload {}", of.what.name());
+    let mut name = format!("workload {}", of.op.name());
     if !group.is_empty() {
         name = format!("{name} {group}");
     }
-    if matches!(of.what, What::Reduce | What::Broadcast) {
+    if matches!(of.op, CollectiveOp::Reduce | CollectiveOp::Broadcast) {
         name = format!("{name} to {}", of.root);
     }
     if frame > 0 { format!("{name} by {frame}") } else { name }
@@ -174,7 +178,7 @@ fn name(of: Collective, group: &str, frame: u64) -> String {
 fn piuma(
     scenario: &mut ScenarioFile,
     file: &WorkloadFile,
-    (job, asked): (&mut Network, &Asked),
+    (job, asked): (&mut NetworkJob, &CollectiveRequest),
     group: &str,
     needed: usize,
 ) -> Result<(), Problem> {
@@ -190,10 +194,10 @@ fn piuma(
             .help("[workload.engine] can give kinds of collectives to software"));
     };
     let of = asked.of;
-    let (kind, op) = match of.what {
-        What::Reduce => (CollectiveKind::Reduce, file.op.clone()),
-        What::Broadcast => (CollectiveKind::Broadcast, None),
-        What::Barrier => (CollectiveKind::Barrier, None),
+    let (kind, op) = match of.op {
+        CollectiveOp::Reduce => (CollectiveKind::Reduce, file.op.clone()),
+        CollectiveOp::Broadcast => (CollectiveKind::Broadcast, None),
+        CollectiveOp::Barrier => (CollectiveKind::Barrier, None),
         _ => (CollectiveKind::Allreduce, file.op.clone()),
     };
     job.place = scenario.collective.len();
@@ -215,18 +219,18 @@ fn piuma(
 fn armed(
     scenario: &mut ScenarioFile,
     file: &WorkloadFile,
-    (job, asked): (&mut Network, &Asked),
+    (job, asked): (&mut NetworkJob, &CollectiveRequest),
     group: &str,
 ) -> Result<(), Problem> {
     let of = asked.of;
     let given = (file.op.as_deref().unwrap_or("sum"), file.dtype.as_deref().unwrap_or("f32"));
     let (op, dtype) = given;
     let by_op = |op: Op| watershed_arith::quad::OPCODES.iter().find(|opcode| opcode.op == op);
-    let nearest = Named::name(names::Round::NearestEven);
-    let found = match of.what {
-        What::Barrier => by_op(Op::Barrier),
+    let nearest = NamedValues::name(names::Round::NearestEven);
+    let found = match of.op {
+        CollectiveOp::Barrier => by_op(Op::Barrier),
         // The root's words, and zeros of all others.
-        What::Broadcast => by_op(Op::Or),
+        CollectiveOp::Broadcast => by_op(Op::Or),
         _ => jobs::opcode(op, dtype, nearest, false).filter(|opcode| jobs::lanes(opcode) == QUAD),
     };
     let Some(opcode) = found else {
@@ -243,7 +247,8 @@ fn armed(
         rounds: job.rounds,
         reduction_ids: job.spread,
         participants: ParticipantsFile::List(asked.members.clone()),
-        root: matches!(of.what, What::Reduce | What::Broadcast).then(|| asked.members[of.root as usize] as u32),
+        root: matches!(of.op, CollectiveOp::Reduce | CollectiveOp::Broadcast)
+            .then(|| asked.members[of.root as usize] as u32),
         // Who computes for long is no frame that was lost.
         retry_after_cycles: Auto::Fixed(0),
         patience_cycles: Auto::Fixed(0),
@@ -255,15 +260,15 @@ fn armed(
 fn packets(
     scenario: &mut ScenarioFile,
     file: &WorkloadFile,
-    (job, asked): (&mut Network, &Asked),
+    (job, asked): (&mut NetworkJob, &CollectiveRequest),
     group: &str,
 ) -> Result<(), Problem> {
     let of = asked.of;
-    let barrier = of.what == What::Barrier;
+    let barrier = of.op == CollectiveOp::Barrier;
     let dtype = file.dtype.as_deref().and_then(DType::from_name).unwrap_or(DType::F32);
     // The root's words, and zeros of all others.
-    let (op, dtype) = match of.what {
-        What::Broadcast => (Some(Named::name(Op::Or).to_owned()), DType::U64),
+    let (op, dtype) = match of.op {
+        CollectiveOp::Broadcast => (Some(NamedValues::name(Op::Or).to_owned()), DType::U64),
         _ => (file.op.clone(), dtype),
     };
     let table = scenario.pbv.get_or_insert_default();
@@ -280,7 +285,7 @@ fn packets(
         name: Some(name(of, group, if barrier { 0 } else { asked.frame })),
         kind: if barrier { KindFile::Barrier } else { KindFile::Allreduce },
         op: op.filter(|_| !barrier),
-        dtype: (!barrier).then(|| Named::name(dtype).to_owned()),
+        dtype: (!barrier).then(|| NamedValues::name(dtype).to_owned()),
         elements: (!barrier).then_some(asked.frame.max(1) as u32 * dtype.lanes()),
         participants: ParticipantsFile::List(asked.members.clone()),
         contexts: job.spread,

@@ -13,14 +13,14 @@
 use crate::run::system::PiumaSystem as System;
 use watershed_piuma::rank::Rank;
 use watershed_piuma::rank::plan::Record;
-use watershed_workload::{Format, Kind, Matched, Trace};
+use watershed_workload::{Format, Kind, MatchedTrace, Trace};
 
-use super::config::Traced;
+use super::config::TracedWorkload;
 use super::result::Step;
 
-struct Walk<'a> {
+struct PathWalk<'a> {
     trace: &'a Trace,
-    matched: &'a Matched,
+    matched: &'a MatchedTrace,
     ranks: &'a [&'a Rank],
     steps: Vec<Step>,
 }
@@ -33,8 +33,8 @@ pub fn ranks(system: &System) -> Vec<&Rank> {
 }
 
 /// The critical path of a workload that has ended, first step first.
-pub fn path(traced: &Traced, ranks: &[&Rank]) -> Vec<Step> {
-    let mut walk = Walk { trace: &traced.trace, matched: &traced.matched, ranks, steps: Vec::new() };
+pub fn path(traced: &TracedWorkload, ranks: &[&Rank]) -> Vec<Step> {
+    let mut walk = PathWalk { trace: &traced.trace, matched: &traced.matched, ranks, steps: Vec::new() };
     let last = (0..).zip(ranks).max_by_key(|(number, rank): &(u32, _)| (rank.end(), u32::MAX - number));
     let Some((number, rank)) = last else { return Vec::new() };
     let node = (0..).zip(rank.records()).max_by_key(|(at, record): &(u32, _)| (record.end, u32::MAX - at));
@@ -43,13 +43,13 @@ pub fn path(traced: &Traced, ranks: &[&Rank]) -> Vec<Step> {
     while let Some(here) = at {
         // What was entered by its start, as `irequires` has it, took none of the path's cycles.
         let entered = until <= walk.record(here).start;
-        at = if entered { walk.before(here, &mut until) } else { walk.back(here, &mut until) };
+        at = if entered { walk.enabling_operation(here, &mut until) } else { walk.step_back(here, &mut until) };
     }
     walk.steps.reverse();
     walk.steps
 }
 
-impl Walk<'_> {
+impl PathWalk<'_> {
     fn record(&self, (rank, node): (u32, u32)) -> Record {
         self.ranks[rank as usize].records()[node as usize]
     }
@@ -67,7 +67,7 @@ impl Walk<'_> {
     }
 
     /// Goes back over one operation; the one before it.
-    fn back(&mut self, at: (u32, u32), until: &mut u64) -> Option<(u32, u32)> {
+    fn step_back(&mut self, at: (u32, u32), until: &mut u64) -> Option<(u32, u32)> {
         let record = self.record(at);
         let kind = self.trace.ranks[at.0 as usize].nodes[at.1 as usize].kind;
         let overhead = self.ranks[at.0 as usize].plan().overhead;
@@ -89,12 +89,12 @@ impl Walk<'_> {
                 {
                     self.step("message", sender, sent, until);
                     self.step("overhead", sender, sent - overhead, until);
-                    return self.before(sender, until);
+                    return self.enabling_operation(sender, until);
                 }
                 self.step("message", at, record.start, until);
             }
             Kind::Collective(_) => {
-                let index = self.matched.of[at.0 as usize][at.1 as usize] as usize;
+                let index = self.matched.index_of[at.0 as usize][at.1 as usize] as usize;
                 let instance = &self.matched.collectives[index];
                 let ranks = &self.trace.groups[instance.collective.group as usize].ranks;
                 let members = ranks.iter().zip(&instance.nodes).map(|(&rank, &node)| (rank, node));
@@ -103,14 +103,14 @@ impl Walk<'_> {
                 let last = late.max_by_key(|&of| (self.record(of).start, of == at)).unwrap_or(at);
                 let start = self.record(last).start;
                 self.step(kind.word(), at, start, until);
-                return self.before(last, until);
+                return self.enabling_operation(last, until);
             }
         }
-        self.before(at, until)
+        self.enabling_operation(at, until)
     }
 
     /// What let an operation start.
-    fn before(&mut self, at: (u32, u32), until: &mut u64) -> Option<(u32, u32)> {
+    fn enabling_operation(&mut self, at: (u32, u32), until: &mut u64) -> Option<(u32, u32)> {
         let record = self.record(at);
         if record.by == u32::MAX {
             self.step("stream", at, 0, until);
@@ -126,8 +126,8 @@ impl Walk<'_> {
 
     /// The node that sent a message.
     fn sender(&self, at: (u32, u32), number: u32) -> Option<(u32, u32)> {
-        let own = [self.matched.of[at.0 as usize][at.1 as usize]];
-        let channels = self.matched.open.get(&at).map_or(&own[..], Vec::as_slice);
+        let own = [self.matched.index_of[at.0 as usize][at.1 as usize]];
+        let channels = self.matched.wildcards.get(&at).map_or(&own[..], Vec::as_slice);
         channels.iter().find_map(|&channel| {
             let channel = &self.matched.channels[channel as usize];
             let sent = |node: &&u32| self.record((channel.from, **node)).number == number;

@@ -4,15 +4,15 @@ use crate::run::system::{System, Views};
 use std::collections::BTreeSet;
 
 use super::build::{self, engine, vector};
-use super::config::{Network, Traced, Workload};
+use super::config::{NetworkJob, TracedWorkload, Workload};
 use super::file::Engine;
 use super::path;
 use super::result::{CollectiveResult, RankResult, Span, WorkloadResult};
 use super::volume;
 use crate::Loaded;
-use crate::build::{Built, Ready};
+use crate::build::{BuiltCollective, PiumaBuild};
 use crate::golden;
-use crate::names::{Layout, Named, layout};
+use crate::names::{Layout, NamedValues, layout};
 use crate::result::Check;
 use watershed_arith::{self as arith, Mode, Op};
 use watershed_oracle as oracle;
@@ -20,7 +20,7 @@ use watershed_piuma::host::schedule::Schedule;
 use watershed_piuma::rank::Rank;
 use watershed_piuma::rank::plan::{Outcome, digest};
 use watershed_workload::check::Instance;
-use watershed_workload::{Kind, What};
+use watershed_workload::{CollectiveOp, Kind};
 
 /// More nodes than this are not spans of their own in the document: those of a rank and kind that touch each other are one.
 const SPANS: usize = 4096;
@@ -61,7 +61,7 @@ fn computes(kind: &Kind) -> bool {
 }
 
 /// What nodes of a rank did when: those that compute, and those that communicate.
-fn ranges(traced: &Traced, rank: &Rank, now: u64) -> [Vec<(Range, u32)>; 2] {
+fn ranges(traced: &TracedWorkload, rank: &Rank, now: u64) -> [Vec<(Range, u32)>; 2] {
     let mut lists = [Vec::new(), Vec::new()];
     let nodes = &traced.trace.ranks[rank.number() as usize].nodes;
     for (at, (record, node)) in (0..).zip(rank.records().iter().zip(nodes)) {
@@ -76,7 +76,7 @@ fn ranges(traced: &Traced, rank: &Rank, now: u64) -> [Vec<(Range, u32)>; 2] {
 pub(crate) fn report(
     loaded: &Loaded,
     system: &System,
-    ready: &Ready<()>,
+    ready: &PiumaBuild<()>,
     oracle: bool,
 ) -> Option<(WorkloadResult, Vec<Check>)> {
     let (workload, traced) = (loaded.scenario.workload.as_ref()?, loaded.workload.as_deref()?);
@@ -136,7 +136,7 @@ pub(crate) fn report(
     let outcomes = outcomes(traced, &ranks);
     for (index, instance) in traced.matched.collectives.iter().enumerate() {
         let found = &outcomes[index];
-        let run = Run { loaded, workload, traced, system, built: &ready.collectives };
+        let run = ReportedRun { loaded, workload, traced, system, built: &ready.collectives };
         let one = run.collective((index, instance), (&ranks, found), oracle);
         result.collectives.push(one);
     }
@@ -148,7 +148,7 @@ pub(crate) fn report(
 }
 
 /// Counts messages that were received.
-fn messages(traced: &Traced, ranks: &[&Rank], result: &mut WorkloadResult) {
+fn messages(traced: &TracedWorkload, ranks: &[&Rank], result: &mut WorkloadResult) {
     // What a rank received: what it calls the messages.
     let mut received: Vec<BTreeSet<u32>> = vec![BTreeSet::new(); ranks.len()];
     for (set, (rank, of)) in received.iter_mut().zip(ranks.iter().zip(&traced.trace.ranks)) {
@@ -171,12 +171,12 @@ fn messages(traced: &Traced, ranks: &[&Rank], result: &mut WorkloadResult) {
 }
 
 /// The outcome of each collective at each of its members, in the order of the group.
-fn outcomes(traced: &Traced, ranks: &[&Rank]) -> Vec<Vec<Option<Outcome>>> {
+fn outcomes(traced: &TracedWorkload, ranks: &[&Rank]) -> Vec<Vec<Option<Outcome>>> {
     let mut all: Vec<Vec<Option<Outcome>>> =
         traced.matched.collectives.iter().map(|instance| vec![None; instance.nodes.len()]).collect();
     for rank in ranks {
         for outcome in rank.outcomes() {
-            let index = traced.matched.of[rank.number() as usize][outcome.operation as usize] as usize;
+            let index = traced.matched.index_of[rank.number() as usize][outcome.operation as usize] as usize;
             let group = traced.matched.collectives[index].collective.group as usize;
             let member = traced.trace.groups[group].ranks.iter().position(|&member| member == rank.number());
             if let Some(member) = member {
@@ -188,15 +188,15 @@ fn outcomes(traced: &Traced, ranks: &[&Rank]) -> Vec<Vec<Option<Outcome>>> {
 }
 
 /// A run whose collectives are looked at.
-struct Run<'a> {
+struct ReportedRun<'a> {
     loaded: &'a Loaded,
     workload: &'a Workload,
-    traced: &'a Traced,
+    traced: &'a TracedWorkload,
     system: &'a System,
-    built: &'a [Built],
+    built: &'a [BuiltCollective],
 }
 
-impl Run<'_> {
+impl ReportedRun<'_> {
     fn collective(
         &self,
         (index, instance): (usize, &Instance),
@@ -211,17 +211,17 @@ impl Run<'_> {
         let over = records().all(|record| record.end != u64::MAX);
         let alone = group.ranks.len() < 2;
         let exact = (oracle && over && !alone).then(|| self.is_exact((index, instance), found));
-        let reduces = matches!(of.what, What::AllReduce | What::Reduce | What::ReduceScatter);
+        let reduces = matches!(of.op, CollectiveOp::AllReduce | CollectiveOp::Reduce | CollectiveOp::ReduceScatter);
         let mut results: Vec<u64> =
             found.iter().flatten().map(|of| of.digest).filter(|&of| of != digest(&[])).collect();
         results.dedup();
         CollectiveResult {
-            kind: of.what.name().to_owned(),
-            engine: engine(self.traced, of.what).name().to_owned(),
+            kind: of.op.name().to_owned(),
+            engine: engine(self.traced, of.op).name().to_owned(),
             group: group.name.clone(),
             members: group.ranks.len() as u64,
-            op: reduces.then(|| Named::name(self.workload.op).to_owned()),
-            dtype: reduces.then(|| Named::name(self.workload.dtype).to_owned()),
+            op: reduces.then(|| NamedValues::name(self.workload.op).to_owned()),
+            dtype: reduces.then(|| NamedValues::name(self.workload.dtype).to_owned()),
             bytes: of.bytes,
             words_sent: found.iter().flatten().map(|outcome| outcome.words[0]).sum(),
             start_cycle: starts.iter().copied().min(),
@@ -237,10 +237,10 @@ impl Run<'_> {
         let of = instance.collective;
         let members = found.len();
         let words = self.workload.words(of, members as u64);
-        let engine = engine(self.traced, of.what);
+        let engine = engine(self.traced, of.op);
         let data = |member: u32| vector(&self.loaded.scenario, index as u32, member, words);
         if !engine.is_in_network() {
-            let schedule = Schedule { algorithm: build::algorithm(of.what, engine), ranks: members as u32, words };
+            let schedule = Schedule { algorithm: build::algorithm(of.op, engine), ranks: members as u32, words };
             let mut vectors: Vec<Vec<u64>> = (0..members as u32).map(data).collect();
             schedule.execute(&mut vectors, &mut |left: u64, right: u64| self.pair(left, right));
             // Software counts its members from the root.
@@ -250,19 +250,22 @@ impl Run<'_> {
             });
         }
         let Some((job, rounds)) = self.traced.job(index as u32) else { return false };
-        if of.what == What::Barrier {
+        if of.op == CollectiveOp::Barrier {
             return found.iter().all(Option::is_some);
         }
-        let rows: Vec<Vec<u64>> =
-            if of.what == What::Broadcast { vec![data(of.root)] } else { (0..members as u32).map(data).collect() };
+        let rows: Vec<Vec<u64>> = if of.op == CollectiveOp::Broadcast {
+            vec![data(of.root)]
+        } else {
+            (0..members as u32).map(data).collect()
+        };
         let (expected, flags) = match job.engine {
-            Engine::Piuma => self.by_tree(job.place, of.what, &rows, words),
+            Engine::Piuma => self.by_tree(job.place, of.op, &rows, words),
             _ => (self.by_frames(job, rounds, &rows), None),
         };
         let (expected, nothing) = (digest(&expected), digest(&[]));
-        let receives = |member: usize| match of.what {
-            What::Reduce => member == of.root as usize,
-            What::Broadcast => member != of.root as usize,
+        let receives = |member: usize| match of.op {
+            CollectiveOp::Reduce => member == of.root as usize,
+            CollectiveOp::Broadcast => member != of.root as usize,
             _ => true,
         };
         let raised = found.iter().flatten().fold(arith::Flags::NONE, |all, of| all | arith::Flags::from_bits(of.flags));
@@ -278,10 +281,16 @@ impl Run<'_> {
     }
 
     /// The result of PIUMA's tree, and the flags that it raises.
-    fn by_tree(&self, place: usize, what: What, rows: &[Vec<u64>], words: u64) -> (Vec<u64>, Option<arith::Flags>) {
+    fn by_tree(
+        &self,
+        place: usize,
+        what: CollectiveOp,
+        rows: &[Vec<u64>],
+        words: u64,
+    ) -> (Vec<u64>, Option<arith::Flags>) {
         let collective = &self.loaded.scenario.collectives[place];
         let lanes = self.workload.dtype.lanes() as usize;
-        let tree = self.built[place].footprint().tree.as_ref().filter(|_| what != What::Broadcast);
+        let tree = self.built[place].footprint().tree.as_ref().filter(|_| what != CollectiveOp::Broadcast);
         let (expected, flags) =
             golden::rows(collective, tree, collective.participants.len(), words as usize * lanes, &|row, word| {
                 rows[row.min(rows.len() - 1)][word]
@@ -292,7 +301,7 @@ impl Run<'_> {
 
     /// The result of engines that reduce in the order of arrival. Where the order cannot matter it is that of any order. Else it is what the
     /// job's root or source has: the check of the job itself compares that with the oracle's evaluation, merge by merge.
-    fn by_frames(&self, job: &Network, (first, count): (u32, u32), rows: &[Vec<u64>]) -> Vec<u64> {
+    fn by_frames(&self, job: &NetworkJob, (first, count): (u32, u32), rows: &[Vec<u64>]) -> Vec<u64> {
         if let [row] = rows {
             return row.clone();
         }
@@ -326,14 +335,14 @@ impl Run<'_> {
 /// One check of bits and one of volumes for each kind of collective.
 fn collective_checks(
     loaded: &Loaded,
-    traced: &Traced,
+    traced: &TracedWorkload,
     outcomes: &[Vec<Option<Outcome>>],
     results: &[CollectiveResult],
     oracle: bool,
 ) -> Vec<Check> {
     let mut checks = Vec::new();
-    for what in What::ALL {
-        let of_kind = |of: &&(usize, &Instance)| of.1.collective.what == what;
+    for what in CollectiveOp::ALL {
+        let of_kind = |of: &&(usize, &Instance)| of.1.collective.op == what;
         let all: Vec<(usize, &Instance)> = traced.matched.collectives.iter().enumerate().collect();
         let all: Vec<&(usize, &Instance)> = all.iter().filter(of_kind).collect();
         if all.is_empty() {
@@ -383,7 +392,7 @@ fn volumes(loaded: &Loaded, engine: Engine, instance: &Instance, found: &[Option
     let words = workload.words(of, members as u64);
     (0..members).find_map(|member| {
         let counted = (member + members - of.root as usize) % members;
-        let expected = volume::of(of.what, engine, members as u64, words, counted as u64);
+        let expected = volume::of(of.op, engine, members as u64, words, counted as u64);
         let got = found[member].map_or([0, 0], |outcome| outcome.words);
         (got != expected).then(|| {
             let [sent, received] = got;

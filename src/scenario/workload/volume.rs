@@ -16,14 +16,14 @@
 //!
 //! Nothing here uses [`Schedule`](watershed_piuma::host::schedule::Schedule), which is what the check covers.
 
-use watershed_workload::What;
+use watershed_workload::CollectiveOp;
 
 use super::file::Engine;
 use crate::hosts::file::HostAlgorithm;
 use crate::hosts::volume;
 
 /// Words that a member sends and receives.
-pub fn of(what: What, engine: Engine, members: u64, words: u64, member: u64) -> [u64; 2] {
+pub fn of(what: CollectiveOp, engine: Engine, members: u64, words: u64, member: u64) -> [u64; 2] {
     let begin = |k: u64| (u128::from(words) * u128::from(k) / u128::from(members)) as u64;
     let part = |k: u64| begin(k % members + 1) - begin(k % members);
     let (all_but, own) = (|k: u64| words - part(k), part(member));
@@ -35,7 +35,7 @@ pub fn of(what: What, engine: Engine, members: u64, words: u64, member: u64) -> 
         return [0, 0];
     }
     match what {
-        What::AllReduce => {
+        CollectiveOp::AllReduce => {
             let algorithm = match engine {
                 Engine::RecursiveDoubling => HostAlgorithm::RecursiveDoubling,
                 Engine::Rabenseifner => HostAlgorithm::Rabenseifner,
@@ -45,16 +45,16 @@ pub fn of(what: What, engine: Engine, members: u64, words: u64, member: u64) -> 
             let counts = volume::of(algorithm, members, words, member);
             [counts.sent, counts.received]
         }
-        What::ReduceScatter => [all_but(member), all_but(member + members - 1)],
-        What::AllGather => [all_but(member + 1), all_but(member)],
-        What::AllToAll => [all_but(member), all_but(member)],
-        What::Broadcast => [children * words, parent],
-        What::Reduce => [parent, children * words],
-        What::Barrier => [0, 0],
-        What::Gather if member == 0 => [0, all_but(0)],
-        What::Gather => [own, 0],
-        What::Scatter if member == 0 => [all_but(0), 0],
-        What::Scatter => [0, own],
+        CollectiveOp::ReduceScatter => [all_but(member), all_but(member + members - 1)],
+        CollectiveOp::AllGather => [all_but(member + 1), all_but(member)],
+        CollectiveOp::AllToAll => [all_but(member), all_but(member)],
+        CollectiveOp::Broadcast => [children * words, parent],
+        CollectiveOp::Reduce => [parent, children * words],
+        CollectiveOp::Barrier => [0, 0],
+        CollectiveOp::Gather if member == 0 => [0, all_but(0)],
+        CollectiveOp::Gather => [own, 0],
+        CollectiveOp::Scatter if member == 0 => [all_but(0), 0],
+        CollectiveOp::Scatter => [0, own],
     }
 }
 
@@ -67,18 +67,18 @@ mod tests {
     #[test]
     fn schedules_of_workloads_cost_exactly_that() {
         let length = |transfer: Option<Transfer>| transfer.map_or(0, |of| of.words.end - of.words.start);
-        for what in What::ALL {
+        for what in CollectiveOp::ALL {
             for &engine in Engine::of(what).iter().filter(|engine| !engine.is_in_network()) {
                 for members in 1..=20u32 {
                     for words in [0, 1, 7, 64, 1001] {
-                        let words = if what == What::AllToAll { words * u64::from(members) } else { words };
+                        let words = if what == CollectiveOp::AllToAll { words * u64::from(members) } else { words };
                         let schedule = Schedule { algorithm: algorithm(what, engine), ranks: members, words };
                         for member in 0..members {
                             let rounds = (0..schedule.rounds()).map(|number| schedule.round(member, number));
                             let walked = rounds.fold([0, 0], |[sent, received], round| {
                                 [sent + length(round.send), received + length(round.receive)]
                             });
-                            let words = if what == What::Barrier { 0 } else { words };
+                            let words = if what == CollectiveOp::Barrier { 0 } else { words };
                             let expected = of(what, engine, members.into(), words, member.into());
                             assert_eq!(walked, expected, "{what:?} {engine:?} member {member} of {members}, {words}");
                         }
@@ -92,14 +92,14 @@ mod tests {
     #[test]
     fn four_members_of_eight_words_by_hand() {
         let all = |what, engine| [0, 1, 2, 3].map(|member| of(what, engine, 4, 8, member));
-        assert_eq!(all(What::AllGather, Engine::Ring), [[6, 6]; 4]);
-        assert_eq!(all(What::ReduceScatter, Engine::Ring), [[6, 6]; 4]);
-        assert_eq!(all(What::AllToAll, Engine::Pairwise), [[6, 6]; 4]);
-        assert_eq!(all(What::AllReduce, Engine::Ring), [[12, 12]; 4]);
-        assert_eq!(all(What::Broadcast, Engine::Binomial), [[16, 0], [8, 8], [0, 8], [0, 8]]);
-        assert_eq!(all(What::Reduce, Engine::Binomial), [[0, 16], [8, 8], [8, 0], [8, 0]]);
-        assert_eq!(all(What::Gather, Engine::Linear), [[0, 6], [2, 0], [2, 0], [2, 0]]);
-        assert_eq!(all(What::Scatter, Engine::Linear), [[6, 0], [0, 2], [0, 2], [0, 2]]);
-        assert_eq!(all(What::Barrier, Engine::Dissemination), [[0, 0]; 4]);
+        assert_eq!(all(CollectiveOp::AllGather, Engine::Ring), [[6, 6]; 4]);
+        assert_eq!(all(CollectiveOp::ReduceScatter, Engine::Ring), [[6, 6]; 4]);
+        assert_eq!(all(CollectiveOp::AllToAll, Engine::Pairwise), [[6, 6]; 4]);
+        assert_eq!(all(CollectiveOp::AllReduce, Engine::Ring), [[12, 12]; 4]);
+        assert_eq!(all(CollectiveOp::Broadcast, Engine::Binomial), [[16, 0], [8, 8], [0, 8], [0, 8]]);
+        assert_eq!(all(CollectiveOp::Reduce, Engine::Binomial), [[0, 16], [8, 8], [8, 0], [8, 0]]);
+        assert_eq!(all(CollectiveOp::Gather, Engine::Linear), [[0, 6], [2, 0], [2, 0], [2, 0]]);
+        assert_eq!(all(CollectiveOp::Scatter, Engine::Linear), [[6, 0], [0, 2], [0, 2], [0, 2]]);
+        assert_eq!(all(CollectiveOp::Barrier, Engine::Dissemination), [[0, 0]; 4]);
     }
 }

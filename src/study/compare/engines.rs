@@ -15,9 +15,9 @@ use std::fmt::Write;
 
 use watershed_pbv::packet::MAX_PAYLOAD_BYTES;
 use watershed_scenario::file::job::Engine;
-use watershed_scenario::names::{DType, Named, one_of};
+use watershed_scenario::names::{DType, NamedValues, one_of};
 
-use super::Disturb;
+use super::Disturbance;
 
 /// The most end points.
 const END_POINTS: u64 = 65_536;
@@ -28,9 +28,9 @@ const CYCLES_PER_ELEMENT: u64 = 100;
 /// The shortest time-out of packet engines, in cycles.
 const LEAST_TIMEOUT: u64 = 2048;
 
-/// What is asked.
+/// Which engines to compare, on which networks and for which job.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Question {
+pub struct EngineComparison {
     /// Who is compared: engines by name, `software:ALGORITHM` for another one than Rabenseifner's.
     pub engines: Vec<String>,
     /// On which networks: kinds, or topology files.
@@ -46,7 +46,7 @@ pub struct Question {
     /// Values that are set in all scenarios.
     pub set: Vec<String>,
     /// How participants are disturbed, at the middle one of the lengths.
-    pub disturb: Disturb,
+    pub disturb: Disturbance,
 }
 
 /// Kinds of networks that are known by name.
@@ -140,7 +140,7 @@ fn quoted(list: &[String]) -> String {
     format!("[{}]", quoted.join(", "))
 }
 
-impl Question {
+impl EngineComparison {
     /// The time-out of packet engines: no shorter than frames of all contexts keep each other waiting, twice the words that all
     /// participants contribute to a round *\[chosen\]*. A shorter one fires where nobody is dead, and what is sent again makes it worse.
     fn timeout(&self) -> u64 {
@@ -162,7 +162,7 @@ impl Question {
         elements.sort_unstable();
         elements.dedup();
         let middle = elements.get(elements.len() / 2).copied().ok_or("no vector length is asked for")?;
-        let Question { end_points, op, dtype, disturb, .. } = self;
+        let EngineComparison { end_points, op, dtype, disturb, .. } = self;
         let mut text = String::new();
         let about = format!(
             "{op} of {dtype} over {end_points} end points. Equal for all: clock, links, end points, and the data; memory and software take no \

@@ -22,11 +22,11 @@ use serde::Serialize;
 use watershed_arith::{Op, Round};
 use watershed_scenario::config::Data;
 use watershed_scenario::file::CollectiveKind;
-use watershed_scenario::names::Named;
+use watershed_scenario::names::NamedValues;
 use watershed_scenario::pbv::config::Collective;
 use watershed_scenario::pbv::file::KindFile;
 use watershed_scenario::source::{Node, Value};
-use watershed_scenario::{Loaded, Problems, Scenario, load_named, shipped, written};
+use watershed_scenario::{Loaded, Problems, Scenario, load_named, run_inputs, shipped};
 
 /// What is to be computed; two contestants are compared if theirs are equal.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -119,7 +119,7 @@ pub fn shorten(contestants: &mut [Contestant]) {
 
 /// Which table of a scenario a job stands in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum JobTable {
     /// `[[collective]]`.
     Collective,
     /// `[[host]]`.
@@ -138,7 +138,7 @@ pub struct Contestant {
     /// Scenario file, or the name of a shipped one.
     pub file: String,
     /// Where its job stands, as the first one.
-    pub part: Part,
+    pub part: JobTable,
     /// How it works, in words.
     pub method: String,
     /// What it computes.
@@ -194,7 +194,7 @@ impl Setting {
 }
 
 /// The values that hold for a contestant of any of these names.
-fn chosen(settings: &mut [Setting], names: &[String]) -> Vec<String> {
+fn settings_for(settings: &mut [Setting], names: &[String]) -> Vec<String> {
     let mut sets = Vec::new();
     for setting in settings {
         if setting.name.as_ref().is_none_or(|name| names.contains(name)) {
@@ -219,13 +219,13 @@ pub fn jobs_with(source: &str, times: usize, settings: &mut [Setting]) -> Result
     let again = |name: &str| if times > 1 { format!("{name}#{times}") } else { name.to_owned() };
     let stem = again(shipped::stem(file));
     let of_file = [file.to_owned(), shipped::stem(file).to_owned(), stem.clone()];
-    let sets = chosen(settings, &of_file);
+    let sets = settings_for(settings, &of_file);
     let loaded = load(file, &sets).map_err(|problems| problems.to_string())?;
     let all = parts(&loaded);
     if all.is_empty() {
         return Err(format!("error: {file} has no collective, host or reduction to compare"));
     }
-    let these: Vec<&(Part, usize, String)> =
+    let these: Vec<&(JobTable, usize, String)> =
         all.iter().filter(|(.., name)| wanted.is_none_or(|wanted| wanted == name)).collect();
     if these.is_empty() {
         let names: Vec<&str> = all.iter().map(|(.., name)| name.as_str()).collect();
@@ -238,9 +238,9 @@ pub fn jobs_with(source: &str, times: usize, settings: &mut [Setting]) -> Result
     let mut list = Vec::new();
     for (part, index, name) in &these {
         let of_job = of_file.iter().map(|file| format!("{file}:{name}")).chain([again(name), name.clone()]);
-        let mut own = chosen(settings, &[&of_file[..], &of_job.collect::<Vec<_>>()].concat());
+        let mut own = settings_for(settings, &[&of_file[..], &of_job.collect::<Vec<_>>()].concat());
         let changed = (own != sets).then(|| load(file, &own)).transpose().map_err(|problems| problems.to_string())?;
-        own.extend(alone(changed.as_ref().unwrap_or(&loaded), *part, *index));
+        own.extend(isolating_sets(changed.as_ref().unwrap_or(&loaded), *part, *index));
         let loaded = load(file, &own).map_err(|problems| problems.to_string())?;
         let (task, method) = task(&loaded, *part);
         let name = if all.len() == 1 { stem.clone() } else { format!("{stem}:{name}") };
@@ -250,19 +250,19 @@ pub fn jobs_with(source: &str, times: usize, settings: &mut [Setting]) -> Result
 }
 
 /// Every job of a scenario: where it stands, its number there, its name.
-fn parts(loaded: &Loaded) -> Vec<(Part, usize, String)> {
+fn parts(loaded: &Loaded) -> Vec<(JobTable, usize, String)> {
     let scenario = &loaded.scenario;
     let collectives = scenario.collectives.iter().enumerate().filter(|(_, of)| !of.called);
-    let collectives = collectives.map(|(at, of)| (Part::Collective, at, of.name.clone()));
-    let hosts = scenario.hosts.iter().enumerate().map(|(at, of)| (Part::Host, at, of.name.clone()));
+    let collectives = collectives.map(|(at, of)| (JobTable::Collective, at, of.name.clone()));
+    let hosts = scenario.hosts.iter().enumerate().map(|(at, of)| (JobTable::Host, at, of.name.clone()));
     let reductions = scenario.armed.iter().flat_map(|armed| armed.reductions.iter().enumerate());
-    let reductions = reductions.map(|(at, of)| (Part::Reduction, at, of.name.clone()));
+    let reductions = reductions.map(|(at, of)| (JobTable::Reduction, at, of.name.clone()));
     // Rounds that are spread over contexts are one job.
     let packets = scenario.pbv.iter().flat_map(|pbv| &pbv.collectives);
     let packets = packets.filter(|of| of.share.is_none_or(|share| share.number == 0)).enumerate();
     let packets = packets.map(|(at, of)| {
         let name = of.share.and_then(|_| of.name.strip_suffix(".0")).unwrap_or(&of.name);
-        (Part::Packets, at, name.to_owned())
+        (JobTable::Packets, at, name.to_owned())
     });
     collectives.chain(hosts).chain(reductions).chain(packets).collect()
 }
@@ -277,17 +277,17 @@ fn child<'a>(node: &'a Node, path: &str) -> Option<&'a Node> {
 
 fn text(node: &Node) -> String {
     let mut out = String::new();
-    written::inline(node, &mut out);
+    run_inputs::inline(node, &mut out);
     out
 }
 
 /// What is set so that only one job is left.
-fn alone(loaded: &Loaded, part: Part, index: usize) -> Vec<String> {
+fn isolating_sets(loaded: &Loaded, part: JobTable, index: usize) -> Vec<String> {
     let (root, scenario) = (loaded.source.root(), &loaded.scenario);
     let only = |path: &str| child(root, &format!("{path}.{index}")).map(|node| format!("{path}=[{}]", text(node)));
     let mut sets = Vec::new();
     match part {
-        Part::Collective => {
+        JobTable::Collective => {
             if scenario.collectives.len() > 1 {
                 sets.extend(only("collective"));
             }
@@ -295,7 +295,7 @@ fn alone(loaded: &Loaded, part: Part, index: usize) -> Vec<String> {
                 sets.push("host=[]".into());
             }
         }
-        Part::Host => {
+        JobTable::Host => {
             if !scenario.collectives.is_empty() {
                 sets.push("collective=[]".into());
             }
@@ -305,7 +305,7 @@ fn alone(loaded: &Loaded, part: Part, index: usize) -> Vec<String> {
                 );
             }
         }
-        Part::Reduction => {
+        JobTable::Reduction => {
             let reductions = &scenario.armed.as_ref().map_or(&[][..], |armed| &armed.reductions);
             if reductions.len() > 1 {
                 // Strangers that disturb another reduction go with it.
@@ -318,8 +318,8 @@ fn alone(loaded: &Loaded, part: Part, index: usize) -> Vec<String> {
                 sets.extend(only("armed.reduction"));
             }
         }
-        Part::Packets => {
-            if parts(loaded).iter().filter(|(part, ..)| *part == Part::Packets).count() > 1 {
+        JobTable::Packets => {
+            if parts(loaded).iter().filter(|(part, ..)| *part == JobTable::Packets).count() > 1 {
                 sets.extend(only("pbv.collective"));
             }
         }
@@ -339,8 +339,8 @@ fn host(loaded: &Loaded, index: usize, node: &Node) -> String {
         .map(|(key, value)| format!("{key} = {}", text(value)))
         .collect();
     let ranks: Vec<String> = host.ranks.iter().map(ToString::to_string).collect();
-    pairs.push(format!("op = \"{}\"", Named::name(host.op)));
-    pairs.push(format!("dtype = \"{}\"", Named::name(host.dtype)));
+    pairs.push(format!("op = \"{}\"", NamedValues::name(host.op)));
+    pairs.push(format!("dtype = \"{}\"", NamedValues::name(host.dtype)));
     pairs.push(format!("elements = {}", host.elements));
     pairs.push(format!("participants = [{}]", ranks.join(", ")));
     if let Data::Random(distribution) = model.data
@@ -355,9 +355,9 @@ fn operation(op: Op, round: Round, flush_to_zero: bool) -> Option<String> {
     if op == Op::Barrier {
         return None;
     }
-    let mut text = Named::name(op).to_owned();
+    let mut text = NamedValues::name(op).to_owned();
     if round != Round::NearestEven {
-        text = format!("{text} {}", Named::name(round));
+        text = format!("{text} {}", NamedValues::name(round));
     }
     Some(if flush_to_zero { format!("{text} flush-to-zero") } else { text })
 }
@@ -370,7 +370,7 @@ pub(super) fn contexts(scenario: &Scenario) -> &[Collective] {
 }
 
 /// What the only job computes, and how.
-fn task(loaded: &Loaded, part: Part) -> (Task, String) {
+fn task(loaded: &Loaded, part: JobTable) -> (Task, String) {
     let scenario = &loaded.scenario;
     let link = &scenario.link;
     let link_gbps =
@@ -380,35 +380,35 @@ fn task(loaded: &Loaded, part: Part) -> (Task, String) {
         Task { kind: kind.into(), operation, dtype, elements, end_points: end_points as u64, link_gbps }
     };
     match part {
-        Part::Collective => {
+        JobTable::Collective => {
             let of = &scenario.collectives[0];
             let operation = of.op.and_then(|op| operation(op, of.round, false));
-            let mut dtype = Named::name(of.dtype).to_owned();
+            let mut dtype = NamedValues::name(of.dtype).to_owned();
             if let Some(wide) = of.accumulate {
-                dtype = format!("{dtype} (accumulated in {})", Named::name(wide.accumulator()));
+                dtype = format!("{dtype} (accumulated in {})", NamedValues::name(wide.accumulator()));
             }
             let elements = if of.kind == CollectiveKind::Barrier { 1 } else { of.elements };
             let task = task(of.kind.name(), operation, dtype, elements, of.participants.list.len());
             (task, "PIUMA: registers in every switch".into())
         }
-        Part::Host => {
+        JobTable::Host => {
             let of = &scenario.hosts[0];
             let kind = if of.file.algorithm.name() == "send-loop" { "broadcast" } else { "allreduce" };
             let operation = (kind == "allreduce").then(|| operation(of.op, Round::NearestEven, false)).flatten();
-            let task = task(kind, operation, Named::name(of.dtype).into(), of.elements, of.ranks.len());
+            let task = task(kind, operation, NamedValues::name(of.dtype).into(), of.elements, of.ranks.len());
             (task, format!("software: {}", of.file.algorithm.name()))
         }
-        Part::Reduction => {
+        JobTable::Reduction => {
             let of = &scenario.armed.as_ref().expect("it has a reduction").reductions[0];
             let code = of.opcode();
             let kind = if code.op == Op::Barrier { "barrier" } else { "allreduce" };
             let elements = u64::from(of.file.rounds) * of.row_length().max(1) as u64;
             let operation = operation(code.op, code.round, code.flush_to_zero);
-            let task = task(kind, operation, Named::name(code.dtype).into(), elements, of.participants as usize);
+            let task = task(kind, operation, NamedValues::name(code.dtype).into(), elements, of.participants as usize);
             let software = of.file.method == watershed_scenario::armed::file::Method::Software;
             (task, if software { "software: binomial tree of messages" } else { "armed engines in the links" }.into())
         }
-        Part::Packets => {
+        JobTable::Packets => {
             let of = &scenario.pbv.as_ref().expect("it has a collective").collectives[0];
             let kind = match of.kind {
                 KindFile::Allreduce => "allreduce",
@@ -421,7 +421,7 @@ fn task(loaded: &Loaded, part: Part) -> (Task, String) {
             let all = contexts(scenario);
             let rounds: u64 = all.iter().map(|of| u64::from(of.rounds)).sum();
             let elements = rounds * u64::from(of.elements.max(1));
-            let task = task(kind, operation, Named::name(of.dtype).into(), elements, of.participants.len());
+            let task = task(kind, operation, NamedValues::name(of.dtype).into(), elements, of.participants.len());
             let order =
                 if of.order == watershed_scenario::pbv::file::OrderFile::Pbv { ", in the order of bits" } else { "" };
             let count = if all.len() == 1 { String::new() } else { format!(", {} contexts", all.len()) };
@@ -435,13 +435,13 @@ impl Contestant {
     pub fn participants(&self) -> Vec<u32> {
         let scenario = &self.loaded.scenario;
         match self.part {
-            Part::Collective => scenario.collectives[0].participants.list.clone(),
-            Part::Host => scenario.hosts[0].ranks.clone(),
-            Part::Reduction => {
+            JobTable::Collective => scenario.collectives[0].participants.list.clone(),
+            JobTable::Host => scenario.hosts[0].ranks.clone(),
+            JobTable::Reduction => {
                 let of = &scenario.armed.as_ref().expect("it has a reduction").reductions[0];
                 std::iter::once(of.root).chain(of.leaves.iter().copied()).collect()
             }
-            Part::Packets => {
+            JobTable::Packets => {
                 scenario.pbv.as_ref().expect("it has a collective").collectives[0].participants.list.clone()
             }
         }
@@ -451,10 +451,10 @@ impl Contestant {
     pub fn victim(&self) -> u32 {
         let scenario = &self.loaded.scenario;
         let special = match self.part {
-            Part::Collective => scenario.collectives[0].receiver,
-            Part::Host => None,
-            Part::Reduction => scenario.armed.as_ref().map(|armed| armed.reductions[0].root),
-            Part::Packets => scenario.pbv.as_ref().map(|pbv| pbv.collectives[0].source),
+            JobTable::Collective => scenario.collectives[0].receiver,
+            JobTable::Host => None,
+            JobTable::Reduction => scenario.armed.as_ref().map(|armed| armed.reductions[0].root),
+            JobTable::Packets => scenario.pbv.as_ref().map(|pbv| pbv.collectives[0].source),
         };
         let all = self.participants();
         let usual = all.iter().copied().filter(|end| Some(*end) != special).max();
@@ -464,15 +464,15 @@ impl Contestant {
     /// The path of the job's table.
     fn path(&self) -> &'static str {
         match self.part {
-            Part::Collective => "collective.0",
-            Part::Host => "host.0",
-            Part::Reduction => "armed.reduction.0",
-            Part::Packets => "pbv.collective.0",
+            JobTable::Collective => "collective.0",
+            JobTable::Host => "host.0",
+            JobTable::Reduction => "armed.reduction.0",
+            JobTable::Packets => "pbv.collective.0",
         }
     }
 
     /// An array of the scenario with more elements at its end.
-    fn longer(&self, path: &str, more: &[String]) -> String {
+    fn extended_array(&self, path: &str, more: &[String]) -> String {
         let there = match child(self.loaded.source.root(), path).map(|node| &node.value) {
             Some(Value::Array(items)) => items.iter().map(text).collect(),
             _ => Vec::new(),
@@ -483,13 +483,13 @@ impl Contestant {
 
     /// What is set so that participants are late by this many cycles on top of what they are already; in the first
     /// round only, or in each.
-    pub fn late(&self, by: &[(u32, u64)], first_only: bool) -> Vec<String> {
+    pub fn sets_for_late(&self, by: &[(u32, u64)], first_only: bool) -> Vec<String> {
         let scenario = &self.loaded.scenario;
         let path = self.path();
         match self.part {
-            Part::Collective | Part::Host => {
+            JobTable::Collective | JobTable::Host => {
                 let delays = match self.part {
-                    Part::Collective => &scenario.collectives[0].start.delays,
+                    JobTable::Collective => &scenario.collectives[0].start.delays,
                     _ => &scenario.hosts[0].delays,
                 };
                 let cycles = |(at, end): (usize, &u32)| {
@@ -499,12 +499,12 @@ impl Contestant {
                 let list: Vec<String> = self.participants().iter().enumerate().map(cycles).collect();
                 vec![format!("{path}.delay_cycles=[{}]", list.join(", "))]
             }
-            Part::Reduction | Part::Packets => {
+            JobTable::Reduction | JobTable::Packets => {
                 let round = if first_only { ", round = 0" } else { "" };
                 let entry = |(end, cycles): &(u32, u64)| format!("{{ end_point = {end}, cycles = {cycles}{round} }}");
                 let entries: Vec<String> = by.iter().map(entry).collect();
-                let mut sets = vec![self.longer(&format!("{path}.late"), &entries)];
-                if let Some(armed) = scenario.armed.as_ref().filter(|_| self.part == Part::Reduction) {
+                let mut sets = vec![self.extended_array(&format!("{path}.late"), &entries)];
+                if let Some(armed) = scenario.armed.as_ref().filter(|_| self.part == JobTable::Reduction) {
                     let of = &armed.reductions[0];
                     for (key, cycles) in [
                         ("retry_after_cycles", of.file.retry_after_cycles.known()),
@@ -519,16 +519,22 @@ impl Contestant {
     }
 
     /// What is set so that a participant, by number and name, is dead from a cycle on; and that in words.
-    pub fn dead(&self, end: u32, name: &str, from: u64) -> (Vec<String>, String) {
+    pub fn sets_for_dead(&self, end: u32, name: &str, from: u64) -> (Vec<String>, String) {
         match self.part {
-            Part::Collective | Part::Host => {
+            JobTable::Collective | JobTable::Host => {
                 let never = self.loaded.scenario.limits.max_cycles;
-                (self.late(&[(end, never)], true), "never starts: nothing nearer can be said in this family".into())
+                (
+                    self.sets_for_late(&[(end, never)], true),
+                    "never starts: nothing nearer can be said in this family".into(),
+                )
             }
-            Part::Reduction | Part::Packets => {
-                let table = if self.part == Part::Reduction { "armed" } else { "pbv" };
+            JobTable::Reduction | JobTable::Packets => {
+                let table = if self.part == JobTable::Reduction { "armed" } else { "pbv" };
                 let fault = format!("{{ effect = \"dead\", at = \"{name}\", from_cycle = {from} }}");
-                (vec![self.longer(&format!("{table}.fault"), &[fault])], format!("is dead from cycle {from} on"))
+                (
+                    vec![self.extended_array(&format!("{table}.fault"), &[fault])],
+                    format!("is dead from cycle {from} on"),
+                )
             }
         }
     }
@@ -539,7 +545,7 @@ impl Contestant {
     /// # Errors
     /// The job has no vector, or what is wrong with its length.
     pub fn of_length(&self, elements: u64) -> Result<Contestant, String> {
-        let mut changed = self.changed(&self.elements(elements)?)?;
+        let mut changed = self.with_sets(&self.elements(elements)?)?;
         changed.task.elements = elements;
         Ok(changed)
     }
@@ -551,8 +557,8 @@ impl Contestant {
     fn elements(&self, elements: u64) -> Result<Vec<String>, String> {
         let path = self.path();
         match self.part {
-            Part::Collective | Part::Host => Ok(vec![format!("{path}.elements={elements}")]),
-            Part::Reduction => {
+            JobTable::Collective | JobTable::Host => Ok(vec![format!("{path}.elements={elements}")]),
+            JobTable::Reduction => {
                 let of = &self.loaded.scenario.armed.as_ref().expect("it has a reduction").reductions[0];
                 let row = of.row_length() as u64;
                 if row == 0 {
@@ -560,7 +566,7 @@ impl Contestant {
                 }
                 Ok(vec![format!("{path}.rounds={}", elements.div_ceil(row))])
             }
-            Part::Packets => {
+            JobTable::Packets => {
                 let of = &self.loaded.scenario.pbv.as_ref().expect("it has a collective").collectives[0];
                 let most = u64::from(watershed_pbv::packet::MAX_PAYLOAD_BYTES as u32 / 8 * of.dtype.lanes());
                 // The fewest frames of one length, as a job has them.
@@ -574,7 +580,7 @@ impl Contestant {
     ///
     /// # Errors
     /// What is wrong with them.
-    pub fn with(&self, sets: &[String]) -> Result<Loaded, String> {
+    pub fn load_with(&self, sets: &[String]) -> Result<Loaded, String> {
         let all: Vec<String> = self.sets.iter().chain(sets).cloned().collect();
         load(&self.file, &all).map_err(|problems| problems.to_string())
     }
@@ -582,9 +588,9 @@ impl Contestant {
     /// The same, as a contestant.
     ///
     /// # Errors
-    /// As [`Contestant::with`].
-    pub fn changed(&self, sets: &[String]) -> Result<Contestant, String> {
-        let loaded = self.with(sets)?;
+    /// As [`Contestant::load_with`].
+    pub fn with_sets(&self, sets: &[String]) -> Result<Contestant, String> {
+        let loaded = self.load_with(sets)?;
         let (task, method) = task(&loaded, self.part);
         let sets = self.sets.iter().chain(sets).cloned().collect();
         Ok(Contestant { method, task, sets, loaded, ..self.clone() })

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::Disturb;
-use super::job::{Contestant, Part, Task, contexts};
+use super::Disturbance;
+use super::job::{Contestant, JobTable, Task, contexts};
 use watershed_oracle as oracle;
 use watershed_scenario::armed::result::Outcomes;
 use watershed_scenario::config::{Family, Scenario};
@@ -40,11 +40,11 @@ pub struct Entry {
     /// What its hardware stores.
     pub storage: Storage,
     /// One participant late; null if that was not asked for.
-    pub late: Option<Late>,
+    pub late: Option<LateParticipant>,
     /// One participant dead; null if that was not asked for.
-    pub dead: Option<Dead>,
+    pub dead: Option<DeadParticipant>,
     /// Other orders of arrival; null if that was not asked for.
-    pub bits: Option<Bits>,
+    pub bits: Option<ArrivalOrders>,
 }
 
 /// Times of a run.
@@ -101,12 +101,12 @@ pub struct Storage {
     /// Estimated gate equivalents of a switch with its engines, on average.
     pub gates_per_switch: u64,
     /// Bits a switch by kind of block.
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<BlockStorage>,
 }
 
 /// A kind of block.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Block {
+pub struct BlockStorage {
     /// Its name.
     pub name: String,
     /// Bits a switch, on average.
@@ -115,7 +115,7 @@ pub struct Block {
 
 /// One participant late.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Late {
+pub struct LateParticipant {
     /// Its name.
     pub end_point: String,
     /// By how many cycles.
@@ -134,7 +134,7 @@ pub struct Late {
 
 /// One participant dead.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Dead {
+pub struct DeadParticipant {
     /// Its name.
     pub end_point: String,
     /// What was done to it, in words.
@@ -163,7 +163,7 @@ pub struct Dead {
     pub sets: Vec<String>,
 }
 
-impl Dead {
+impl DeadParticipant {
     /// In a few words.
     pub fn words(&self) -> String {
         match self {
@@ -188,7 +188,7 @@ impl Dead {
 
 /// Other orders of arrival.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Bits {
+pub struct ArrivalOrders {
     /// Orders that were run, the undisturbed one included.
     pub orders: u64,
     /// Different results among them.
@@ -204,7 +204,7 @@ pub struct Bits {
     pub sets: Vec<Vec<String>>,
 }
 
-impl Bits {
+impl ArrivalOrders {
     /// In a few words.
     pub fn words(&self) -> String {
         match self {
@@ -220,7 +220,7 @@ impl Bits {
 }
 
 /// What a document says of the job.
-struct Told {
+struct ReportedTimes {
     first: Option<u64>,
     end: Option<u64>,
     exact: Option<bool>,
@@ -231,7 +231,7 @@ struct Told {
     named_at: Option<u64>,
 }
 
-fn told(contestant: &Contestant, document: &Document) -> Option<Told> {
+fn reported_times(contestant: &Contestant, document: &Document) -> Option<ReportedTimes> {
     let of = document.jobs.first()?;
     let mut named: Vec<String> = Vec::new();
     let mut named_at = None;
@@ -247,20 +247,20 @@ fn told(contestant: &Contestant, document: &Document) -> Option<Told> {
     };
     let mut openings = 0;
     match contestant.part {
-        Part::Collective | Part::Host => {}
-        Part::Reduction => {
+        JobTable::Collective | JobTable::Host => {}
+        JobTable::Reduction => {
             let of = document.armed.as_ref()?.reductions.first()?;
             of.rounds.iter().for_each(|round| missing(&round.missing, round.end_cycle));
             openings = of.opening_rounds;
         }
-        Part::Packets => {
+        JobTable::Packets => {
             let all = document.pbv.as_ref()?.collectives.get(..contexts(&contestant.loaded.scenario).len())?;
             all.iter().flat_map(|of| &of.rounds).for_each(|round| missing(&round.missing, round.end_cycle));
         }
     }
     // What is done as a whole has no rounds to tell of.
-    let rounds = of.round_latency_cycles.filter(|_| matches!(contestant.part, Part::Reduction | Part::Packets));
-    Some(Told {
+    let rounds = of.round_latency_cycles.filter(|_| matches!(contestant.part, JobTable::Reduction | JobTable::Packets));
+    Some(ReportedTimes {
         first: of.start_cycle,
         end: of.end_cycle,
         exact: of.bit_exact,
@@ -286,10 +286,10 @@ fn timing(contestant: &Contestant, document: &Document) -> Timing {
     let failed = document.checks.iter().filter(|check| !check.passed);
     let failed = failed.map(|check| format!("{}: {}", check.name, check.detail.lines().next().unwrap_or_default()));
     let mut timing = Timing { outcome: word(document.outcome), failed: failed.collect(), ..Timing::default() };
-    let Some(told) = told(contestant, document) else { return timing };
+    let Some(told) = reported_times(contestant, document) else { return timing };
     timing.before_cycles = told.first;
     timing.bit_exact = told.exact;
-    let whole = told.outcomes.all_whole();
+    let whole = told.outcomes.all_correct();
     let (Some(first), Some(end)) = (told.first, told.end.filter(|_| whole)) else { return timing };
     let cycles = end.saturating_sub(first);
     timing.latency_cycles = Some(cycles);
@@ -309,10 +309,10 @@ fn element_bits(contestant: &Contestant) -> Option<f64> {
     let scenario = &contestant.loaded.scenario;
     contestant.task.dtype.as_ref()?;
     let dtype = match contestant.part {
-        Part::Collective => scenario.collectives[0].dtype,
-        Part::Host => scenario.hosts[0].dtype,
-        Part::Reduction => scenario.armed.as_ref()?.reductions[0].opcode().dtype,
-        Part::Packets => scenario.pbv.as_ref()?.collectives[0].dtype,
+        JobTable::Collective => scenario.collectives[0].dtype,
+        JobTable::Host => scenario.hosts[0].dtype,
+        JobTable::Reduction => scenario.armed.as_ref()?.reductions[0].opcode().dtype,
+        JobTable::Packets => scenario.pbv.as_ref()?.collectives[0].dtype,
     };
     Some(f64::from(dtype.bits()))
 }
@@ -336,17 +336,17 @@ fn traffic(scenario: &Scenario, document: &Document) -> Traffic {
 /// Software needs switches without engines and without the channels of collectives.
 fn storage(contestant: &Contestant) -> Result<Storage, String> {
     let mut loaded = contestant.loaded.clone();
-    if contestant.part == Part::Host {
+    if contestant.part == JobTable::Host {
         loaded.scenario.family = Family::Fabric;
     }
     let cost = cost::cost(&loaded).map_err(|problems| problems.to_string())?;
     let switches = cost.switches.max(1) as f64;
-    let mut blocks: Vec<Block> = Vec::new();
+    let mut blocks: Vec<BlockStorage> = Vec::new();
     for block in cost.blocks.iter().filter(|block| block.each.storage_bits > 0) {
         let bits = block.each.storage_bits as f64 * block.count as f64 / switches;
         match blocks.iter_mut().find(|known| known.name == block.block) {
             Some(known) => known.bits = rounded(known.bits + bits),
-            None => blocks.push(Block { name: block.block.clone(), bits: rounded(bits) }),
+            None => blocks.push(BlockStorage { name: block.block.clone(), bits: rounded(bits) }),
         }
     }
     Ok(Storage {
@@ -365,7 +365,7 @@ fn cycles(scenario: &Scenario, ns: f64) -> u64 {
 
 /// Why a contestant has no result.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Stopped {
+pub enum ContestantError {
     /// The user stopped it.
     Interrupted,
     /// It cannot be run at all.
@@ -373,11 +373,15 @@ pub enum Stopped {
 }
 
 /// Runs it to its end, or until it is stopped.
-pub(crate) fn go(loaded: &Loaded, stop: &(dyn Fn() -> bool + Sync)) -> Result<RunResult, Stopped> {
-    let hook = |progress| if stop() { Control::Stop } else { run::watched(progress) };
+pub(crate) fn run_to_end(loaded: &Loaded, stop: &(dyn Fn() -> bool + Sync)) -> Result<RunResult, ContestantError> {
+    let hook = |progress| if stop() { Control::Stop } else { run::notify_watcher(progress) };
     let options = RunOptions { all_links: true, hook: Some(&hook), ..RunOptions::default() };
-    let result = run::run(loaded, &options).map_err(|error| Stopped::Refused(error.to_string()))?;
-    if result.document.outcome == Outcome::Interrupted || stop() { Err(Stopped::Interrupted) } else { Ok(result) }
+    let result = run::run(loaded, &options).map_err(|error| ContestantError::Refused(error.to_string()))?;
+    if result.document.outcome == Outcome::Interrupted || stop() {
+        Err(ContestantError::Interrupted)
+    } else {
+        Ok(result)
+    }
 }
 
 /// A run with more set; or, in a line, why there is none.
@@ -385,10 +389,10 @@ fn variant(
     contestant: &Contestant,
     sets: &[String],
     stop: &(dyn Fn() -> bool + Sync),
-) -> Result<Result<RunResult, String>, Stopped> {
-    match contestant.with(sets).map_err(Stopped::Refused).and_then(|loaded| go(&loaded, stop)) {
+) -> Result<Result<RunResult, String>, ContestantError> {
+    match contestant.load_with(sets).map_err(ContestantError::Refused).and_then(|loaded| run_to_end(&loaded, stop)) {
         Ok(result) => Ok(Ok(result)),
-        Err(Stopped::Refused(why)) => Ok(Err(why.lines().next().unwrap_or_default().to_owned())),
+        Err(ContestantError::Refused(why)) => Ok(Err(why.lines().next().unwrap_or_default().to_owned())),
         Err(interrupted) => Err(interrupted),
     }
 }
@@ -396,14 +400,19 @@ fn variant(
 /// All runs of a contestant.
 ///
 /// # Errors
-/// See [`Stopped`]. A run that does not end or fails a check is no error.
-pub fn measure(contestant: &Contestant, disturb: &Disturb, stop: &(dyn Fn() -> bool + Sync)) -> Result<Entry, Stopped> {
+/// See [`ContestantError`]. A run that does not end or fails a check is no error.
+pub fn measure(
+    contestant: &Contestant,
+    disturb: &Disturbance,
+    stop: &(dyn Fn() -> bool + Sync),
+) -> Result<Entry, ContestantError> {
     let scenario = &contestant.loaded.scenario;
-    let base = go(&contestant.loaded, stop)?;
+    let base = run_to_end(&contestant.loaded, stop)?;
     let document = &base.document;
     let timing = timing(contestant, document);
     let victim = contestant.victim();
-    let layout = build::layout(&contestant.loaded).map_err(|problems| Stopped::Refused(problems.to_string()))?;
+    let layout =
+        build::layout(&contestant.loaded).map_err(|problems| ContestantError::Refused(problems.to_string()))?;
     let at = layout.switches() + victim as usize;
     let name = layout.plan.nodes.get(at).map_or_else(|| format!("end point {victim}"), |node| node.name.clone());
 
@@ -417,17 +426,17 @@ pub fn measure(contestant: &Contestant, disturb: &Disturb, stop: &(dyn Fn() -> b
         task: contestant.task.clone(),
         clock_mhz: scenario.clock.frequency_mhz,
         traffic: traffic(scenario, document),
-        storage: storage(contestant).map_err(Stopped::Refused)?,
+        storage: storage(contestant).map_err(ContestantError::Refused)?,
         late: None,
         dead: None,
         bits: None,
         run: timing,
     };
     if disturb.late_ns > 0.0 {
-        entry.late = Some(late(contestant, disturb, &entry.run, (victim, &name), stop)?);
+        entry.late = Some(measure_late(contestant, disturb, &entry.run, (victim, &name), stop)?);
     }
     if disturb.dead {
-        entry.dead = Some(dead(contestant, entry.run.before_cycles.unwrap_or(0), (victim, &name), stop)?);
+        entry.dead = Some(measure_dead(contestant, entry.run.before_cycles.unwrap_or(0), (victim, &name), stop)?);
     }
     if disturb.orders > 0 && contestant.task.operation.is_some() {
         entry.bits = Some(orders(contestant, disturb, &base.data, stop)?);
@@ -435,32 +444,32 @@ pub fn measure(contestant: &Contestant, disturb: &Disturb, stop: &(dyn Fn() -> b
     Ok(entry)
 }
 
-fn late(
+fn measure_late(
     contestant: &Contestant,
-    disturb: &Disturb,
+    disturb: &Disturbance,
     base: &Timing,
     (victim, name): (u32, &str),
     stop: &(dyn Fn() -> bool + Sync),
-) -> Result<Late, Stopped> {
+) -> Result<LateParticipant, ContestantError> {
     let by_cycles = cycles(&contestant.loaded.scenario, disturb.late_ns);
-    let sets = contestant.late(&[(victim, by_cycles)], true);
+    let sets = contestant.sets_for_late(&[(victim, by_cycles)], true);
     let (run, refused) = match variant(contestant, &sets, stop)? {
         Ok(result) => (timing(contestant, &result.document), None),
         Err(why) => (Timing::default(), Some(why)),
     };
     let rise_cycles = run.latency_cycles.zip(base.latency_cycles).map(|(late, base)| late as i64 - base as i64);
     let rise_ns = run.latency_ns.zip(base.latency_ns).map(|(late, base)| rounded(late - base));
-    Ok(Late { end_point: name.into(), by_cycles, run, rise_cycles, rise_ns, refused, sets })
+    Ok(LateParticipant { end_point: name.into(), by_cycles, run, rise_cycles, rise_ns, refused, sets })
 }
 
-fn dead(
+fn measure_dead(
     contestant: &Contestant,
     first: u64,
     (victim, name): (u32, &str),
     stop: &(dyn Fn() -> bool + Sync),
-) -> Result<Dead, Stopped> {
-    let (sets, how) = contestant.dead(victim, name, first);
-    let mut dead = Dead {
+) -> Result<DeadParticipant, ContestantError> {
+    let (sets, how) = contestant.sets_for_dead(victim, name, first);
+    let mut dead = DeadParticipant {
         end_point: name.into(),
         how,
         outcome: String::new(),
@@ -477,12 +486,12 @@ fn dead(
     };
     let result = match variant(contestant, &dead.sets, stop)? {
         Ok(result) => result,
-        Err(why) => return Ok(Dead { refused: Some(why), ..dead }),
+        Err(why) => return Ok(DeadParticipant { refused: Some(why), ..dead }),
     };
     dead.outcome = word(result.document.outcome);
     dead.ends = result.document.outcome == Outcome::Finished;
     dead.cycles = result.document.cycles;
-    if let Some(told) = told(contestant, &result.document) {
+    if let Some(told) = reported_times(contestant, &result.document) {
         dead.complete = told.outcomes.complete + told.outcomes.after_retry;
         dead.rounds = told.outcomes.rounds();
         dead.opening_rounds = told.openings;
@@ -499,7 +508,7 @@ const PICO: f64 = 1000.0;
 /// Results of the job, in the order of its rounds where they are spread over several contexts.
 fn results_of(contestant: &Contestant, all: &[ResultData]) -> Option<(DType, Table)> {
     let count = contexts(&contestant.loaded.scenario).len();
-    let (Part::Packets, 2..) = (contestant.part, count) else {
+    let (JobTable::Packets, 2..) = (contestant.part, count) else {
         return all.first().map(|data| (data.dtype, data.rows.clone()));
     };
     let all = all.get(..count)?;
@@ -513,15 +522,15 @@ fn results_of(contestant: &Contestant, all: &[ResultData]) -> Option<(DType, Tab
 
 fn orders(
     contestant: &Contestant,
-    disturb: &Disturb,
+    disturb: &Disturbance,
     base: &[ResultData],
     stop: &(dyn Fn() -> bool + Sync),
-) -> Result<Bits, Stopped> {
+) -> Result<ArrivalOrders, ContestantError> {
     let scenario = &contestant.loaded.scenario;
     let base = results_of(contestant, base);
     let base = base.as_ref().map(|(dtype, rows)| (*dtype, rows));
     let mut results: Vec<Table> = base.iter().map(|&(_, rows)| rows.clone()).collect();
-    let mut bits = Bits {
+    let mut bits = ArrivalOrders {
         orders: u64::from(disturb.orders) + 1,
         distinct: 0,
         without: 0,
@@ -539,12 +548,12 @@ fn orders(
         let mut ends = contestant.participants();
         ends.sort_unstable();
         let offsets: Vec<(u32, u64)> = ends.into_iter().enumerate().map(offset).collect();
-        let sets = contestant.late(&offsets, false);
+        let sets = contestant.sets_for_late(&offsets, false);
         let outcome = variant(contestant, &sets, stop)?;
         bits.sets.push(sets);
         let result = match outcome {
             Ok(result) => result,
-            Err(why) => return Ok(Bits { refused: Some(why), ..bits }),
+            Err(why) => return Ok(ArrivalOrders { refused: Some(why), ..bits }),
         };
         let whole = timing(contestant, &result.document).latency_cycles.is_some();
         let rows = results_of(contestant, &result.data).filter(|_| whole).map(|(_, rows)| rows);

@@ -25,14 +25,14 @@ pub mod study;
 pub mod table;
 
 pub use job::{Contestant, Setting, differences, jobs, jobs_with, shorten};
-pub use measure::{Entry, Stopped};
+pub use measure::{ContestantError, Entry};
 
 /// Version of the shape of a comparison as JSON.
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// How participants are disturbed.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Disturb {
+pub struct Disturbance {
     /// One comes so late, in ns; 0: nobody does.
     pub late_ns: f64,
     /// One is dead.
@@ -45,7 +45,7 @@ pub struct Disturb {
     pub seed: u64,
 }
 
-impl Default for Disturb {
+impl Default for Disturbance {
     fn default() -> Self {
         Self { late_ns: 1000.0, dead: true, orders: 3, spread_ns: 1000.0, seed: 1 }
     }
@@ -59,7 +59,7 @@ pub struct Comparison {
     /// What the jobs differ in; empty if they are the same.
     pub differences: Vec<String>,
     /// How participants were disturbed.
-    pub disturb: Disturb,
+    pub disturb: Disturbance,
     /// One each, in the order they were named.
     pub entries: Vec<Entry>,
 }
@@ -77,12 +77,12 @@ impl Comparison {
 /// The first one that cannot be run, in their order.
 pub fn compare(
     contestants: &[Contestant],
-    disturb: &Disturb,
+    disturb: &Disturbance,
     jobs: usize,
     stop: &(dyn Fn() -> bool + Sync),
     progress: &(dyn Fn(usize, usize) + Sync),
-) -> Result<Comparison, Stopped> {
-    let each: Vec<(Contestant, Disturb)> = contestants.iter().map(|one| (one.clone(), disturb.clone())).collect();
+) -> Result<Comparison, ContestantError> {
+    let each: Vec<(Contestant, Disturbance)> = contestants.iter().map(|one| (one.clone(), disturb.clone())).collect();
     let entries = all(&each, jobs, stop, progress)?;
     Ok(Comparison {
         schema_version: SCHEMA_VERSION,
@@ -94,24 +94,24 @@ pub fn compare(
 
 /// Measures contestants on several threads; results in their order.
 fn all(
-    contestants: &[(Contestant, Disturb)],
+    contestants: &[(Contestant, Disturbance)],
     jobs: usize,
     stop: &(dyn Fn() -> bool + Sync),
     progress: &(dyn Fn(usize, usize) + Sync),
-) -> Result<Vec<Entry>, Stopped> {
-    let measure = |(contestant, disturb): &(Contestant, Disturb)| measure::measure(contestant, disturb, stop);
-    each(contestants, jobs, progress, measure).into_iter().collect()
+) -> Result<Vec<Entry>, ContestantError> {
+    let measure = |(contestant, disturb): &(Contestant, Disturbance)| measure::measure(contestant, disturb, stop);
+    parallel_map(contestants, jobs, progress, measure).into_iter().collect()
 }
 
 /// Does something with each of a list on several threads; results in the order of the list.
-pub(crate) fn each<T: Sync, R: Send>(
+pub(crate) fn parallel_map<T: Sync, R: Send>(
     list: &[T],
     jobs: usize,
     progress: &(dyn Fn(usize, usize) + Sync),
-    work: impl Fn(&T) -> Result<R, Stopped> + Sync,
-) -> Vec<Result<R, Stopped>> {
+    work: impl Fn(&T) -> Result<R, ContestantError> + Sync,
+) -> Vec<Result<R, ContestantError>> {
     let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let results: Mutex<Vec<Option<Result<R, Stopped>>>> = Mutex::new(list.iter().map(|_| None).collect());
+    let results: Mutex<Vec<Option<Result<R, ContestantError>>>> = Mutex::new(list.iter().map(|_| None).collect());
     std::thread::scope(|scope| {
         for _ in 0..jobs.clamp(1, list.len().max(1)) {
             scope.spawn(|| {
@@ -128,5 +128,5 @@ pub(crate) fn each<T: Sync, R: Send>(
         }
     });
     let results = results.into_inner().unwrap_or_default();
-    results.into_iter().map(|result| result.unwrap_or(Err(Stopped::Interrupted))).collect()
+    results.into_iter().map(|result| result.unwrap_or(Err(ContestantError::Interrupted))).collect()
 }

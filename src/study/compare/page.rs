@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::study::{Cell, Outcome};
 use super::table::{disturbed, plain, rows};
-use super::{Comparison, Disturb, Entry};
+use super::{Comparison, Disturbance, Entry};
 use crate::plot::escape;
 use crate::report::chart::{Chart, Series, bars};
 use crate::report::{copied, frame};
@@ -24,7 +24,7 @@ pub fn of_comparison(comparison: &Comparison) -> String {
             let _ = writeln!(body, "<p class=\"no\">Not the same job: {}.</p>", escape(&text));
         }
     }
-    how(&comparison.disturb, &mut body);
+    reading_guide(&comparison.disturb, &mut body);
     let entries: Vec<&Entry> = comparison.entries.iter().collect();
     body.push_str("<div class=\"grid2\">\n");
     let metrics: [(&str, &str, Value); 4] = [
@@ -62,7 +62,7 @@ type Value = fn(&Entry) -> Option<f64>;
 /// The page of a study.
 pub fn of_study(outcome: &Outcome) -> String {
     let mut body = format!("<section id=\"study\"><p>{}</p>\n", escape(&outcome.about));
-    how(&outcome.disturb, &mut body);
+    reading_guide(&outcome.disturb, &mut body);
     body.push_str("</section>\n");
     for (number, system) in outcome.systems().into_iter().enumerate() {
         let cells: Vec<&Cell> = outcome.of(system).collect();
@@ -119,7 +119,7 @@ pub fn of_study(outcome: &Outcome) -> String {
 }
 
 /// How to read it.
-fn how(disturb: &Disturb, out: &mut String) {
+fn reading_guide(disturb: &Disturbance, out: &mut String) {
     out.push_str(
         "<p class=\"note\">Latency is from the first contribution to the last participant having the whole result. Storage follows from the \
          configuration; that of software is that of switches without engines.",
@@ -241,7 +241,7 @@ fn by_length(outcome: &Outcome, cells: &[&Cell], title: &str, value: Value, out:
 }
 
 /// What happens when one is late, one is dead, others come first.
-fn disturbances(disturb: &Disturb, at: &str, entries: &[&Entry], out: &mut String) {
+fn disturbances(disturb: &Disturbance, at: &str, entries: &[&Entry], out: &mut String) {
     if entries.iter().all(|entry| entry.late.is_none() && entry.dead.is_none() && entry.bits.is_none()) {
         return;
     }

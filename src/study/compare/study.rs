@@ -11,10 +11,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use super::{Contestant, Disturb, Entry, SCHEMA_VERSION, Stopped};
+use super::{Contestant, ContestantError, Disturbance, Entry, SCHEMA_VERSION};
 use crate::training::file::TrainingFile;
 use watershed_scenario::kind::{self, Kind};
-use watershed_scenario::written::Written;
+use watershed_scenario::run_inputs::RunInputs;
 use watershed_scenario::{Loaded, Problem, Problems, Source, load_named, load_traced, read, schema, shipped};
 use watershed_workload::Trace;
 
@@ -120,7 +120,7 @@ pub struct DisturbFile {
 
 impl Default for DisturbFile {
     fn default() -> Self {
-        let Disturb { late_ns, dead, orders, spread_ns, seed } = Disturb::default();
+        let Disturbance { late_ns, dead, orders, spread_ns, seed } = Disturbance::default();
         Self { elements: None, late_ns, dead, orders, spread_ns, seed }
     }
 }
@@ -149,7 +149,7 @@ pub struct Outcome {
     /// What it is about.
     pub about: String,
     /// How participants were disturbed.
-    pub disturb: Disturb,
+    pub disturb: Disturbance,
     /// Names of the contestants.
     pub contestants: Vec<String>,
     /// Systems, and in each the lengths ascending.
@@ -210,7 +210,7 @@ impl Study {
         if let (false, Some((path, text))) = (path.is_file(), own) {
             return Self::parse(path, text, Path::new(path).parent().unwrap_or(Path::new("")));
         }
-        if kind::surely_other(path, &[Kind::Study]).is_some() {
+        if kind::certain_other_kind(path, &[Kind::Study]).is_some() {
             return Err(Problems::of_file(path, "a study file"));
         }
         let text = std::fs::read_to_string(path).map_err(|error| {
@@ -263,7 +263,7 @@ impl Study {
     }
 
     /// Keeps only these contestants.
-    pub(crate) fn keep(&mut self, names: &[&str]) {
+    pub(crate) fn retain_contestants(&mut self, names: &[&str]) {
         let kept: Vec<bool> = self.contestants.iter().map(|(name, _)| names.contains(&name.as_str())).collect();
         let mut at = kept.iter();
         self.file.contestant.retain(|_| at.next() == Some(&true));
@@ -286,7 +286,7 @@ impl Study {
         let systems = self.systems();
         let lines = |(at, (_, path)): (usize, &(String, String))| {
             let loaded = load_named(Path::new(path), &self.sets(at, &systems[0])).ok()?;
-            Some(Written::new(&loaded).lines.join("\n") + "\n")
+            Some(RunInputs::new(&loaded).lines.join("\n") + "\n")
         };
         self.contestants.iter().enumerate().filter_map(lines).collect()
     }
@@ -313,9 +313,9 @@ impl Study {
     }
 
     /// How participants are disturbed.
-    pub fn disturb(&self) -> Disturb {
+    pub fn disturb(&self) -> Disturbance {
         let DisturbFile { late_ns, dead, orders, spread_ns, seed, .. } = self.file.disturb;
-        Disturb { late_ns, dead, orders, spread_ns, seed }
+        Disturbance { late_ns, dead, orders, spread_ns, seed }
     }
 
     fn disturbed(&self, elements: u64) -> bool {
@@ -362,7 +362,7 @@ impl Study {
         let long = contestant.of_length(elements)?;
         let most = self.file.cycles_per_element.map_or(0, |cycles| cycles.saturating_mul(elements));
         if most > long.loaded.scenario.limits.max_cycles {
-            return long.changed(&[format!("limits.max_cycles={most}")]).map(|mut long| {
+            return long.with_sets(&[format!("limits.max_cycles={most}")]).map(|mut long| {
                 long.task.elements = elements;
                 long
             });
@@ -395,10 +395,10 @@ impl Study {
         jobs: usize,
         stop: &(dyn Fn() -> bool + Sync),
         progress: &(dyn Fn(usize, usize) + Sync),
-    ) -> Result<Outcome, Stopped> {
-        let cells = self.cells().map_err(Stopped::Refused)?;
-        let quiet = Disturb { late_ns: 0.0, dead: false, orders: 0, ..self.disturb() };
-        let all: Vec<(Contestant, Disturb)> = cells
+    ) -> Result<Outcome, ContestantError> {
+        let cells = self.cells().map_err(ContestantError::Refused)?;
+        let quiet = Disturbance { late_ns: 0.0, dead: false, orders: 0, ..self.disturb() };
+        let all: Vec<(Contestant, Disturbance)> = cells
             .iter()
             .flat_map(|(_, elements, cell)| {
                 let disturb = if self.disturbed(*elements) { self.disturb() } else { quiet.clone() };
@@ -428,7 +428,7 @@ impl Study {
 
 /// Name and scenario of a contestant.
 fn named(file: &ContestantFile, base: &Path) -> (String, String) {
-    let beside: PathBuf = shipped::tidy(&base.join(&file.file));
+    let beside: PathBuf = shipped::normalise(&base.join(&file.file));
     let path = match shipped::find(&file.file) {
         Some(_) if !beside.exists() => file.file.clone(),
         _ => beside.to_string_lossy().replace('\\', "/"),

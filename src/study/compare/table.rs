@@ -209,7 +209,7 @@ pub(super) fn disturbed(entry: &Entry) -> [String; 5] {
         Some(late) => or_dash(late.rise_ns.map(plain)),
         None => "-".into(),
     };
-    let dead = entry.dead.as_ref().map_or_else(|| "-".into(), super::measure::Dead::words);
+    let dead = entry.dead.as_ref().map_or_else(|| "-".into(), super::measure::DeadParticipant::words);
     let named = match &entry.dead {
         Some(dead) if dead.refused.is_some() => "-".into(),
         Some(dead) if dead.named.is_empty() => "nobody".into(),
@@ -220,7 +220,7 @@ pub(super) fn disturbed(entry: &Entry) -> [String; 5] {
         None => "-".into(),
     };
     let after = or_dash(entry.dead.as_ref().and_then(|dead| dead.after_ns).map(plain));
-    let bits = entry.bits.as_ref().map_or_else(|| "-".into(), super::measure::Bits::words);
+    let bits = entry.bits.as_ref().map_or_else(|| "-".into(), super::measure::ArrivalOrders::words);
     [late, dead, named, after, bits]
 }
 

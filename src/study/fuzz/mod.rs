@@ -19,8 +19,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use self::keys::{ALWAYS, ENGINES, TOPOLOGIES, engine_of};
 use self::steps::Step;
-use crate::sweep::Facts;
-use watershed_files::Scratch;
+use crate::sweep::PointResult;
+use watershed_files::TempFolder;
 use watershed_kernel::Rng;
 use watershed_scenario::expr::Expr;
 use watershed_scenario::result::{Document, Outcome};
@@ -65,7 +65,7 @@ struct Job {
 
 /// What else is a failure, and whether to end now.
 #[derive(Clone, Copy)]
-pub struct Judge<'a> {
+pub struct FailureCriteria<'a> {
     /// A condition that must not hold.
     pub fail_if: Option<&'a Expr>,
     /// Whether the user wants to end.
@@ -86,9 +86,9 @@ pub struct Failure {
     pub flags: &'static str,
 }
 
-/// What a case came to.
+/// The outcome of a case.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Came {
+pub enum CaseOutcome {
     /// Everything is right.
     Passed,
     /// There is no such system: why.
@@ -99,7 +99,7 @@ pub enum Came {
 
 /// A failure with the smallest case that still shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct MinimalFailure {
     /// Number of the run.
     pub run: u64,
     /// The case as it was drawn.
@@ -113,7 +113,7 @@ pub struct Found {
 }
 
 /// About every third key: with all of them set most cases would be refused.
-fn chosen(known: &[keys::Key], below: &mut impl FnMut(usize) -> usize) -> BTreeMap<usize, usize> {
+fn random_keys(known: &[keys::Key], below: &mut impl FnMut(usize) -> usize) -> BTreeMap<usize, usize> {
     let mut chosen = BTreeMap::new();
     for (number, (_, _, values)) in known.iter().enumerate() {
         if below(3) == 0 {
@@ -150,25 +150,25 @@ impl Case {
         let ends = TOPOLOGIES[topology].1;
         let takes_part = family != "fabric" && below(3) == 0;
         let members = if takes_part { 2 + below(ends as usize - 1) as u32 } else { ends };
-        let keys = chosen(&keys::of(family), &mut below);
+        let keys = random_keys(&keys::of(family), &mut below);
         let seed = 1 + below(1000) as u64;
         let (mut jobs, mut steps) = (Vec::new(), Vec::new());
         if family == MIXED {
             for _ in 0..2 + below(3) {
                 let engine = below(ENGINES.len());
-                jobs.push(Job { engine, keys: chosen(&keys::of_job(engine), &mut below) });
+                jobs.push(Job { engine, keys: random_keys(&keys::of_job(engine), &mut below) });
             }
         }
         if family == WORKLOAD {
             steps.extend((0..=below(8)).map(|_| Step::drawn(&mut below)));
         }
         let mut case = Self { family, topology, members: members.min(ends), seed, keys, jobs, steps };
-        case.tidy();
+        case.drop_idle_keys();
         case
     }
 
     /// Leaves out keys that would be refused: of engines that do nothing, and flits of other sizes than engines have words.
-    fn tidy(&mut self) {
+    fn drop_idle_keys(&mut self) {
         if self.family != MIXED {
             return;
         }
@@ -325,7 +325,7 @@ impl Case {
             WORKLOAD => !case.steps.is_empty(),
             _ => true,
         });
-        out.iter_mut().for_each(Self::tidy);
+        out.iter_mut().for_each(Self::drop_idle_keys);
         out
     }
 
@@ -343,7 +343,7 @@ impl Case {
 
     /// The scenario, checked. Its trace is read from files, as that of a user is.
     fn loaded(&self) -> Result<Loaded, String> {
-        let scratch = Scratch::new("fuzz").map_err(|error| error.to_string())?;
+        let scratch = TempFolder::new("fuzz").map_err(|error| error.to_string())?;
         for (end, bytes) in self.trace_files() {
             std::fs::write(scratch.path().join(format!("fuzz{end}")), bytes).map_err(|error| error.to_string())?;
         }
@@ -353,59 +353,66 @@ impl Case {
     }
 }
 
-fn wrong(kind: impl Into<String>, detail: impl Into<String>, flags: &'static str) -> Came {
-    Came::Failed(Failure { kind: kind.into(), detail: detail.into(), flags })
+fn failed(kind: impl Into<String>, detail: impl Into<String>, flags: &'static str) -> CaseOutcome {
+    CaseOutcome::Failed(Failure { kind: kind.into(), detail: detail.into(), flags })
 }
 
 /// What is wrong with a document by itself.
-fn judged(case: &Case, document: &Document, loaded: &Loaded, judge: Judge<'_>) -> Option<Came> {
+fn check_document(
+    case: &Case,
+    document: &Document,
+    loaded: &Loaded,
+    judge: FailureCriteria<'_>,
+) -> Option<CaseOutcome> {
     if document.outcome != Outcome::Finished {
         let detail = document.unfinished().unwrap_or("it did not end");
-        return Some(wrong("the run did not finish", detail, ""));
+        return Some(failed("the run did not finish", detail, ""));
     }
     if let Some(check) = document.checks.iter().find(|check| !check.passed) {
-        return Some(wrong(format!("check \"{}\" failed", check.name), &*check.detail, ""));
+        return Some(failed(format!("check \"{}\" failed", check.name), &*check.detail, ""));
     }
     if case.family == WORKLOAD
         && let Err(detail) = steps::check(&case.steps, case.members, document)
     {
-        return Some(wrong("ranks did not do what their trace says", detail, ""));
+        return Some(failed("ranks did not do what their trace says", detail, ""));
     }
     let condition = judge.fail_if?;
-    let facts = Facts::new(document, loaded);
-    let holds = condition.eval(&|name| facts.named(name)).is_some_and(|value| value.holds());
-    holds.then(|| wrong(format!("{condition} holds"), "", ""))
+    let facts = PointResult::new(document, loaded);
+    let holds = condition.eval(&|name| facts.named(name)).is_some_and(|value| value.is_true());
+    holds.then(|| failed(format!("{condition} holds"), "", ""))
 }
 
 /// Runs a case: as it is, in another order of evaluation, and without skipping.
-pub fn try_out(case: &Case, judge: Judge<'_>) -> Came {
+pub fn run_case(case: &Case, judge: FailureCriteria<'_>) -> CaseOutcome {
     try_with(case, judge, &|loaded, options| run(loaded, options))
 }
 
 /// How a case is run.
 type Runner<'a> = &'a dyn Fn(&Loaded, &RunOptions<'_>) -> Result<RunResult, RunError>;
 
-fn try_with(case: &Case, judge: Judge<'_>, run: Runner<'_>) -> Came {
+fn try_with(case: &Case, judge: FailureCriteria<'_>, run: Runner<'_>) -> CaseOutcome {
     let hook = |_| if (judge.stop)() { Control::Stop } else { Control::Continue };
     let hooked = || RunOptions { hook: Some(&hook), ..RunOptions::default() };
     let panicked = |panic: Box<dyn std::any::Any + Send>| {
         let words = panic.downcast_ref::<String>().cloned();
         let words = words.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string)).unwrap_or_default();
-        wrong("the program panicked", words.lines().next().unwrap_or_default(), "")
+        failed("the program panicked", words.lines().next().unwrap_or_default(), "")
     };
     let loaded = match catch_unwind(|| case.loaded()) {
         Ok(Ok(loaded)) => loaded,
-        Ok(Err(why)) => return Came::Refused(why),
+        Ok(Err(why)) => return CaseOutcome::Refused(why),
         Err(panic) => return panicked(panic),
     };
-    let once = |options: &RunOptions<'_>| -> Result<Document, Came> {
+    let once = |options: &RunOptions<'_>| -> Result<Document, CaseOutcome> {
         let outcome = catch_unwind(AssertUnwindSafe(|| run(&loaded, options)));
         match outcome {
             Ok(Ok(result)) if result.document.outcome == Outcome::Interrupted => {
-                Err(Came::Refused("it was stopped".to_owned()))
+                Err(CaseOutcome::Refused("it was stopped".to_owned()))
             }
             Ok(Ok(result)) => Ok(result.document),
-            Ok(Err(error)) => Err(Came::Refused(error.to_string().lines().next().unwrap_or_default().to_owned())),
+            Ok(Err(error)) => {
+                Err(CaseOutcome::Refused(error.to_string().lines().next().unwrap_or_default().to_owned()))
+            }
             Err(panic) => Err(panicked(panic)),
         }
     };
@@ -414,7 +421,7 @@ fn try_with(case: &Case, judge: Judge<'_>, run: Runner<'_>) -> Came {
         Ok(done) => done,
         Err(came) => return came,
     };
-    if let Some(came) = judged(case, &document, &loaded, judge) {
+    if let Some(came) = check_document(case, &document, &loaded, judge) {
         return came;
     }
     let json = |document: &Document| serde_json::to_string(document).unwrap_or_default();
@@ -423,23 +430,23 @@ fn try_with(case: &Case, judge: Judge<'_>, run: Runner<'_>) -> Came {
     for (options, (what, flags)) in [shuffled, every].iter().zip(AGAIN) {
         match once(options) {
             Ok(again) if json(&again) == json(&document) => {}
-            Ok(_) => return wrong(format!("{what} changes the result"), "the documents differ", flags),
-            Err(Came::Failed(failure)) => return Came::Failed(Failure { flags, ..failure }),
+            Ok(_) => return failed(format!("{what} changes the result"), "the documents differ", flags),
+            Err(CaseOutcome::Failed(failure)) => return CaseOutcome::Failed(Failure { flags, ..failure }),
             Err(other) => return other,
         }
     }
-    Came::Passed
+    CaseOutcome::Passed
 }
 
 /// Makes a failing case as small as it can be made step by step; how many cases were tried.
-pub fn shrunk(case: &Case, failure: &Failure, judge: Judge<'_>) -> (Case, Failure, u64) {
+pub fn minimise(case: &Case, failure: &Failure, judge: FailureCriteria<'_>) -> (Case, Failure, u64) {
     let (mut case, mut failure, mut tried) = (case.clone(), failure.clone(), 0);
     loop {
         let size = case.size();
         let next = case.smaller().into_iter().filter(|smaller| smaller.size() < size).find_map(|smaller| {
             tried += 1;
-            match try_out(&smaller, judge) {
-                Came::Failed(found) if found.kind == failure.kind => Some((smaller, found)),
+            match run_case(&smaller, judge) {
+                CaseOutcome::Failed(found) if found.kind == failure.kind => Some((smaller, found)),
                 _ => None,
             }
         });
@@ -459,10 +466,10 @@ mod tests {
         for family in FAMILIES {
             let cases: Vec<Case> = (0..12).map(|run| Case::drawn(family, 3, run)).collect();
             assert_eq!(cases, (0..12).map(|run| Case::drawn(family, 3, run)).collect::<Vec<_>>());
-            let came: Vec<Came> =
-                cases.iter().map(|case| try_out(case, Judge { fail_if: None, stop: &|| false })).collect();
-            let passed = came.iter().filter(|came| **came == Came::Passed).count();
-            assert!(!came.iter().any(|came| matches!(came, Came::Failed(_))), "{family}: {came:?}");
+            let came: Vec<CaseOutcome> =
+                cases.iter().map(|case| run_case(case, FailureCriteria { fail_if: None, stop: &|| false })).collect();
+            let passed = came.iter().filter(|came| **came == CaseOutcome::Passed).count();
+            assert!(!came.iter().any(|came| matches!(came, CaseOutcome::Failed(_))), "{family}: {came:?}");
             assert!(passed >= 4, "{family}: {came:?}");
         }
     }
@@ -470,9 +477,9 @@ mod tests {
     /// The planted fault is a cycle too many in runs that skip nothing, or in those of another order of evaluation.
     #[test]
     fn runs_that_must_be_equal_are_compared_in_every_family() {
-        let judge = Judge { fail_if: None, stop: &|| false };
+        let judge = FailureCriteria { fail_if: None, stop: &|| false };
         for family in FAMILIES {
-            let passes = |case: &Case| try_out(case, judge) == Came::Passed;
+            let passes = |case: &Case| run_case(case, judge) == CaseOutcome::Passed;
             let case = (0..20).map(|run| Case::drawn(family, 2, run)).find(passes).unwrap();
             for (flags, is_faulty) in [
                 ("--no-skip", (|options| options.no_skip) as fn(&RunOptions<'_>) -> bool),
@@ -484,7 +491,7 @@ mod tests {
                     Ok(result)
                 };
                 match try_with(&case, judge, &faulty) {
-                    Came::Failed(failure) => assert_eq!(failure.flags, flags, "{family}: {failure:?}"),
+                    CaseOutcome::Failed(failure) => assert_eq!(failure.flags, flags, "{family}: {failure:?}"),
                     other => panic!("{family} {flags}: {other:?}"),
                 }
             }
@@ -505,13 +512,13 @@ mod tests {
 
     /// Each thing that the check of a workload compares is changed once in a result that is right.
     #[test]
-    fn what_ranks_did_is_held_against_their_trace() {
-        let judge = Judge { fail_if: None, stop: &|| false };
+    fn activity_of_ranks_is_checked_against_their_trace() {
+        let judge = FailureCriteria { fail_if: None, stop: &|| false };
         let has_all = |case: &Case| {
             let text = format!("{:?}", case.trace().ranks);
             ["Compute", "Collective", "Receive"].iter().all(|kind| text.contains(kind))
         };
-        let passes = |case: &Case| has_all(case) && try_out(case, judge) == Came::Passed;
+        let passes = |case: &Case| has_all(case) && run_case(case, judge) == CaseOutcome::Passed;
         let case = (0..200).map(|run| Case::drawn(WORKLOAD, 2, run)).find(passes).unwrap();
         let changes: [fn(&mut Document); 7] = [
             |document| document.workload = None,
@@ -532,7 +539,7 @@ mod tests {
                 Ok(result)
             };
             match try_with(&case, judge, &faulty) {
-                Came::Failed(failure) => assert!(failure.kind.contains("trace"), "{number}: {failure:?}"),
+                CaseOutcome::Failed(failure) => assert!(failure.kind.contains("trace"), "{number}: {failure:?}"),
                 other => panic!("{number}: {other:?}"),
             }
         }
@@ -542,10 +549,10 @@ mod tests {
     /// waited to merge lost its turn at the memory in each cycle in which it was clocked.
     #[test]
     fn every_engine_and_every_kind_of_step_runs() {
-        let judge = Judge { fail_if: None, stop: &|| false };
-        let passes = move |case: &Case| match try_out(case, judge) {
-            Came::Failed(failure) => panic!("{failure:?}\n{}", case.text()),
-            came => came == Came::Passed,
+        let judge = FailureCriteria { fail_if: None, stop: &|| false };
+        let passes = move |case: &Case| match run_case(case, judge) {
+            CaseOutcome::Failed(failure) => panic!("{failure:?}\n{}", case.text()),
+            came => came == CaseOutcome::Passed,
         };
         let passing = |family: &'static str| (0..40).map(move |run| Case::drawn(family, 1, run)).filter(passes);
         let engines: std::collections::BTreeSet<usize> =
@@ -553,7 +560,7 @@ mod tests {
         assert_eq!(engines.len(), ENGINES.len(), "{engines:?}");
         let text: Vec<String> = passing(WORKLOAD).map(|case| format!("{:?}{}", case.trace(), case.text())).collect();
         let text = text.concat();
-        for kind in watershed_workload::What::ALL {
+        for kind in watershed_workload::CollectiveOp::ALL {
             assert!(text.contains(&format!("{kind:?}")), "{kind:?}");
         }
         for word in ["Send", "\"piuma\"", "\"armed\"", "\"pbv\"", "group: 1"] {

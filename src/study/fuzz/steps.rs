@@ -4,31 +4,31 @@
 //! rank waits for ever. Traces are written as Chakra's files and read again, as those of a user are.
 
 use watershed_scenario::result::Document;
-use watershed_workload::{Collective, Compute, Format, Group, Kind, Node, Rank, Trace, Wait, What};
+use watershed_workload::{Collective, CollectiveOp, Compute, Dependency, Format, Group, Kind, Node, Rank, Trace};
 
 /// What a step can be, the simplest first.
-const KINDS: [Doing; 11] = [
-    Doing::Compute,
-    Doing::Message,
-    Doing::Together(What::Barrier),
-    Doing::Together(What::AllReduce),
-    Doing::Together(What::Reduce),
-    Doing::Together(What::Broadcast),
-    Doing::Together(What::AllGather),
-    Doing::Together(What::ReduceScatter),
-    Doing::Together(What::AllToAll),
-    Doing::Together(What::Gather),
-    Doing::Together(What::Scatter),
+const KINDS: [StepAction; 11] = [
+    StepAction::Compute,
+    StepAction::Message,
+    StepAction::Collective(CollectiveOp::Barrier),
+    StepAction::Collective(CollectiveOp::AllReduce),
+    StepAction::Collective(CollectiveOp::Reduce),
+    StepAction::Collective(CollectiveOp::Broadcast),
+    StepAction::Collective(CollectiveOp::AllGather),
+    StepAction::Collective(CollectiveOp::ReduceScatter),
+    StepAction::Collective(CollectiveOp::AllToAll),
+    StepAction::Collective(CollectiveOp::Gather),
+    StepAction::Collective(CollectiveOp::Scatter),
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Doing {
+enum StepAction {
     /// A rank computes.
     Compute,
     /// A rank sends to another one.
     Message,
     /// All ranks, or half of them, do something together.
-    Together(What),
+    Collective(CollectiveOp),
 }
 
 /// Bytes of a message, or that a member has in a collective, the simplest first.
@@ -99,34 +99,42 @@ impl Step {
     fn node(&self, rank: u32, ranks: u32, number: u32) -> Option<Kind> {
         let (sender, receiver, bytes) = (self.sender(ranks), self.receiver(ranks), BYTES[self.size]);
         match KINDS[self.kind] {
-            Doing::Compute => {
+            StepAction::Compute => {
                 let compute = Compute { ps: self.us() * US, ..Compute::default() };
                 (rank == sender).then_some(Kind::Compute(compute))
             }
-            Doing::Message if rank == sender => Some(Kind::Send { to: receiver, tag: number, bytes }),
-            Doing::Message if rank == receiver => Some(Kind::Receive { from: sender, tag: number, bytes }),
-            Doing::Message => None,
-            Doing::Together(what) => {
+            StepAction::Message if rank == sender => Some(Kind::Send { to: receiver, tag: number, bytes }),
+            StepAction::Message if rank == receiver => Some(Kind::Receive { from: sender, tag: number, bytes }),
+            StepAction::Message => None,
+            StepAction::Collective(what) => {
                 let half = self.is_half(ranks);
                 let members = if half { ranks.div_ceil(2) } else { ranks };
-                let shared = [What::AllGather, What::ReduceScatter, What::AllToAll, What::Gather, What::Scatter];
+                let shared = [
+                    CollectiveOp::AllGather,
+                    CollectiveOp::ReduceScatter,
+                    CollectiveOp::AllToAll,
+                    CollectiveOp::Gather,
+                    CollectiveOp::Scatter,
+                ];
                 let bytes = match what {
-                    What::Barrier => 0,
+                    CollectiveOp::Barrier => 0,
                     what if shared.contains(&what) => bytes * u64::from(members),
                     _ => bytes,
                 };
                 let root = match what {
-                    What::Reduce | What::Broadcast | What::Gather | What::Scatter => self.from % members,
+                    CollectiveOp::Reduce | CollectiveOp::Broadcast | CollectiveOp::Gather | CollectiveOp::Scatter => {
+                        self.from % members
+                    }
                     _ => 0,
                 };
                 let takes_part = !half || rank.is_multiple_of(2);
-                takes_part.then_some(Kind::Collective(Collective { what, group: u32::from(half), bytes, root }))
+                takes_part.then_some(Kind::Collective(Collective { op: what, group: u32::from(half), bytes, root }))
             }
         }
     }
 }
 
-fn half(ranks: u32) -> Vec<u32> {
+fn every_second_rank(ranks: u32) -> Vec<u32> {
     (0..ranks).step_by(2).collect()
 }
 
@@ -137,7 +145,8 @@ pub(super) fn trace(steps: &[Step], ranks: u32) -> Trace {
         for (step, number) in steps.iter().zip(0..) {
             let Some(kind) = step.node(rank, ranks, number) else { continue };
             let id = nodes.len() as u32;
-            let waits: Vec<Wait> = id.checked_sub(1).map(|node| Wait { node, start: false }).into_iter().collect();
+            let waits: Vec<Dependency> =
+                id.checked_sub(1).map(|node| Dependency { node, start: false }).into_iter().collect();
             let name = format!("step {number}").into();
             nodes.push(Node { id: id.into(), name, kind, stream: None, waits: waits.into() });
         }
@@ -145,7 +154,7 @@ pub(super) fn trace(steps: &[Step], ranks: u32) -> Trace {
     };
     let groups = vec![
         Group { name: String::new(), ranks: (0..ranks).collect() },
-        Group { name: HALF.into(), ranks: half(ranks) },
+        Group { name: HALF.into(), ranks: every_second_rank(ranks) },
     ];
     Trace { format: Format::Chakra, ranks: (0..ranks).map(rank).collect(), groups, hash: 0 }
 }
@@ -155,7 +164,7 @@ pub(super) fn keys(trace: &str, members: u32, ends: u32) -> String {
     let list = |ranks: Vec<u32>| ranks.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let part = format!("participants = [{}]\n", list((0..members).collect()));
     let part = if members < ends { &*part } else { "" };
-    format!("trace = \"{trace}\"\n{part}groups.{HALF} = [{}]\n", list(half(members)))
+    format!("trace = \"{trace}\"\n{part}groups.{HALF} = [{}]\n", list(every_second_rank(members)))
 }
 
 /// Compares what ranks did with what the steps say: their nodes, the cycles in which they computed, and the collectives.
@@ -169,7 +178,7 @@ pub(super) fn check(steps: &[Step], ranks: u32, document: &Document) -> Result<(
         let mine = || steps.iter().zip(0..).filter(|(step, number)| step.node(rank, ranks, *number).is_some());
         same(format!("nodes of rank {rank}"), of.nodes, mine().count() as u64)?;
         // A us is 1000 cycles, of which a twentieth is computed.
-        let computes = mine().filter(|(step, _)| KINDS[step.kind] == Doing::Compute);
+        let computes = mine().filter(|(step, _)| KINDS[step.kind] == StepAction::Compute);
         let cycles: u64 = computes.map(|(step, _)| step.us() * 1000 / 20).sum();
         same(format!("cycles that rank {rank} computed"), of.compute_cycles, cycles)?;
         let last = of.end_cycle.ok_or_else(|| format!("rank {rank} did not end"))?;
@@ -177,7 +186,7 @@ pub(super) fn check(steps: &[Step], ranks: u32, document: &Document) -> Result<(
             return Err(format!("rank {rank} ended in cycle {last} and computed for {cycles} cycles"));
         }
     }
-    let together = steps.iter().filter(|step| matches!(KINDS[step.kind], Doing::Together(_)));
+    let together = steps.iter().filter(|step| matches!(KINDS[step.kind], StepAction::Collective(_)));
     same("collectives".to_owned(), result.collectives.len() as u64, together.clone().count() as u64)?;
     let members: u64 =
         together.map(|step| u64::from(if step.is_half(ranks) { ranks.div_ceil(2) } else { ranks })).sum();

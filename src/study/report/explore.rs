@@ -25,7 +25,7 @@ fn cell(value: Option<Value>) -> Json {
 }
 
 /// A number if it is one, else the words.
-fn told(text: &str) -> Json {
+fn number_or_text(text: &str) -> Json {
     match text.parse::<f64>() {
         Ok(number) if number.is_finite() => json!(number),
         _ if text.is_empty() => Json::Null,
@@ -47,7 +47,8 @@ fn data(sweep: &Sweep, rows: &[Row]) -> Json {
         columns.push(column("repetition", "fixed", rows.iter().map(|row| json!(row.repetition)).collect()));
     }
     for name in sweep.axis_names() {
-        let values = rows.iter().map(|row| axis(sweep, row, &name).map_or(Json::Null, |text| told(&text))).collect();
+        let values =
+            rows.iter().map(|row| axis(sweep, row, &name).map_or(Json::Null, |text| number_or_text(&text))).collect();
         columns.push(column(&name, "axis", values));
     }
     // What is wanted stands in front of all else that was measured.
@@ -67,7 +68,7 @@ fn data(sweep: &Sweep, rows: &[Row]) -> Json {
         }
     }
     columns.push(column("status", "fixed", rows.iter().map(|row| json!(row.status)).collect()));
-    let errors = rows.iter().map(|row| told(&row.error)).collect::<Vec<Json>>();
+    let errors = rows.iter().map(|row| number_or_text(&row.error)).collect::<Vec<Json>>();
     if errors.iter().any(|error| !error.is_null()) {
         columns.push(column("error", "fixed", errors));
     }

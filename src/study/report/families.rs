@@ -162,7 +162,7 @@ fn reductions(armed: &ArmedResult, out: &mut String) {
         let title = format!("{}: contributions by the place that merged them first", of.name);
         out.push_str(&bars(&title, &of.merged_at.iter().map(row).collect::<Vec<_>>()));
     }
-    out.push_str(&counted("What all engines counted", &armed.engines));
+    out.push_str(&nonzero_counters("What all engines counted", &armed.engines));
     out.push_str("</div>\n");
     let incomplete = |of: &watershed_scenario::armed::result::ReductionResult| {
         let missing = of.rounds.iter().filter(|round| !round.missing.is_empty());
@@ -220,7 +220,7 @@ fn packets(pbv: &PbvResult, out: &mut String) {
     over_rounds(series.collect(), out);
     let engines = serde_json::to_value(&pbv.engines).unwrap_or_default();
     if let Some(engines) = engines.as_object() {
-        out.push_str(&counted("What all engines counted", engines));
+        out.push_str(&nonzero_counters("What all engines counted", engines));
     }
     if !pbv.engines.failure_points.is_empty() {
         let _ = writeln!(out, "<p>Failure points: {}.</p>", escape(&pbv.engines.failure_points.join("; ")));
@@ -236,7 +236,7 @@ fn packets(pbv: &PbvResult, out: &mut String) {
 }
 
 /// Counters that are not 0.
-fn counted(title: &str, counts: &serde_json::Map<String, serde_json::Value>) -> String {
+fn nonzero_counters(title: &str, counts: &serde_json::Map<String, serde_json::Value>) -> String {
     let facts = counts.iter().filter_map(|(name, count)| {
         let count = count.as_u64().filter(|count| *count > 0)?;
         Some(format!("<div><dt>{}</dt><dd>{count}</dd></div>", escape(&name.replace('_', " "))))

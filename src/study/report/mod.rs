@@ -83,7 +83,7 @@ pub fn page(subjects: &[Subject]) -> String {
     };
     let mut body = String::new();
     if subjects.len() > 1 {
-        together(subjects, &mut body);
+        side_by_side(subjects, &mut body);
     }
     for (number, subject) in subjects.iter().enumerate() {
         match subject {
@@ -130,7 +130,7 @@ pub fn frame(title: &str, body: &str) -> String {
 }
 
 /// Runs side by side.
-fn together(subjects: &[Subject], out: &mut String) {
+fn side_by_side(subjects: &[Subject], out: &mut String) {
     let runs: Vec<&RunSubject> = subjects
         .iter()
         .filter_map(|subject| match subject {

@@ -9,16 +9,16 @@ use std::time::Instant;
 
 use serde_json::Value as Json;
 
+use super::golden_outputs::{GoldenOutputs, golden_outputs};
 use super::text::{Tolerances, changed_lines, compact, reviewable};
-use super::watched::{Watched, watched};
 use super::{Difference, Mode, Outcome, SUFFIXES, Test, is_snapshot};
-use watershed_files::Scratch;
+use watershed_files::TempFolder;
 use watershed_probe::ascii::{DrawError, Options, draw};
 use watershed_probe::diff::{Diff, DiffOptions, FirstDifference, MAX_SHOWN, diff};
 use watershed_probe::{Period, Selection};
 use watershed_scenario::config::Wave;
 use watershed_scenario::embedding::{self, Embedding};
-use watershed_scenario::run::{Control, RunError, RunOptions, RunResult, WaveOptions, run, watched as look};
+use watershed_scenario::run::{Control, RunError, RunOptions, RunResult, WaveOptions, notify_watcher, run};
 use watershed_scenario::snapshot::Part;
 use watershed_scenario::{Loaded, Problem, load_file, summary};
 
@@ -50,20 +50,20 @@ struct Case<'a> {
     test: &'a Test,
     mode: Mode,
     loaded: &'a Loaded,
-    watched: Watched,
+    watched: GoldenOutputs,
     tolerances: Tolerances<'a>,
 }
 
 fn examine(test: &Test, mode: Mode, outcome: &mut Outcome) -> Result<(), String> {
     let loaded = load_file(&test.scenario, &[]).map_err(|problems| problems.to_string())?;
-    let watched = watched(&loaded.scenario);
+    let watched = golden_outputs(&loaded.scenario);
     if watched.parts.is_empty() {
         outcome.left_out = true;
         return Ok(());
     }
     let tolerances = Tolerances::new(&loaded.scenario.golden.tolerance);
     let mut case = Case { test, mode, loaded: &loaded, watched, tolerances };
-    let scratch = Scratch::new("test").map_err(|error| format!("error: {error}"))?;
+    let scratch = TempFolder::new("test").map_err(|error| format!("error: {error}"))?;
     let result = case.run(scratch.path())?;
     outcome.cycles = Some(result.document.cycles);
     if !result.document.passed() {
@@ -72,7 +72,7 @@ fn examine(test: &Test, mode: Mode, outcome: &mut Outcome) -> Result<(), String>
     }
     case.compare(&result, scratch.path(), &mut |difference| outcome.differences.push(difference))?;
     outcome.accepted = mode == Mode::Accept && !outcome.differences.is_empty();
-    outcome.left_over = case.left_over();
+    outcome.left_over = case.unused_goldens();
     Ok(())
 }
 
@@ -84,7 +84,7 @@ impl Case<'_> {
     /// Runs the scenario, with a waveform if one is compared.
     fn run(&mut self, scratch: &Path) -> Result<RunResult, String> {
         let ladder = self.watched.has(Part::Ladder) || self.watched.has(Part::LadderSvg);
-        let hook = |progress| look(progress);
+        let hook = |progress| notify_watcher(progress);
         let options = RunOptions { ladder, hook: Some(&hook), ..RunOptions::default() };
         let (loaded, golden) = (self.loaded, &self.loaded.scenario.golden);
         let text = |error: RunError| match error {
@@ -154,14 +154,14 @@ impl Case<'_> {
             if !self.tolerances.is_empty() {
                 let golden = read(&self.golden(".json"))?.map(|text| serde_json::from_str::<Json>(&text)).transpose();
                 let golden = golden.map_err(|error| format!("error: {}: {error}", self.golden(".json").display()))?;
-                self.tolerances.settle(&mut found, golden.as_ref(), "");
+                self.tolerances.apply_tolerances(&mut found, golden.as_ref(), "");
             }
             json = Some(compact(&found));
         }
         let mut settled = text;
         if self.watched.has(Part::Summary) && !self.tolerances.is_empty() {
             let golden = read(&self.golden(".summary.snap"))?;
-            settled = self.tolerances.settle_lines(&settled, golden.as_deref().map(|golden| body(golden).1));
+            settled = self.tolerances.apply_line_tolerances(&settled, golden.as_deref().map(|golden| body(golden).1));
         }
         self.tolerances_name_something()?;
 
@@ -286,7 +286,7 @@ impl Case<'_> {
     }
 
     /// Golden files of this scenario that nothing is compared with.
-    fn left_over(&self) -> Vec<PathBuf> {
+    fn unused_goldens(&self) -> Vec<PathBuf> {
         let unused = SUFFIXES.iter().filter(|(_, part)| !self.watched.has(*part));
         unused.map(|(suffix, _)| self.golden(suffix)).filter(|path| path.exists()).collect()
     }

@@ -9,7 +9,7 @@ use watershed_scenario::kind::Kind;
 
 /// What there is below some folders.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundTests {
     /// Scenarios, in the order of their paths.
     pub tests: Vec<Test>,
     /// Golden files without a scenario.
@@ -26,8 +26,8 @@ const CACHE_TAG: &str = "CACHEDIR.TAG";
 ///
 /// # Errors
 /// A place cannot be read, or two scenarios would share golden files.
-pub fn find(places: &[PathBuf], goldens: Option<&Path>) -> Result<Found, String> {
-    let mut walk = Walk { found: Found::default(), goldens, holders: BTreeSet::new() };
+pub fn find(places: &[PathBuf], goldens: Option<&Path>) -> Result<FoundTests, String> {
+    let mut walk = FolderWalk { found: FoundTests::default(), goldens, holders: BTreeSet::new() };
     for place in places {
         if place.is_dir() {
             walk.folder(place, Path::new(""))?;
@@ -62,17 +62,17 @@ pub fn find(places: &[PathBuf], goldens: Option<&Path>) -> Result<Found, String>
     Ok(found)
 }
 
-struct Walk<'a> {
-    found: Found,
+struct FolderWalk<'a> {
+    found: FoundTests,
     goldens: Option<&'a Path>,
     /// Folders of golden files.
     holders: BTreeSet<PathBuf>,
 }
 
-impl Walk<'_> {
+impl FolderWalk<'_> {
     fn test(&self, scenario: &Path, below: &Path) -> Test {
         let goldens = match self.goldens {
-            Some(goldens) => tidy(&goldens.join(below)),
+            Some(goldens) => trim_path(&goldens.join(below)),
             None => scenario.parent().unwrap_or(Path::new("")).join(FOLDER),
         };
         Test { name: shown(&scenario.with_extension("")), scenario: scenario.to_owned(), goldens }
@@ -131,7 +131,7 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, String> {
 }
 
 /// A path without an empty part at its end.
-fn tidy(path: &Path) -> PathBuf {
+fn trim_path(path: &Path) -> PathBuf {
     path.components().collect()
 }
 
@@ -143,7 +143,7 @@ fn strays(holders: &BTreeSet<PathBuf>, tests: &[Test]) -> Result<Vec<PathBuf>, S
         // Where scenarios are as well, a document or a wave may be anything.
         let shared = paths.iter().any(|path| path.extension().is_some_and(|extension| extension == "toml"));
         let known: BTreeSet<String> =
-            tests.iter().filter(|test| tidy(&test.goldens) == tidy(holder)).map(Test::stem).collect();
+            tests.iter().filter(|test| trim_path(&test.goldens) == trim_path(holder)).map(Test::stem).collect();
         for path in paths.into_iter().filter(|path| path.is_file()) {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let suffixes = SUFFIXES.iter().filter(|(suffix, _)| !shared || is_snapshot(suffix));

@@ -10,7 +10,7 @@
 //! | `NAME.embed.snap` | what `watershed embed` prints, of trees over several nodes | as text |
 //!
 //! They are in the folder [`FOLDER`] beside the scenario, or in a tree of their own that has the folders of the scenarios' tree.
-//! What is looked at is [`watched::watched`], and `[golden]` in the scenario ([`watershed_scenario::snapshot`]).
+//! What is looked at is [`golden_outputs::golden_outputs`], and `[golden]` in the scenario ([`watershed_scenario::snapshot`]).
 //!
 //! Everything must match byte for byte, except numbers to which the scenario gives a tolerance: such a number counts as
 //! equal if it is within the tolerance. Whether a run is right is another question, which its own checks answer: a run
@@ -23,12 +23,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub mod compare;
 pub mod find;
+pub mod golden_outputs;
 pub mod junit;
 pub mod text;
-pub mod watched;
 
 pub use compare::check;
-pub use find::{Found, find};
+pub use find::{FoundTests, find};
 
 use watershed_scenario::snapshot::Part;
 

@@ -158,17 +158,17 @@ impl<'a> Tolerances<'a> {
     }
 
     /// The document that was found, with golden numbers where those that were found may stand for them.
-    pub fn settle(&mut self, found: &mut Json, golden: Option<&Json>, name: &str) {
+    pub fn apply_tolerances(&mut self, found: &mut Json, golden: Option<&Json>, name: &str) {
         let inner = |key: &str| if name.is_empty() { key.to_owned() } else { format!("{name}.{key}") };
         match found {
             Json::Object(object) => {
                 for (key, value) in object {
-                    self.settle(value, golden.and_then(|golden| golden.get(key)), &inner(key));
+                    self.apply_tolerances(value, golden.and_then(|golden| golden.get(key)), &inner(key));
                 }
             }
             Json::Array(items) => {
                 for (at, value) in items.iter_mut().enumerate() {
-                    self.settle(value, golden.and_then(|golden| golden.get(at)), &inner(&at.to_string()));
+                    self.apply_tolerances(value, golden.and_then(|golden| golden.get(at)), &inner(&at.to_string()));
                 }
             }
             Json::Number(number) => {
@@ -185,7 +185,7 @@ impl<'a> Tolerances<'a> {
     }
 
     /// The same for lines of a summary, which are named by what they begin with: "summary.checks".
-    pub fn settle_lines(&mut self, found: &str, golden: Option<&str>) -> String {
+    pub fn apply_line_tolerances(&mut self, found: &str, golden: Option<&str>) -> String {
         let mut label = String::new();
         let mut golden = golden.unwrap_or_default().lines();
         let mut settled = String::new();
@@ -257,7 +257,7 @@ mod tests {
         let golden = json!({ "cycles": 10, "jobs": [{ "cycles": 10, "rate": 2.0, "name": "10" }] });
         let settle = |mut found: Json| {
             let mut tolerances = Tolerances::new(&list);
-            tolerances.settle(&mut found, Some(&golden), "");
+            tolerances.apply_tolerances(&mut found, Some(&golden), "");
             (found, tolerances.unused().map(|(at, _)| at).collect::<Vec<_>>())
         };
         let near = json!({ "cycles": 10, "jobs": [{ "cycles": 12, "rate": 1.8, "name": "10" }] });
@@ -278,19 +278,19 @@ mod tests {
         let list = [tolerance("summary.busiest link", None, Some(0.05))];
         let golden =
             "sum            allreduce of 8\nbusiest link   a.P2 -> b.P3: 100 flits\n               busy 40.0 %\n";
-        let settle = |found: &str| Tolerances::new(&list).settle_lines(found, Some(golden));
+        let settle = |found: &str| Tolerances::new(&list).apply_line_tolerances(found, Some(golden));
         assert_eq!(settle(&golden.replace("100", "104").replace("40.0", "39.1")), golden);
         for far in [golden.replace("100", "106"), golden.replace("of 8", "of 9"), golden.replace("flits", "words")] {
             assert_eq!(settle(&far), far);
         }
         let mut tolerances = Tolerances::new(&list);
-        tolerances.settle_lines("sum  1\n", None);
+        tolerances.apply_line_tolerances("sum  1\n", None);
         assert_eq!(tolerances.unused().count(), 1);
         assert_eq!(tolerances.names, ["summary.sum"]);
     }
 
     #[test]
-    fn words_and_numbers_are_told_apart() {
+    fn words_and_numbers_are_distinguished() {
         let found = words("a.P2  (3.5 of 10.) x1");
         let numbers: Vec<f64> = found.iter().filter_map(|(_, number)| *number).collect();
         assert_eq!(numbers, [2.0, 3.5, 10.0, 1.0]);

@@ -11,7 +11,7 @@ use super::file::{Goal, Sweep};
 use super::front::front;
 use super::points::{Point, value_of};
 use super::store::Row;
-use super::table::{BUILT_IN, Facts, axis};
+use super::table::{BUILT_IN, PointResult, axis};
 
 /// A point with all its repetitions.
 #[derive(Debug, Clone)]
@@ -46,7 +46,7 @@ impl<'a> Group<'a> {
             return Some(value_of(value));
         }
         let of = |row: &&Row| {
-            let facts: &Facts = row.facts.as_ref().filter(|_| row.status == "ok")?;
+            let facts: &PointResult = row.facts.as_ref().filter(|_| row.status == "ok")?;
             match name {
                 "seed" => Some(Value::Number(row.seed as f64)),
                 _ => facts.column(sweep, name).or_else(|| facts.named(name)),
@@ -63,18 +63,18 @@ impl<'a> Group<'a> {
     /// Whether it has run, and meets all constraints.
     pub fn meets<'b>(&self, sweep: &Sweep, constraints: impl IntoIterator<Item = &'b Expr>) -> bool {
         let ran = self.0.iter().all(|row| row.status == "ok");
-        ran && constraints.into_iter().all(|expr| self.eval(sweep, expr).is_some_and(|value| value.holds()))
+        ran && constraints.into_iter().all(|expr| self.eval(sweep, expr).is_some_and(|value| value.is_true()))
     }
 }
 
 /// Whether a point that has run breaks a constraint of the sweep.
-pub fn broken(sweep: &Sweep, point: &Point, facts: &[Option<Facts>]) -> bool {
-    let value = |facts: &Facts, name: &str| match name {
+pub fn breaks_constraint(sweep: &Sweep, point: &Point, facts: &[Option<PointResult>]) -> bool {
+    let value = |facts: &PointResult, name: &str| match name {
         "scenario" => Some(Value::Word(sweep.scenarios[point.scenario].name.clone())),
         _ => point.found(sweep, name).map(value_of).or_else(|| facts.column(sweep, name)).or_else(|| facts.named(name)),
     };
     let of_all = |name: &str| mean(facts.iter().map(|facts| value(facts.as_ref()?, name)).collect::<Option<_>>()?);
-    sweep.constraints.iter().any(|expr| !expr.eval(&of_all).is_some_and(|value| value.holds()))
+    sweep.constraints.iter().any(|expr| !expr.eval(&of_all).is_some_and(|value| value.is_true()))
 }
 
 /// What repetitions have together: of numbers the mean, of words the first.
@@ -85,27 +85,27 @@ fn mean(values: Vec<Value>) -> Option<Value> {
     }
 }
 
-/// What is looked for.
+/// Objectives and constraints of the search.
 #[derive(Debug, Clone, Default)]
-pub struct Ask {
+pub struct BestQuery {
     /// Objectives, and whether less is better.
     pub objectives: Vec<(Expr, Goal)>,
     /// What a point must meet beside the constraints of the sweep.
     pub constraints: Vec<Expr>,
 }
 
-/// What was found.
+/// The best points, and how many there are.
 #[derive(Debug, Clone)]
-pub struct Found<'a> {
+pub struct BestPoints<'a> {
     /// The points: of one objective all that meet the constraints, best first; of several their front.
     pub points: Vec<Group<'a>>,
     /// How many points have run and meet the constraints.
-    pub meeting: usize,
+    pub feasible: usize,
     /// How many points there are.
     pub all: usize,
 }
 
-impl Ask {
+impl BestQuery {
     /// What the sweep file itself asks for.
     pub fn of(sweep: &Sweep) -> Self {
         let objectives = sweep.objectives.iter().map(|(name, goal)| (Expr::name(name), *goal));
@@ -130,7 +130,7 @@ impl Ask {
                 continue;
             }
             if paths.is_empty() {
-                paths = rows.iter().filter_map(|row| row.facts.as_ref()).flat_map(Facts::paths).collect();
+                paths = rows.iter().filter_map(|row| row.facts.as_ref()).flat_map(PointResult::paths).collect();
                 paths.sort_unstable();
                 paths.dedup();
             }
@@ -161,7 +161,7 @@ impl Ask {
     }
 
     /// Names in the constraint of an unknown name that have words for values, each with its words.
-    pub fn words_beside(&self, sweep: &Sweep, rows: &[Row], unknown: &str) -> Vec<(String, Vec<String>)> {
+    pub fn word_values(&self, sweep: &Sweep, rows: &[Row], unknown: &str) -> Vec<(String, Vec<String>)> {
         let groups = Group::all(rows);
         let words = |name: &str| -> Vec<String> {
             let word = |group: &Group<'_>| match group.value(sweep, name) {
@@ -176,11 +176,11 @@ impl Ask {
     }
 
     /// Looks for the best points.
-    pub fn find<'a>(&self, sweep: &Sweep, rows: &'a [Row]) -> Found<'a> {
+    pub fn find<'a>(&self, sweep: &Sweep, rows: &'a [Row]) -> BestPoints<'a> {
         let groups = Group::all(rows);
         let all = groups.len();
         let constraints = || sweep.constraints.iter().chain(&self.constraints);
-        let meeting: Vec<Group<'a>> = groups.into_iter().filter(|group| group.meets(sweep, constraints())).collect();
+        let feasible: Vec<Group<'a>> = groups.into_iter().filter(|group| group.meets(sweep, constraints())).collect();
         let cost = |group: &Group<'a>| {
             let value = |(expr, goal): &(Expr, Goal)| {
                 let value = group.eval(sweep, expr)?.number()?;
@@ -188,7 +188,7 @@ impl Ask {
             };
             self.objectives.iter().map(value).collect::<Option<Vec<f64>>>()
         };
-        let costs: Vec<Option<Vec<f64>>> = meeting.iter().map(cost).collect();
+        let costs: Vec<Option<Vec<f64>>> = feasible.iter().map(cost).collect();
         let order = if self.objectives.len() > 1 {
             front(&costs)
         } else {
@@ -197,8 +197,8 @@ impl Ask {
             order.sort_by(|a, b| first(*a).total_cmp(&first(*b)));
             order
         };
-        let points = order.into_iter().map(|at| meeting[at].clone()).collect();
-        Found { points, meeting: meeting.len(), all }
+        let points = order.into_iter().map(|at| feasible[at].clone()).collect();
+        BestPoints { points, feasible: feasible.len(), all }
     }
 }
 
@@ -208,5 +208,5 @@ pub fn pareto<'a>(sweep: &Sweep, rows: &'a [Row]) -> Vec<&'a Row> {
     if sweep.objectives.len() < 2 {
         return Vec::new();
     }
-    Ask::of(sweep).find(sweep, rows).points.iter().map(Group::first).collect()
+    BestQuery::of(sweep).find(sweep, rows).points.iter().map(Group::first).collect()
 }

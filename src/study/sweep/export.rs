@@ -63,7 +63,8 @@ pub fn parquet(folder: &Path, file: &Path) -> Result<usize, SweepError> {
     let rows = store.rows();
     let names = columns(&sweep);
     let table: Vec<Vec<String>> = rows.iter().map(|row| cells(&sweep, row)).collect();
-    let body = |out: &mut std::io::BufWriter<files::Draft>| written(out, &names, &table).map_err(std::io::Error::other);
+    let body =
+        |out: &mut std::io::BufWriter<files::AtomicFile>| written(out, &names, &table).map_err(std::io::Error::other);
     files::write_with(file, body).map_err(|error| SweepError::Write { path: file.to_owned(), error })?;
     Ok(rows.len())
 }

@@ -12,7 +12,7 @@ pub use super::form::{
 use watershed_scenario::expr::Expr;
 use watershed_scenario::kind::{self, Kind};
 use watershed_scenario::source::{Node, Value};
-use watershed_scenario::{Problem, Problems, Source, read, schema, shipped, written};
+use watershed_scenario::{Problem, Problems, Source, read, run_inputs, schema, shipped};
 
 /// A sweep that has been read and checked.
 #[derive(Debug, Clone)]
@@ -145,7 +145,7 @@ impl Sweep {
     /// Everything that is wrong with it, with carets.
     pub fn load(path: &Path) -> Result<Self, Problems> {
         let name = path.display().to_string();
-        if kind::surely_other(path, &[Kind::Sweep]).is_some() {
+        if kind::certain_other_kind(path, &[Kind::Sweep]).is_some() {
             return Err(Problems::of_file(path, "a sweep file"));
         }
         let text = std::fs::read_to_string(path).map_err(|error| {
@@ -233,7 +233,7 @@ fn child<'a>(node: &'a Node, key: &str) -> Option<&'a Node> {
 
 fn text_of(node: &Node) -> String {
     let mut out = String::new();
-    written::inline(node, &mut out);
+    run_inputs::inline(node, &mut out);
     out
 }
 
@@ -288,7 +288,7 @@ impl Reader<'_> {
             let (file, stem) = match known {
                 Some((_, _)) if !beside.exists() => (PathBuf::from(&entry.file), entry.file.clone()),
                 _ => (
-                    shipped::tidy(&beside),
+                    shipped::normalise(&beside),
                     Path::new(&entry.file).file_stem().unwrap_or_default().to_string_lossy().into_owned(),
                 ),
             };

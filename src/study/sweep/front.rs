@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::file::{Goal, Sweep};
-use super::table::Facts;
+use super::table::PointResult;
 
 /// The mean of each objective over all repetitions, less being better; `None` if one of them has none.
-pub fn mean_objectives(sweep: &Sweep, facts: &[Option<Facts>]) -> Option<Vec<f64>> {
+pub fn mean_objectives(sweep: &Sweep, facts: &[Option<PointResult>]) -> Option<Vec<f64>> {
     let mut sums = vec![0.0; sweep.objectives.len()];
     for facts in facts {
         let facts = facts.as_ref()?;

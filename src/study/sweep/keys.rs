@@ -14,7 +14,7 @@ use watershed_scenario::{Problem, Problems, Source, jobs, schema};
 const TRIED: usize = 64;
 
 /// What one override of the scenario stands for in the sweep file.
-struct Given<'a> {
+struct OverrideSource<'a> {
     /// The string that holds the key: `axis[0].key`, or `scenario[0].set[1]`.
     holder: String,
     /// The key, or the whole of a `set`.
@@ -31,10 +31,10 @@ pub fn check(sweep: &Sweep) -> Result<(), Problems> {
     let mut problems = Vec::new();
     for (number, entry) in sweep.scenarios.iter().enumerate() {
         let base = super::source(sweep, number)?;
-        let mut given: Vec<Given<'_>> = Vec::new();
+        let mut given: Vec<OverrideSource<'_>> = Vec::new();
         let mut sets: Vec<String> = Vec::new();
         for (at, set) in entry.set.iter().enumerate() {
-            given.push(Given { holder: format!("scenario[{number}].set[{at}]"), text: set, value: None });
+            given.push(OverrideSource { holder: format!("scenario[{number}].set[{at}]"), text: set, value: None });
             sets.push(set.clone());
         }
         for axis in &entry.axes {
@@ -44,23 +44,23 @@ pub fn check(sweep: &Sweep) -> Result<(), Problems> {
                 problems.extend(unknown.into_iter().map(|problem| problem.help(&help)));
                 continue;
             }
-            let (row, values) = first_that_fits(&base, axis);
+            let (row, values) = first_valid_values(&base, axis);
             for (at, (key, value)) in axis.keys.iter().zip(&values).enumerate() {
                 let (holder, value_at) = match (axis.keys.len(), &axis.levels) {
                     (1, Levels::List(_)) => (format!("{}.key", axis.path), format!("{}.values[{row}]", axis.path)),
                     (1, Levels::Between { .. }) => (format!("{}.key", axis.path), axis.path.clone()),
                     _ => (format!("{}.keys[{at}]", axis.path), format!("{}.values[{row}][{at}]", axis.path)),
                 };
-                given.push(Given { holder, text: key, value: Some(value_at) });
+                given.push(OverrideSource { holder, text: key, value: Some(value_at) });
                 sets.push(format!("{key}={value}"));
             }
         }
-        for (problem, span) in wrong(&base, &sets) {
+        for (problem, span) in override_problems(&base, &sets) {
             let given = &given[span.origin - 1];
             let place = place(sweep.source(), given, &span);
             let problem = match place {
                 Some(place) => problem.moved(place),
-                None => problem.moved_to(given.value.clone().unwrap_or_else(|| given.holder.clone())),
+                None => problem.at_path(given.value.clone().unwrap_or_else(|| given.holder.clone())),
             };
             problems.push(problem.help(format!("the scenario is {}", entry.file.display())));
         }
@@ -75,13 +75,13 @@ fn unknown_words(sweep: &Sweep, base: &Source, axis: &Axis) -> Vec<Problem> {
     let mut found = Vec::new();
     for (row, values) in rows.iter().enumerate().filter(|(_, row)| has_words(row)).take(TRIED) {
         let sets: Vec<String> = axis.keys.iter().zip(values).map(|(key, value)| format!("{key}={value}")).collect();
-        for (problem, span) in wrong(base, &sets).into_iter().filter(|(problem, _)| problem.is_of_word()) {
+        for (problem, span) in override_problems(base, &sets).into_iter().filter(|(problem, _)| problem.is_of_word()) {
             let at = span.origin - 1;
             let inner = if axis.keys.len() == 1 { String::new() } else { format!("[{at}]") };
             let value = format!("{}.values[{row}]{inner}", axis.path);
             found.push(match sweep.source().locate(&value) {
                 Some(place) => problem.moved(place),
-                None => problem.moved_to(value),
+                None => problem.at_path(value),
             });
         }
     }
@@ -89,18 +89,18 @@ fn unknown_words(sweep: &Sweep, base: &Source, axis: &Axis) -> Vec<Problem> {
 }
 
 /// The first values of an axis that the schema lets through where they stand, and their number; the very first if none does.
-fn first_that_fits(base: &Source, axis: &Axis) -> (usize, Vec<String>) {
+fn first_valid_values(base: &Source, axis: &Axis) -> (usize, Vec<String>) {
     let Levels::List(rows) = &axis.levels else { return (0, vec![axis.levels.at(0.0)]) };
     let fits = |row: &&Vec<String>| {
         let sets: Vec<String> = axis.keys.iter().zip(*row).map(|(key, value)| format!("{key}={value}")).collect();
-        wrong(base, &sets).iter().all(|(_, span)| span.start < axis.keys[span.origin - 1].len())
+        override_problems(base, &sets).iter().all(|(_, span)| span.start < axis.keys[span.origin - 1].len())
     };
     let at = rows.iter().take(TRIED).position(|row| fits(&row)).unwrap_or(0);
     (at, rows[at].clone())
 }
 
 /// What is wrong with these overrides of a scenario, and where in them.
-fn wrong(base: &Source, sets: &[String]) -> Vec<(Problem, Span)> {
+fn override_problems(base: &Source, sets: &[String]) -> Vec<(Problem, Span)> {
     let mut source = base.clone();
     let mut found = jobs::apply(&mut source, sets);
     found.extend(schema::check(source.root()));
@@ -113,9 +113,9 @@ fn wrong(base: &Source, sets: &[String]) -> Vec<(Problem, Span)> {
 }
 
 /// The piece of the sweep file that a piece of an override was made from.
-fn place(source: &Source, given: &Given<'_>, span: &Span) -> Option<Span> {
+fn place(source: &Source, given: &OverrideSource<'_>, span: &Span) -> Option<Span> {
     if span.start < given.text.len() {
-        return source.inside(&given.holder, given.text, span.start..span.end.min(given.text.len()));
+        return source.span_within(&given.holder, given.text, span.start..span.end.min(given.text.len()));
     }
     source.locate(given.value.as_deref()?)
 }

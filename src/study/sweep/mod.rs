@@ -49,11 +49,11 @@ pub use file::Sweep;
 pub use plan::{Plan, Point};
 pub use status::Status;
 pub use store::{Row, Store, StoreError};
-pub use table::Facts;
+pub use table::PointResult;
 
-use shared::{Claims, Counts, Heartbeat, Standing};
-use store::Done;
-use watershed_files::{self as files, Claim};
+use shared::{Heartbeat, PointClaims, PointCounters, PointOwner};
+use store::PointOutcome;
+use watershed_files::{self as files, WriteLock};
 use watershed_scenario::kind::Kind;
 use watershed_scenario::result::{Document, Outcome, fnv1a};
 use watershed_scenario::run::{self, Control, RunOptions};
@@ -217,7 +217,7 @@ pub fn run(sweep: &Sweep, folder: &Path, options: &Options<'_>) -> Result<Report
         Some((part, parts)) => (0..size as u64).filter(|number| number % parts == part - 1).count(),
         None => size,
     });
-    let mut facts: Vec<Option<Facts>> = Vec::new();
+    let mut facts: Vec<Option<PointResult>> = Vec::new();
     loop {
         let first = facts.len() as u64;
         let batch = plan.next(&facts);
@@ -300,7 +300,7 @@ fn run_shared(
     begin(&mut store, sweep, &print, &scenario_hashes(sweep, bases))?;
     let heartbeat = Heartbeat::begin(&part.folder);
     let earlier = store.keys();
-    let claims = Claims::new(folder, &part, stale);
+    let claims = PointClaims::new(folder, &part, stale);
     let seeds: Vec<u64> = bases.iter().map(|loaded| loaded.scenario.seed).collect();
     let begun: Mutex<BTreeSet<u64>> = Mutex::default();
     let begin_one = |number| {
@@ -318,7 +318,7 @@ fn run_shared(
     let from = fnv1a(part.name.as_bytes()) as usize % left.len().max(1);
     left.rotate_left(from);
     let (mut total, mut known) = (Report::default(), points.len() - left.len());
-    let take = |number| Ok(claims.take(number)? && begin_one(number));
+    let take = |number| Ok(claims.try_claim(number)? && begin_one(number));
     let taken = |number| Ok(begin_one(number));
     let mut first = true;
     while !left.is_empty() && !report.interrupted {
@@ -328,9 +328,9 @@ fn run_shared(
             let mut mine = Vec::new();
             for (number, point) in left {
                 match claims.take_over(number, &begun).map_err(failed)? {
-                    Standing::Mine => mine.push((number, point)),
-                    Standing::Theirs => {}
-                    Standing::Doubtful => doubtful = true,
+                    PointOwner::Mine => mine.push((number, point)),
+                    PointOwner::Theirs => {}
+                    PointOwner::Unknown => doubtful = true,
                 }
                 // Others who are idle take the rest.
                 if mine.len() >= options.jobs {
@@ -346,7 +346,7 @@ fn run_shared(
             }
             std::thread::sleep(Duration::from_millis(100));
         } else {
-            let take: Take<'_> = if first { &take } else { &taken };
+            let take: TryClaim<'_> = if first { &take } else { &taken };
             report.known = known;
             let size = Some(points.len());
             let (earlier, counts) = (&earlier, &heartbeat.counts);
@@ -401,9 +401,9 @@ pub fn rows(folder: &Path) -> Result<Vec<Row>, SweepError> {
 }
 
 /// Sees to it that nobody else writes results into a folder, which is made where there is none.
-fn claim(folder: &Path) -> Result<Option<Claim>, SweepError> {
+fn claim(folder: &Path) -> Result<Option<WriteLock>, SweepError> {
     let path = Store::file(folder);
-    let claimed = std::fs::create_dir_all(folder).and_then(|()| Claim::take(&path));
+    let claimed = std::fs::create_dir_all(folder).and_then(|()| WriteLock::take(&path));
     claimed.map_err(|error| SweepError::Write { path, error })
 }
 
@@ -453,7 +453,7 @@ pub fn no_results(path: &Path) -> String {
 ///
 /// # Errors
 /// One has none.
-fn spread(given: &[PathBuf]) -> Result<Vec<PathBuf>, SweepError> {
+fn expand_folders(given: &[PathBuf]) -> Result<Vec<PathBuf>, SweepError> {
     let mut all = Vec::new();
     for part in given {
         let found = if part.is_dir() { folders(part)? } else { Vec::new() };
@@ -485,7 +485,7 @@ fn of_one_sweep(folders: &[PathBuf]) -> Result<(Vec<Store>, Sweep), SweepError> 
 /// # Errors
 /// A folder has no store, or they belong to different sweeps.
 pub fn status(given: &[PathBuf]) -> Result<Status, SweepError> {
-    let folders = spread(given)?;
+    let folders = expand_folders(given)?;
     let (stores, sweep) = of_one_sweep(&folders)?;
     let size = Plan::new(&sweep).ok().and_then(|plan| plan.size()).map(|size| size as u64);
     let status = stores.iter().flat_map(Store::rows).map(|row| (row.number, row.status)).collect();
@@ -498,7 +498,7 @@ pub fn status(given: &[PathBuf]) -> Result<Status, SweepError> {
 
 /// The outcome of joining stores.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Merged {
+pub struct MergeOutcome {
     /// Points in the table.
     pub points: usize,
     /// Points of the whole sweep, if it is no search.
@@ -511,8 +511,8 @@ pub struct Merged {
 ///
 /// # Errors
 /// A folder has no store, or they belong to different sweeps: nothing is written then.
-pub fn merge(folder: &Path, parts: &[PathBuf]) -> Result<Merged, SweepError> {
-    let (stores, sweep) = of_one_sweep(&spread(parts)?)?;
+pub fn merge(folder: &Path, parts: &[PathBuf]) -> Result<MergeOutcome, SweepError> {
+    let (stores, sweep) = of_one_sweep(&expand_folders(parts)?)?;
     // A merge that is refused leaves no folder behind.
     let _there = if folder.is_dir() { claim(folder)? } else { None };
     if Store::exists(folder) {
@@ -526,14 +526,14 @@ pub fn merge(folder: &Path, parts: &[PathBuf]) -> Result<Merged, SweepError> {
     let there: HashSet<u64> = rows.iter().map(|row| row.number).collect();
     let size = Plan::new(&sweep).ok().and_then(|plan| plan.size());
     let missing = (0..size.unwrap_or(0) as u64).filter(|number| !there.contains(number)).collect();
-    Ok(Merged { points: rows.len(), size, missing })
+    Ok(MergeOutcome { points: rows.len(), size, missing })
 }
 
 /// What a worker hands over: a row, and the outcome of its point unless another worker computes it.
-type Finished = (Row, Option<Done>);
+type FinishedPoint = (Row, Option<PointOutcome>);
 
 /// Says whether a point is this process's to compute.
-type Take<'a> = &'a (dyn Fn(u64) -> std::io::Result<bool> + Sync);
+type TryClaim<'a> = &'a (dyn Fn(u64) -> std::io::Result<bool> + Sync);
 
 /// Points to compute.
 struct Batch<'a> {
@@ -544,8 +544,8 @@ struct Batch<'a> {
     seeds: &'a [u64],
     /// Keys of the points that were there before this run.
     earlier: &'a HashSet<String>,
-    take: Take<'a>,
-    counts: &'a Counts,
+    take: TryClaim<'a>,
+    counts: &'a PointCounters,
 }
 
 /// Computes what is not in the store yet.
@@ -568,7 +568,7 @@ fn evaluate(
     let lost = AtomicBool::new(false);
     let refused: Mutex<Option<std::io::Error>> = Mutex::default();
     let stop: &(dyn Fn() -> bool + Sync) = &|| lost.load(Ordering::Relaxed) || (options.stop)();
-    let (sender, receiver) = mpsc::sync_channel::<Finished>(256);
+    let (sender, receiver) = mpsc::sync_channel::<FinishedPoint>(256);
     std::thread::scope(|scope| {
         for _ in 0..options.jobs.clamp(1, left.len().max(1)) {
             let (sender, next, left, claimed, refused, lost) =
@@ -599,11 +599,11 @@ fn evaluate(
         let receiver = receiver;
         // Whatever is ready goes into one transaction: under load a commit serves many points.
         while let Ok(first) = receiver.recv() {
-            let batch: Vec<Finished> = std::iter::once(first).chain(receiver.try_iter().take(255)).collect();
-            let is_equal = |(row, done): &&Finished| done.is_none() && !earlier.contains(&row.key);
+            let batch: Vec<FinishedPoint> = std::iter::once(first).chain(receiver.try_iter().take(255)).collect();
+            let is_equal = |(row, done): &&FinishedPoint| done.is_none() && !earlier.contains(&row.key);
             report.equal += batch.iter().filter(is_equal).count();
-            let (rows, done): (Vec<Row>, Vec<Option<Done>>) = batch.into_iter().unzip();
-            let done: Vec<Done> = done.into_iter().flatten().collect();
+            let (rows, done): (Vec<Row>, Vec<Option<PointOutcome>>) = batch.into_iter().unzip();
+            let done: Vec<PointOutcome> = done.into_iter().flatten().collect();
             store.write(&rows, &done).inspect_err(|_| lost.store(true, Ordering::Relaxed))?;
             counts.end(rows.len() as u64);
             report.known += rows.len() - done.len();
@@ -628,7 +628,7 @@ fn compute(
     point: &Point,
     claimed: &Mutex<HashSet<String>>,
     stop: &(dyn Fn() -> bool + Sync),
-) -> Option<Finished> {
+) -> Option<FinishedPoint> {
     let entry = &sweep.scenarios[point.scenario];
     let sets = point.sets(sweep);
     let given = sets.iter().rev().find_map(|set| set.strip_prefix("seed=")?.trim().parse::<u64>().ok());
@@ -658,8 +658,12 @@ fn compute(
             let key =
                 format!("refused-{:016x}", fnv1a(format!("{}\n{}", entry.file.display(), all.join("\n")).as_bytes()));
             let problem = problems.list().first().map(|problem| problem.message().to_owned()).unwrap_or_default();
-            let done =
-                claim(&key).then(|| Done { key: key.clone(), status: "refused".into(), facts: None, error: problem });
+            let done = claim(&key).then(|| PointOutcome {
+                key: key.clone(),
+                status: "refused".into(),
+                facts: None,
+                error: problem,
+            });
             return Some((row(key), done));
         }
     };
@@ -668,7 +672,7 @@ fn compute(
     if !claim(&key) {
         return Some((row(key), None));
     }
-    let hook = |progress| if stop() { Control::Stop } else { run::watched(progress) };
+    let hook = |progress| if stop() { Control::Stop } else { run::notify_watcher(progress) };
     let run_options = RunOptions { hook: Some(&hook), ..RunOptions::default() };
     let outcome = catch_unwind(AssertUnwindSafe(|| run::run(&loaded, &run_options)));
     let done = match outcome {
@@ -676,17 +680,22 @@ fn compute(
         Ok(Ok(result)) => {
             let error = failure(&result.document).unwrap_or_default();
             let status = if error.is_empty() { "ok" } else { "failed" };
-            Done { key: key.clone(), status: status.into(), facts: Some(Facts::new(&result.document, &loaded)), error }
+            PointOutcome {
+                key: key.clone(),
+                status: status.into(),
+                facts: Some(PointResult::new(&result.document, &loaded)),
+                error,
+            }
         }
         Ok(Err(error)) => {
             let error = error.to_string().lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
-            Done { key: key.clone(), status: "refused".into(), facts: None, error }
+            PointOutcome { key: key.clone(), status: "refused".into(), facts: None, error }
         }
         Err(panic) => {
             let words = panic.downcast_ref::<String>().cloned();
             let words = words.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string)).unwrap_or_default();
             let error = format!("the program failed: {}", words.lines().next().unwrap_or_default());
-            Done { key: key.clone(), status: "failed".into(), facts: None, error }
+            PointOutcome { key: key.clone(), status: "failed".into(), facts: None, error }
         }
     };
     Some((row(key), Some(done)))

@@ -10,11 +10,11 @@
 
 use std::collections::BTreeSet;
 
-use super::best::broken;
+use super::best::breaks_constraint;
 use super::file::{Levels, Sweep};
 use super::front::{front, hypervolume, mean_objectives};
 use super::points::{Point, passes, repeated, sample, uniform};
-use super::table::Facts;
+use super::table::PointResult;
 use watershed_kernel::Rng;
 
 /// Points of a generation, at most: they are run side by side.
@@ -40,7 +40,7 @@ pub(super) struct Pareto {
 
 impl Pareto {
     /// The next generation; empty when the budget is used up or nothing new is found.
-    pub(super) fn next(&mut self, sweep: &Sweep, facts: &[Option<Facts>]) -> Vec<Point> {
+    pub(super) fn next(&mut self, sweep: &Sweep, facts: &[Option<PointResult>]) -> Vec<Point> {
         let search = sweep.file.search.as_ref().expect("there is a search");
         let budget = search.budget.unwrap_or(1) as usize;
         let mut batch = Vec::new();
@@ -85,12 +85,13 @@ impl Pareto {
     }
 
     /// The most promising points that are not known, best first.
-    fn promising(&self, sweep: &Sweep, facts: &[Option<Facts>], most: usize) -> Vec<Point> {
+    fn promising(&self, sweep: &Sweep, facts: &[Option<PointResult>], most: usize) -> Vec<Point> {
         let repetitions = sweep.file.repetitions as usize;
         let values: Vec<Option<Vec<f64>>> = (0..self.points.len())
             .map(|at| {
                 let facts = &facts[at * repetitions..(at + 1) * repetitions];
-                let value = |point: &Point| mean_objectives(sweep, facts).filter(|_| !broken(sweep, point, facts));
+                let value =
+                    |point: &Point| mean_objectives(sweep, facts).filter(|_| !breaks_constraint(sweep, point, facts));
                 value(&self.points[at])
             })
             .collect();

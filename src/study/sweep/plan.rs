@@ -8,11 +8,11 @@ use super::file::{Levels, Sample, SearchKind, Sweep, number};
 use super::pareto::Pareto;
 pub use super::points::Point;
 use super::points::{grid, passes, repeated, sample};
-use super::table::Facts;
+use super::table::PointResult;
 
 /// Why a plan cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Impossible {
+pub enum PlanError {
     /// More points than a sweep may have.
     #[error("the sweep has {0} points; up to {MOST} can be run")]
     TooMany(u128),
@@ -44,7 +44,7 @@ impl<'a> Plan<'a> {
     ///
     /// # Errors
     /// It has no point, or too many.
-    pub fn new(sweep: &'a Sweep) -> Result<Self, Impossible> {
+    pub fn new(sweep: &'a Sweep) -> Result<Self, PlanError> {
         let kind = match sweep.file.search.as_ref().map(|search| search.kind) {
             Some(SearchKind::Saturation) => Kind::Saturation(brackets(sweep)?),
             Some(SearchKind::Pareto) => Kind::Pareto(Pareto::default()),
@@ -55,7 +55,7 @@ impl<'a> Plan<'a> {
             Kind::Saturation(brackets) => brackets.is_empty(),
             Kind::Pareto(_) => false,
         };
-        if nothing { Err(Impossible::Nothing) } else { Ok(Self { sweep, kind, handed: 0 }) }
+        if nothing { Err(PlanError::Nothing) } else { Ok(Self { sweep, kind, handed: 0 }) }
     }
 
     /// How many points there will be, if that is known.
@@ -68,7 +68,7 @@ impl<'a> Plan<'a> {
 
     /// The next batch; empty at the end. `facts` is the outcome of every point handed out so far, `None` where it
     /// failed.
-    pub fn next(&mut self, facts: &[Option<Facts>]) -> Vec<Point> {
+    pub fn next(&mut self, facts: &[Option<PointResult>]) -> Vec<Point> {
         let sweep = self.sweep;
         let batch = match &mut self.kind {
             Kind::Fixed(points) if self.handed == 0 => points.clone(),
@@ -90,7 +90,7 @@ impl<'a> Plan<'a> {
 }
 
 /// The points of grid or sample; an axis that is left out has its first value.
-fn combinations(sweep: &Sweep, without: Option<&str>) -> Result<Vec<Point>, Impossible> {
+fn combinations(sweep: &Sweep, without: Option<&str>) -> Result<Vec<Point>, PlanError> {
     let mut points = Vec::new();
     for scenario in 0..sweep.scenarios.len() {
         let axes = &sweep.scenarios[scenario].axes;
@@ -104,7 +104,7 @@ fn combinations(sweep: &Sweep, without: Option<&str>) -> Result<Vec<Point>, Impo
         };
         let all = wanted.saturating_mul(u128::from(sweep.file.repetitions)).saturating_add(points.len() as u128);
         if all > u128::from(MOST) {
-            return Err(Impossible::TooMany(all));
+            return Err(PlanError::TooMany(all));
         }
         let made = match sweep.file.sample {
             Sample::Grid => grid(sweep, scenario, without),
@@ -145,7 +145,7 @@ fn load_axis(sweep: &Sweep, scenario: usize) -> (usize, f64, f64) {
     }
 }
 
-fn brackets(sweep: &Sweep) -> Result<Vec<Bracket>, Impossible> {
+fn brackets(sweep: &Sweep) -> Result<Vec<Bracket>, PlanError> {
     let name = sweep.file.search.as_ref().and_then(|search| search.axis.as_deref());
     let points = combinations(sweep, name)?;
     Ok(points
@@ -154,7 +154,7 @@ fn brackets(sweep: &Sweep) -> Result<Vec<Bracket>, Impossible> {
         .collect())
 }
 
-fn next_loads(sweep: &Sweep, brackets: &mut [Bracket], facts: &[Option<Facts>]) -> Vec<Point> {
+fn next_loads(sweep: &Sweep, brackets: &mut [Bracket], facts: &[Option<PointResult>]) -> Vec<Point> {
     let repetitions = sweep.file.repetitions as usize;
     let mut batch = Vec::new();
     for bracket in brackets {
@@ -170,8 +170,8 @@ fn next_loads(sweep: &Sweep, brackets: &mut [Bracket], facts: &[Option<Facts>]) 
                 bracket.unloaded = latencies.map(|all| all.iter().sum::<f64>() / all.len() as f64);
             }
             let limit = bracket.unloaded.map_or(f64::INFINITY, |unloaded| unloaded * times);
-            let fast = |facts: &Facts| facts.packet_latency().is_none_or(|latency| latency <= limit);
-            let carries = |facts: &Facts| !facts.is_saturated() && fast(facts);
+            let fast = |facts: &PointResult| facts.packet_latency().is_none_or(|latency| latency <= limit);
+            let carries = |facts: &PointResult| !facts.is_saturated() && fast(facts);
             if facts.iter().all(|facts| facts.as_ref().is_some_and(carries)) {
                 bracket.carried = Some(load);
             } else {
@@ -254,8 +254,8 @@ mod tests {
     fn a_sweep_that_is_too_big_is_refused_before_it_is_made() {
         let axis = "[[axis]]\nkey = \"KEY\"\nrange = { from = 1, to = 10000, step = 1 }\n";
         let text: String = ["a", "b", "c"].iter().map(|key| axis.replace("KEY", key)).collect();
-        assert_eq!(Plan::new(&sweep(&text)).err(), Some(Impossible::TooMany(1_000_000_000_000)));
-        assert_eq!(Plan::new(&sweep(&format!("filter = [\"a > 9\"]\n{AXES}"))).err(), Some(Impossible::Nothing));
+        assert_eq!(Plan::new(&sweep(&text)).err(), Some(PlanError::TooMany(1_000_000_000_000)));
+        assert_eq!(Plan::new(&sweep(&format!("filter = [\"a > 9\"]\n{AXES}"))).err(), Some(PlanError::Nothing));
     }
 
     /// A front of many points on a grid of 40 x 40 is found with a quarter of its points.
@@ -267,7 +267,7 @@ mod tests {
         let measure = |point: &Point| {
             let [a, b] = ["a", "b"].map(|name| point.shown(&sweep, name).parse::<f64>().unwrap());
             // The front: b = 20, any a.
-            Facts::of(serde_json::json!({ "p": a + (b - 20.0).abs(), "q": 39.0 - a + (b - 20.0).abs() }))
+            PointResult::of(serde_json::json!({ "p": a + (b - 20.0).abs(), "q": 39.0 - a + (b - 20.0).abs() }))
         };
         let run = || {
             let mut plan = Plan::new(&sweep).unwrap();
@@ -315,7 +315,7 @@ mod tests {
                 let values =
                     ["a", "b", "c", "d", "e", "f"].map(|name| point.shown(&sweep, name).parse::<f64>().unwrap());
                 let value = cost(values);
-                facts.push(Some(Facts::of(serde_json::json!({ "p": value[0], "q": value[1] }))));
+                facts.push(Some(PointResult::of(serde_json::json!({ "p": value[0], "q": value[1] }))));
                 found.push(Some(value));
             }
         }
@@ -342,7 +342,7 @@ mod tests {
             }
             for point in batch {
                 let [rate, capacity] = ["rate", "c"].map(|name| point.shown(&sweep, name).parse::<f64>().unwrap());
-                facts.push(Some(Facts::of(serde_json::json!({ "measure": { "saturated": rate > capacity } }))));
+                facts.push(Some(PointResult::of(serde_json::json!({ "measure": { "saturated": rate > capacity } }))));
             }
         }
         let found: Vec<(Option<f64>, Option<f64>)> =
@@ -371,7 +371,7 @@ mod tests {
                 let json = serde_json::json!({
                     "measure": { "saturated": false }, "columns": { "packet_latency": 10.0 / (1.0 - rate) }
                 });
-                facts.push(Some(Facts::of(json)));
+                facts.push(Some(PointResult::of(json)));
             }
             let carried = plan.brackets()[0].carried.unwrap();
             assert!((expected - carried).abs() <= 0.01, "{limit}: {carried}");

@@ -70,7 +70,7 @@ pub(super) fn passes(sweep: &Sweep, point: &Point) -> bool {
     sweep
         .filters
         .iter()
-        .all(|filter| !filter.names().iter().all(about) || filter.eval(&value).is_some_and(|value| value.holds()))
+        .all(|filter| !filter.names().iter().all(about) || filter.eval(&value).is_some_and(|value| value.is_true()))
 }
 
 /// Every value with every other; the last axis runs fastest.

@@ -25,7 +25,7 @@ use std::time::{Duration, Instant, SystemTime};
 use serde::{Deserialize, Serialize};
 
 use super::store::Store;
-use watershed_files::Claim;
+use watershed_files::WriteLock;
 
 /// How often a process says that it is alive.
 const BEAT: Duration = Duration::from_secs(1);
@@ -35,7 +35,7 @@ const LIVING: Duration = Duration::from_secs(60);
 
 /// What a process says of itself.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Pulse {
+pub struct HeartbeatContents {
     /// The machine.
     pub host: String,
     /// Number of the process there.
@@ -61,18 +61,18 @@ fn pulse_file(folder: &Path) -> PathBuf {
 }
 
 /// What the process that computes into a folder last said of itself.
-fn pulse(folder: &Path) -> Option<Pulse> {
+fn pulse(folder: &Path) -> Option<HeartbeatContents> {
     serde_json::from_slice(&fs::read(pulse_file(folder)).ok()?).ok()
 }
 
 /// Points that a process has begun and computed.
 #[derive(Debug, Default)]
-pub struct Counts {
+pub struct PointCounters {
     begun: AtomicU64,
     computed: AtomicU64,
 }
 
-impl Counts {
+impl PointCounters {
     /// A point begins.
     pub fn begin(&self) {
         self.begun.fetch_add(1, Ordering::Relaxed);
@@ -88,7 +88,7 @@ impl Counts {
 #[derive(Debug)]
 pub struct Heartbeat {
     /// What it tells of.
-    pub counts: Arc<Counts>,
+    pub counts: Arc<PointCounters>,
     ended: Arc<(Mutex<bool>, Condvar)>,
     thread: Option<std::thread::JoinHandle<()>>,
     file: PathBuf,
@@ -97,13 +97,13 @@ pub struct Heartbeat {
 impl Heartbeat {
     /// Begins to say that this process computes into a folder.
     pub fn begin(folder: &Path) -> Heartbeat {
-        let (counts, ended) = (Arc::new(Counts::default()), Arc::new((Mutex::new(false), Condvar::new())));
+        let (counts, ended) = (Arc::new(PointCounters::default()), Arc::new((Mutex::new(false), Condvar::new())));
         let file = pulse_file(folder);
         let (of_thread, until, to) = (Arc::clone(&counts), Arc::clone(&ended), file.clone());
         let began = Instant::now();
         let beat = move || {
             let computed = of_thread.computed.load(Ordering::Relaxed);
-            let pulse = Pulse {
+            let pulse = HeartbeatContents {
                 host: host(),
                 process: std::process::id(),
                 seconds: (began.elapsed().as_secs_f64() * 10.0).round() / 10.0,
@@ -158,19 +158,19 @@ pub fn parts(folder: &Path) -> io::Result<Vec<PathBuf>> {
 
 /// A part of a shared folder that is this process's own.
 #[derive(Debug)]
-pub struct Part {
+pub struct SharedPart {
     /// Its folder.
     pub folder: PathBuf,
     /// Its name.
     pub name: String,
-    _claim: Claim,
+    _claim: WriteLock,
 }
 
 /// Takes a part of a shared folder: one that a process on this machine has left, or a new one.
 ///
 /// # Errors
 /// The folder cannot be written.
-pub fn own_part(shared: &Path) -> io::Result<Part> {
+pub fn own_part(shared: &Path) -> io::Result<SharedPart> {
     let host = host();
     for number in 1.. {
         let name = format!("part-{host}-{number}");
@@ -181,9 +181,9 @@ pub fn own_part(shared: &Path) -> io::Result<Part> {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
             Err(error) => return Err(error),
         };
-        match Claim::take(&Store::file(&folder)) {
+        match WriteLock::take(&Store::file(&folder)) {
             // Where there are no locks, only a part that is new is nobody else's for sure.
-            Ok(Some(claim)) if fresh || claim.is_locked() => return Ok(Part { folder, name, _claim: claim }),
+            Ok(Some(claim)) if fresh || claim.is_locked() => return Ok(SharedPart { folder, name, _claim: claim }),
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {}
             Err(error) => return Err(error),
@@ -194,41 +194,41 @@ pub fn own_part(shared: &Path) -> io::Result<Part> {
 
 /// Who computes which point.
 #[derive(Debug)]
-pub struct Claims {
+pub struct PointClaims {
     folder: PathBuf,
     shared: PathBuf,
     own: String,
-    /// A heartbeat that stands still for so long is that of a process that is gone.
+    /// A heartbeat that does not change for this long is that of a process that has ended.
     stale: Duration,
-    seen: Mutex<BTreeMap<String, Seen>>,
+    seen: Mutex<BTreeMap<String, ObservedHeartbeat>>,
 }
 
-/// What was seen of another's heartbeat.
+/// The last contents seen of another process's heartbeat.
 #[derive(Debug)]
-struct Seen {
-    last: Option<Pulse>,
+struct ObservedHeartbeat {
+    last: Option<HeartbeatContents>,
     /// Since when it has been like that.
     since: Instant,
     /// It has changed since it was looked at first.
     beats: bool,
 }
 
-/// How it stands with a point.
+/// Which process computes a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum PointOwner {
     /// This process computes it from now on.
     Mine,
     /// Another one computes it.
     Theirs,
     /// Another one has claimed it, and whether it lives is not known yet.
-    Doubtful,
+    Unknown,
 }
 
-impl Claims {
+impl PointClaims {
     /// The claims of a shared folder, as this part sees them.
-    pub fn new(shared: &Path, part: &Part, stale: Duration) -> Claims {
+    pub fn new(shared: &Path, part: &SharedPart, stale: Duration) -> PointClaims {
         let (folder, shared) = (shared.join("claims"), shared.to_owned());
-        Claims { folder, shared, own: part.name.clone(), stale, seen: Mutex::default() }
+        PointClaims { folder, shared, own: part.name.clone(), stale, seen: Mutex::default() }
     }
 
     /// A folder for each thousand: folders of a million files are slow everywhere.
@@ -252,7 +252,7 @@ impl Claims {
     ///
     /// # Errors
     /// The folder cannot be written.
-    pub fn take(&self, number: u64) -> io::Result<bool> {
+    pub fn try_claim(&self, number: u64) -> io::Result<bool> {
         self.make(number, 0)
     }
 
@@ -260,49 +260,49 @@ impl Claims {
     ///
     /// # Errors
     /// The folder cannot be written.
-    pub fn take_over(&self, number: u64, begun: &BTreeSet<u64>) -> io::Result<Standing> {
+    pub fn take_over(&self, number: u64, begun: &BTreeSet<u64>) -> io::Result<PointOwner> {
         let mut generation = 0;
         while self.file(number, generation).exists() {
             generation += 1;
         }
         let Some(last) = generation.checked_sub(1) else {
-            return Ok(if self.make(number, 0)? { Standing::Mine } else { Standing::Theirs });
+            return Ok(if self.make(number, 0)? { PointOwner::Mine } else { PointOwner::Theirs });
         };
         let owner = fs::read_to_string(self.file(number, last))?;
         let standing = if owner == self.own {
             // This part's earlier process has left it, or a thread of this one is at it.
-            if begun.contains(&number) { Standing::Theirs } else { Standing::Mine }
+            if begun.contains(&number) { PointOwner::Theirs } else { PointOwner::Mine }
         } else {
-            self.standing(&owner)
+            self.owner_state(&owner)
         };
-        if standing != Standing::Mine {
+        if standing != PointOwner::Mine {
             return Ok(standing);
         }
-        Ok(if self.make(number, generation)? { Standing::Mine } else { Standing::Theirs })
+        Ok(if self.make(number, generation)? { PointOwner::Mine } else { PointOwner::Theirs })
     }
 
     /// Whether the points of a part are free for others.
-    fn standing(&self, owner: &str) -> Standing {
+    fn owner_state(&self, owner: &str) -> PointOwner {
         let folder = self.shared.join(owner);
         let own_host = format!("part-{}-", host());
         if owner.strip_prefix(&own_host).is_some_and(|number| number.parse::<u32>().is_ok())
-            && let Ok(Some(claim)) = Claim::take(&Store::file(&folder))
+            && let Ok(Some(claim)) = WriteLock::take(&Store::file(&folder))
             && claim.is_locked()
         {
-            return Standing::Mine;
+            return PointOwner::Mine;
         }
         let pulse = pulse(&folder);
         let mut all = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
-        let first = || Seen { last: pulse.clone(), since: now, beats: false };
+        let first = || ObservedHeartbeat { last: pulse.clone(), since: now, beats: false };
         let seen = all.entry(owner.to_owned()).or_insert_with(first);
         if seen.last != pulse {
-            *seen = Seen { last: pulse, since: now, beats: true };
+            *seen = ObservedHeartbeat { last: pulse, since: now, beats: true };
         }
         match () {
-            () if now.duration_since(seen.since) >= self.stale => Standing::Mine,
-            () if seen.beats => Standing::Theirs,
-            () => Standing::Doubtful,
+            () if now.duration_since(seen.since) >= self.stale => PointOwner::Mine,
+            () if seen.beats => PointOwner::Theirs,
+            () => PointOwner::Unknown,
         }
     }
 }
@@ -323,7 +323,7 @@ pub struct Worker {
     /// Points it computes in a second; none if it does not run or has computed none yet.
     pub points_per_second: Option<f64>,
     /// What it last said of itself; none of one that has ended as it should.
-    pub pulse: Option<Pulse>,
+    pub pulse: Option<HeartbeatContents>,
 }
 
 /// How it stands with the process that writes a folder.
@@ -337,13 +337,13 @@ pub fn worker(folder: &Path, store: &Store) -> Worker {
             SystemTime::now().duration_since(beat).is_ok_and(|age| age < LIVING) || beat > SystemTime::now()
         })
     };
-    let held = || match Claim::take(&Store::file(folder)) {
+    let held = || match WriteLock::take(&Store::file(folder)) {
         Ok(Some(claim)) => !claim.is_locked(),
         Ok(None) => false,
         Err(error) => error.kind() == io::ErrorKind::ResourceBusy,
     };
     let alive = pulse.as_ref().is_some_and(|pulse| if pulse.host == host() { held() } else { recent() });
-    let rate = |pulse: &Pulse| (pulse.computed > 0).then(|| pulse.computed as f64 / pulse.seconds.max(0.1));
+    let rate = |pulse: &HeartbeatContents| (pulse.computed > 0).then(|| pulse.computed as f64 / pulse.seconds.max(0.1));
     Worker {
         folder: folder.display().to_string(),
         done: rows.len() as u64,

@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::table::Facts;
+use super::table::PointResult;
 use watershed_files as files;
 use watershed_scenario::kind::{SWEEP_BEGINS, SWEEP_STORES};
 use watershed_scenario::result::fnv1a;
@@ -36,19 +36,19 @@ pub struct Store {
     /// Bytes up to the end of the last commit.
     end: u64,
     notes: BTreeMap<String, String>,
-    points: HashMap<String, Done>,
+    points: HashMap<String, PointOutcome>,
     rows: BTreeMap<u64, Row>,
 }
 
 /// The outcome of a configuration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Done {
+pub struct PointOutcome {
     /// Hash of the resolved configuration.
     pub key: String,
     /// "ok", "failed" (a check did, or the run did not finish) or "refused" (there is no such scenario).
     pub status: String,
     /// What is kept of the result.
-    pub facts: Option<Facts>,
+    pub facts: Option<PointResult>,
     /// What went wrong.
     pub error: String,
 }
@@ -77,7 +77,7 @@ pub struct Row {
     pub status: String,
     /// What is kept of the result.
     #[serde(skip)]
-    pub facts: Option<Facts>,
+    pub facts: Option<PointResult>,
     /// What went wrong.
     #[serde(skip)]
     pub error: String,
@@ -122,7 +122,7 @@ pub struct StoreError {
 enum Line {
     Sweep { version: u64 },
     Notes(BTreeMap<String, String>),
-    Point(Done),
+    Point(PointOutcome),
     Row(Row),
     Commit { lines: usize, hash: String },
 }
@@ -226,7 +226,7 @@ impl Store {
                 self.notes.extend(notes);
             }
             Line::Point(mut done) => {
-                done.facts = done.facts.and_then(Facts::upgraded);
+                done.facts = done.facts.and_then(PointResult::upgraded);
                 self.points.insert(done.key.clone(), done);
             }
             Line::Row(row) => {
@@ -319,7 +319,7 @@ impl Store {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn write(&mut self, rows: &[Row], done: &[Done]) -> Result<()> {
+    pub fn write(&mut self, rows: &[Row], done: &[PointOutcome]) -> Result<()> {
         let known = |row: &&Row| {
             let bare = Row { status: String::new(), facts: None, error: String::new(), ..(*row).clone() };
             self.rows.get(&row.number) == Some(&bare)
@@ -333,7 +333,7 @@ impl Store {
     /// The outcome of the rows, in the order of their numbers; those that are not done are missing.
     pub fn rows(&self) -> Vec<Row> {
         let whole = |row: &Row| {
-            let Done { status, facts, error, .. } = self.points.get(&row.key)?.clone();
+            let PointOutcome { status, facts, error, .. } = self.points.get(&row.key)?.clone();
             Some(Row { status, facts, error, ..row.clone() })
         };
         self.rows.values().filter_map(whole).collect()
@@ -368,7 +368,7 @@ impl Store {
         }
         let notes = begun.notes.clone();
         let mut rows: BTreeMap<u64, Row> = BTreeMap::new();
-        let mut points: BTreeMap<&String, &Done> = self.points.iter().collect();
+        let mut points: BTreeMap<&String, &PointOutcome> = self.points.iter().collect();
         for store in std::iter::once(&*self).chain(others) {
             for row in store.rows.values() {
                 let Some(done) = store.points.get(&row.key) else { continue };
@@ -419,13 +419,13 @@ mod tests {
             axes: BTreeMap::from([("a".to_owned(), "1".to_owned())]),
             sets: vec!["a=1".into(), "b=[1, 'x']".into()],
             status: "ok".into(),
-            facts: Some(Facts::of(serde_json::json!({ "cycles": number }))),
+            facts: Some(PointResult::of(serde_json::json!({ "cycles": number }))),
             error: String::new(),
         }
     }
 
-    fn done(row: &Row) -> Done {
-        Done { key: row.key.clone(), status: "ok".into(), facts: row.facts.clone(), error: String::new() }
+    fn done(row: &Row) -> PointOutcome {
+        PointOutcome { key: row.key.clone(), status: "ok".into(), facts: row.facts.clone(), error: String::new() }
     }
 
     #[test]
@@ -530,7 +530,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_told_from_a_write_that_did_not_end() {
+    fn corruption_is_distinguished_from_an_unfinished_write() {
         let folder = tempfile::tempdir().unwrap();
         let (whole, ends) = journal(folder.path());
         let with_zero_at = |at: usize| {
@@ -545,7 +545,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_twice_makes_the_journal_no_longer() {
+    fn a_repeated_write_does_not_lengthen_the_journal() {
         let folder = tempfile::tempdir().unwrap();
         let (whole, _) = journal(folder.path());
         assert_eq!(journal(folder.path()).0, whole);
@@ -560,7 +560,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_joined_to_the_same_bytes_in_any_order_and_any_steps() {
+    fn parts_merge_to_the_same_bytes_in_any_order() {
         let at = |name: &str, folder: &tempfile::TempDir| folder.path().join(name);
         let folder = tempfile::tempdir().unwrap();
         let part = |name: &str, numbers: &[u64]| {

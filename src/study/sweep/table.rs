@@ -157,9 +157,9 @@ fn cost_of(document: &Document, loaded: &Loaded) -> Option<Json> {
 /// What is kept of a point: the result document without what is large, and its cost.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Facts(Json);
+pub struct PointResult(Json);
 
-impl Facts {
+impl PointResult {
     /// What is kept of a run.
     pub fn new(document: &Document, loaded: &Loaded) -> Self {
         let mut json = serde_json::to_value(document).unwrap_or(Json::Null);
@@ -411,14 +411,14 @@ mod tests {
     #[test]
     fn facts_of_an_older_document_are_read_in_todays_shape() {
         let old = r#"{"schema_version": 1, "links": {"busiest": [{"name": "a", "stalls": 7}]}}"#;
-        let facts = serde_json::from_str::<Facts>(old).unwrap().upgraded().unwrap();
+        let facts = serde_json::from_str::<PointResult>(old).unwrap().upgraded().unwrap();
         assert_eq!(facts.value("links.busiest.0.head_wait_cycles"), Some(&json!(7)));
         assert_eq!(facts.value("links.busiest.0.stalls"), None);
     }
 
     #[test]
-    fn latencies_of_rounds_that_were_kept_as_latencies_are_read_as_what_they_are() {
-        let read = |columns: Json, name: &str| Facts::of(json!({ "columns": columns })).named(name);
+    fn round_latencies_of_older_stores_are_migrated() {
+        let read = |columns: Json, name: &str| PointResult::of(json!({ "columns": columns })).named(name);
         let number = |number: f64| Some(Value::Number(number));
         let armed = json!({ "latency_cycles": 10, "latency_ns": 20, "job_cycles": 30, "job_ns": 60 });
         for (name, value) in

@@ -4,7 +4,7 @@
 //! ```text
 //!  table of layers ── Training ──▶ trace ─────────────────────────────┐
 //!       │                                                             ▼
-//!       └─ elements of each layer ──▶ runs of single all-reduces ──▶ pace: iteration, exposed communication
+//!       └─ elements of each layer ──▶ runs of single all-reduces ──▶ schedule: iteration, exposed communication
 //!                                     (the scenario's end points)
 //! ```
 //!
@@ -24,12 +24,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use watershed_scenario::{Problem, names};
 use watershed_workload::model::Model;
-use watershed_workload::train::{Reduce, Training, all_reduce};
-use watershed_workload::{Collective, Compute, Times, Trace, pace};
+use watershed_workload::train::{GradientReduction, Training, all_reduce};
+use watershed_workload::{Collective, Compute, Durations, Trace, schedule};
 
-use super::compare::measure::go;
+use super::compare::measure::run_to_end;
 use super::compare::study::{Study, SystemFile};
-use super::compare::{SCHEMA_VERSION, Stopped, each};
+use super::compare::{ContestantError, SCHEMA_VERSION, parallel_map};
 use file::{BasisFile, FigureFile, Quantity, ReduceFile, TrainingFile};
 
 pub mod file;
@@ -168,11 +168,11 @@ pub fn training(
     jobs: usize,
     stop: &(dyn Fn() -> bool + Sync),
     progress: &(dyn Fn(usize, usize) + Sync),
-) -> Result<Outcome, Stopped> {
+) -> Result<Outcome, ContestantError> {
     let file = study.file.training.as_ref();
-    let file = file.ok_or_else(|| Stopped::Refused(format!("the study {} has no [training]", study.name)))?;
-    let models = models(study, file).map_err(Stopped::Refused)?;
-    check_figures(study, file).map_err(Stopped::Refused)?;
+    let file = file.ok_or_else(|| ContestantError::Refused(format!("the study {} has no [training]", study.name)))?;
+    let models = models(study, file).map_err(ContestantError::Refused)?;
+    check_figures(study, file).map_err(ContestantError::Refused)?;
     let systems = study.systems();
     let lengths = lengths(&models, file.simulated_elements);
     let mut runs = Vec::new();
@@ -181,7 +181,7 @@ pub fn training(
             runs.extend(lengths.iter().map(|&elements| (system, contestant, elements)));
         }
     }
-    let times = each(&runs, jobs, progress, |&(system, contestant, elements)| {
+    let times = parallel_map(&runs, jobs, progress, |&(system, contestant, elements)| {
         measure(study, file, (system, contestant), elements, stop)
     });
     let mut times = times.into_iter();
@@ -195,7 +195,7 @@ pub fn training(
         }
         for (name, model) in &models {
             let cell = cell(file, study.contestants(), (system, name), model, &measured);
-            cells.push(cell.map_err(Stopped::Refused)?);
+            cells.push(cell.map_err(ContestantError::Refused)?);
         }
     }
     let mut outcome = Outcome {
@@ -208,7 +208,8 @@ pub fn training(
         cells,
         figures: Vec::new(),
     };
-    outcome.figures = file.figure.iter().filter_map(|figure| ours(&outcome, &systems[0].name, figure)).collect();
+    outcome.figures =
+        file.figure.iter().filter_map(|figure| compare_figure(&outcome, &systems[0].name, figure)).collect();
     Ok(outcome)
 }
 
@@ -229,7 +230,7 @@ fn models(study: &Study, file: &TrainingFile) -> Result<Vec<(String, Model)>, St
 
 /// Lengths that are simulated: those of the layers, and two for the rate if some are longer.
 fn lengths(models: &[(String, Model)], longest: u64) -> BTreeSet<u64> {
-    let all = models.iter().flat_map(|(_, model)| learnt(model).map(|(_, elements)| elements));
+    let all = models.iter().flat_map(|(_, model)| trained_layers(model).map(|(_, elements)| elements));
     let mut lengths: BTreeSet<u64> = all.collect();
     if lengths.last().is_some_and(|&most| most > longest) {
         lengths.extend([longest / 2, longest]);
@@ -239,7 +240,7 @@ fn lengths(models: &[(String, Model)], longest: u64) -> BTreeSet<u64> {
 }
 
 /// The layers that are learnt and their elements, and all of them as one.
-fn learnt(model: &Model) -> impl Iterator<Item = (&str, u64)> {
+fn trained_layers(model: &Model) -> impl Iterator<Item = (&str, u64)> {
     let layers = model.layers.iter().filter(|layer| layer.parameters > 0);
     let layers = layers.map(|layer| (layer.name.as_str(), layer.parameters));
     layers.chain([("all", model.parameters())])
@@ -284,12 +285,12 @@ fn measure(
     (system, contestant): (&SystemFile, usize),
     elements: u64,
     stop: &(dyn Fn() -> bool + Sync),
-) -> Result<f64, Stopped> {
+) -> Result<f64, ContestantError> {
     let name = &study.contestants()[contestant].0;
-    let refuse = |why: String| Stopped::Refused(format!("{name}, {}, {elements} elements: {why}", system.name));
+    let refuse = |why: String| ContestantError::Refused(format!("{name}, {}, {elements} elements: {why}", system.name));
     let trace = all_reduce(file.ranks, elements * file.element_bytes);
-    let loaded = study.traced((system, contestant), &trace).map_err(Stopped::Refused)?;
-    let document = go(&loaded, stop)?.document;
+    let loaded = study.traced((system, contestant), &trace).map_err(ContestantError::Refused)?;
+    let document = run_to_end(&loaded, stop)?.document;
     if let Some(check) = document.checks.iter().find(|check| !check.passed) {
         return Err(refuse(format!("{}: {}", check.name, check.detail)));
     }
@@ -318,7 +319,7 @@ fn cell(
     measured: &[Measured],
 ) -> Result<Cell, String> {
     let longest = file.simulated_elements;
-    let layers = learnt(model).map(|(layer, elements)| LayerRow {
+    let layers = trained_layers(model).map(|(layer, elements)| LayerRow {
         name: layer.to_owned(),
         elements,
         bytes: elements * file.element_bytes,
@@ -329,7 +330,7 @@ fn cell(
     for &minibatch in &file.minibatch {
         for (at, (contestant, _)) in contestants.iter().enumerate() {
             for reduce in [ReduceFile::End, ReduceFile::Layers] {
-                let training = Training { minibatch, ..plain(file, reduce) };
+                let training = Training { minibatch, ..common_training(file, reduce) };
                 let time = |elements| time_of(&measured[at], longest, elements);
                 iterations.push(iteration(model, &training, (contestant, reduce), &time)?);
             }
@@ -346,7 +347,7 @@ fn cell(
 }
 
 /// How networks are trained, as far as the study says for all. One rank: all do the same.
-fn plain(file: &TrainingFile, reduce: ReduceFile) -> Training {
+fn common_training(file: &TrainingFile, reduce: ReduceFile) -> Training {
     Training {
         ranks: 1,
         minibatch: 1,
@@ -355,8 +356,8 @@ fn plain(file: &TrainingFile, reduce: ReduceFile) -> Training {
         peak_tflops: file.peak_tflops * file.efficiency,
         bandwidth_gbps: file.bandwidth_gbps,
         reduce: match reduce {
-            ReduceFile::Layers => Reduce::Layers,
-            ReduceFile::End => Reduce::End,
+            ReduceFile::Layers => GradientReduction::Layers,
+            ReduceFile::End => GradientReduction::End,
         },
     }
 }
@@ -371,9 +372,9 @@ fn iteration(
     let said = |error: watershed_workload::Error| error.to_string();
     let (trace, matched) = Trace::checked(training.trace(model)).map_err(said)?;
     let ps = |of: &Collective| (time(of.bytes / training.element_bytes) * 1e3).round() as u64;
-    let times = Times { compute: &|compute: &Compute| compute.ps, collective: &ps };
-    let paced = pace(&trace, &matched, times).map_err(said)?;
-    let whole = paced.ends.iter().copied().max().unwrap_or(0);
+    let times = Durations { compute: &|compute: &Compute| compute.ps, collective: &ps };
+    let scheduled = schedule(&trace, &matched, times).map_err(said)?;
+    let whole = scheduled.ends.iter().copied().max().unwrap_or(0);
     let compute = training.compute_ps(model);
     let reduced: u64 = matched.collectives.iter().map(|of| ps(&of.collective)).sum();
     // A device computes one node at a time: what is left of the whole is communication that nothing hides.
@@ -392,8 +393,8 @@ fn iteration(
     })
 }
 
-/// Ours beside a source's value.
-fn ours(outcome: &Outcome, first: &str, figure: &FigureFile) -> Option<Figure> {
+/// Compares our value with the source's.
+fn compare_figure(outcome: &Outcome, first: &str, figure: &FigureFile) -> Option<Figure> {
     let place = (figure.system.as_deref().unwrap_or(first), figure.model.as_str());
     let one = outcome.iteration(place, &figure.contestant, figure.minibatch, figure.reduce)?;
     let ours = match &figure.over {

@@ -28,8 +28,8 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-use super::{Collective, Compute, Error, Format, Group, HASH, Kind, Node, Rank, Trace, Wait, What, hash};
-use wire::{Broken, Fields, Value};
+use super::{Collective, CollectiveOp, Compute, Dependency, Error, Format, Group, HASH, Kind, Node, Rank, Trace, hash};
+use wire::{Fields, Value, WireError};
 
 mod wire;
 mod write;
@@ -65,7 +65,7 @@ pub fn file(prefix: &Path, rank: u32) -> PathBuf {
 }
 
 /// Where files are: on the disk, or in a program.
-pub trait Files {
+pub trait ChakraFiles {
     /// The numbers of ranks that have a file, ascending.
     fn numbers(&self, prefix: &Path) -> Vec<u32>;
 
@@ -78,9 +78,9 @@ pub trait Files {
 
 /// Files on the disk.
 #[derive(Clone, Copy, Debug)]
-pub struct Disk;
+pub struct DiskFiles;
 
-impl Files for Disk {
+impl ChakraFiles for DiskFiles {
     fn numbers(&self, prefix: &Path) -> Vec<u32> {
         numbers(prefix)
     }
@@ -105,7 +105,7 @@ fn numbers(prefix: &Path) -> Vec<u32> {
 ///
 /// # Errors
 /// What is wrong with one of them, or that one is missing.
-pub fn read(files: &dyn Files, prefix: &Path, given: &[Group]) -> Result<Trace, Error> {
+pub fn read(files: &dyn ChakraFiles, prefix: &Path, given: &[Group]) -> Result<Trace, Error> {
     let numbers = files.numbers(prefix);
     for (expected, &number) in (0..).zip(&numbers) {
         if number != expected {
@@ -167,7 +167,7 @@ enum Attribute<'a> {
 }
 
 /// Reads an attribute: its name and its value.
-fn attribute(bytes: &[u8]) -> Result<(&str, Attribute<'_>), Broken> {
+fn attribute(bytes: &[u8]) -> Result<(&str, Attribute<'_>), WireError> {
     let mut fields = Fields::new(bytes);
     let (mut name, mut value) = ("", Attribute::Other);
     while let Some((field, of)) = fields.next()? {
@@ -192,7 +192,7 @@ fn attribute(bytes: &[u8]) -> Result<(&str, Attribute<'_>), Broken> {
 }
 
 /// Whether a list of truth values, packed or not, has no false one.
-fn all_true(list: &[u8]) -> Result<bool, Broken> {
+fn all_true(list: &[u8]) -> Result<bool, WireError> {
     let mut fields = Fields::new(list);
     let mut all = true;
     while let Some(field) = fields.next()? {
@@ -221,7 +221,7 @@ struct Reader<'a> {
 
 /// A node as it is written.
 #[derive(Default)]
-struct Raw<'a> {
+struct RawNode<'a> {
     id: u64,
     name: &'a str,
     kind: u64,
@@ -235,7 +235,7 @@ struct Raw<'a> {
 
 impl<'a> Reader<'a> {
     fn open(
-        files: &dyn Files,
+        files: &dyn ChakraFiles,
         (path, rank): (&'a Path, u32),
         ranks: u32,
         groups: &'a mut Groups,
@@ -332,7 +332,7 @@ impl<'a> Reader<'a> {
                     version = Some(String::from_utf8_lossy(text).into_owned());
                     Ok(true)
                 }
-                Some((1, _)) => Err(Broken { at: 0, why: "it begins with a node" }),
+                Some((1, _)) => Err(WireError { at: 0, why: "it begins with a node" }),
                 field => Ok(field.is_some()),
             }) {
                 Ok(true) => {}
@@ -397,7 +397,7 @@ impl<'a> Reader<'a> {
                     let what = format!("it waits for node {id}, which is not in this file");
                     return Err(Error::new(self.path, what).rank(self.rank).node(title(&node)));
                 };
-                list.push(Wait { node: at, start: false });
+                list.push(Dependency { node: at, start: false });
             }
             list.sort_unstable();
             list.dedup();
@@ -407,7 +407,7 @@ impl<'a> Reader<'a> {
         Ok(linked)
     }
 
-    fn kind(&mut self, raw: &Raw<'_>) -> Result<Kind, Error> {
+    fn kind(&mut self, raw: &RawNode<'_>) -> Result<Kind, Error> {
         self.types(raw)?;
         let on_processor = number(raw, "is_cpu_op").is_some_and(|cpu| cpu != 0);
         let compute = |operations: u64, bytes: u64| {
@@ -467,7 +467,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Attributes that are asked for have the type that they should have.
-    fn types(&self, raw: &Raw<'_>) -> Result<(), Error> {
+    fn types(&self, raw: &RawNode<'_>) -> Result<(), Error> {
         for (name, value) in &raw.attributes {
             let fits = match (*name, value) {
                 ("pg_name", value) => matches!(value, Attribute::Text(_)),
@@ -488,7 +488,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn collective(&self, raw: &Raw<'_>, what: u64, bytes: u64) -> Result<Kind, Error> {
+    fn collective(&self, raw: &RawNode<'_>, what: u64, bytes: u64) -> Result<Kind, Error> {
         let group = match raw.attributes.get("pg_name") {
             Some(Attribute::Text(name)) if !name.is_empty() => *self.groups.known.get(*name).ok_or_else(|| {
                 let error = Error::new(self.path, format!("nothing says who is in process group \"{name}\""));
@@ -503,15 +503,15 @@ impl<'a> Reader<'a> {
         }
         let ranks = members.len() as u64;
         let (what, bytes) = match what {
-            0 => (What::AllReduce, bytes),
-            1 => (What::Reduce, bytes),
-            2 => (What::AllGather, bytes.saturating_mul(ranks)),
-            3 => (What::Gather, bytes.saturating_mul(ranks)),
-            4 => (What::Scatter, bytes),
-            5 => (What::Broadcast, bytes),
-            6 => (What::AllToAll, bytes),
-            7 | 8 => (What::ReduceScatter, bytes),
-            9 => (What::Barrier, 0),
+            0 => (CollectiveOp::AllReduce, bytes),
+            1 => (CollectiveOp::Reduce, bytes),
+            2 => (CollectiveOp::AllGather, bytes.saturating_mul(ranks)),
+            3 => (CollectiveOp::Gather, bytes.saturating_mul(ranks)),
+            4 => (CollectiveOp::Scatter, bytes),
+            5 => (CollectiveOp::Broadcast, bytes),
+            6 => (CollectiveOp::AllToAll, bytes),
+            7 | 8 => (CollectiveOp::ReduceScatter, bytes),
+            9 => (CollectiveOp::Barrier, 0),
             other => {
                 let error = Error::new(self.path, format!("there is no collective of `comm_type` {other}"));
                 return Err(error.expected("a type from 0 to 9"));
@@ -522,7 +522,7 @@ impl<'a> Reader<'a> {
             let error = Error::new(self.path, format!("its root is number {root} of {ranks} ranks"));
             error.expected(format!("a number from 0 to {}", ranks - 1))
         })?;
-        Ok(Kind::Collective(Collective { what, group, bytes, root }))
+        Ok(Kind::Collective(Collective { op: what, group, bytes, root }))
     }
 
     /// The process groups that PyTorch's metadata lists: JSON in a list of one string.
@@ -569,7 +569,7 @@ fn is_known_schema(version: &str) -> bool {
     patch.is_some_and(|patch| patch.parse::<u8>().is_ok())
 }
 
-fn number(raw: &Raw<'_>, name: &str) -> Option<i64> {
+fn number(raw: &RawNode<'_>, name: &str) -> Option<i64> {
     match raw.attributes.get(name) {
         Some(Attribute::Number(value)) => Some(*value),
         _ => None,
@@ -577,9 +577,9 @@ fn number(raw: &Raw<'_>, name: &str) -> Option<i64> {
 }
 
 /// Reads a node as it is written.
-fn raw(bytes: &[u8]) -> Result<Raw<'_>, Broken> {
+fn raw(bytes: &[u8]) -> Result<RawNode<'_>, WireError> {
     let mut fields = Fields::new(bytes);
-    let mut raw = Raw::default();
+    let mut raw = RawNode::default();
     let mut control = Vec::new();
     while let Some((field, value)) = fields.next()? {
         match (field, value) {
@@ -610,12 +610,12 @@ fn raw(bytes: &[u8]) -> Result<Raw<'_>, Broken> {
 }
 
 /// Reads ids, packed or one by one.
-fn ids(value: Value<'_>, list: &mut Vec<u64>) -> Result<(), Broken> {
+fn ids(value: Value<'_>, list: &mut Vec<u64>) -> Result<(), WireError> {
     match value {
         Value::Varint(id) => list.push(id),
         Value::Bytes(mut packed) => {
             while !packed.is_empty() {
-                let (id, length) = wire::varint(packed).map_err(|why| Broken { at: 0, why })?;
+                let (id, length) = wire::varint(packed).map_err(|why| WireError { at: 0, why })?;
                 list.push(id);
                 packed = &packed[length..];
             }

@@ -26,7 +26,7 @@ pub struct Fields<'a> {
 
 /// Why bytes are no message, and at which of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Broken {
+pub struct WireError {
     /// The byte.
     pub at: usize,
     /// Why.
@@ -54,16 +54,16 @@ impl<'a> Fields<'a> {
         Fields { bytes, at: 0 }
     }
 
-    fn number(&mut self) -> Result<u64, Broken> {
-        let (value, length) = varint(&self.bytes[self.at..]).map_err(|why| Broken { at: self.at, why })?;
+    fn number(&mut self) -> Result<u64, WireError> {
+        let (value, length) = varint(&self.bytes[self.at..]).map_err(|why| WireError { at: self.at, why })?;
         self.at += length;
         Ok(value)
     }
 
-    fn take(&mut self, length: u64) -> Result<&'a [u8], Broken> {
+    fn take(&mut self, length: u64) -> Result<&'a [u8], WireError> {
         let left = &self.bytes[self.at..];
         let bytes = usize::try_from(length).ok().and_then(|length| left.get(..length));
-        let bytes = bytes.ok_or(Broken { at: self.at, why: "it ends within a field" })?;
+        let bytes = bytes.ok_or(WireError { at: self.at, why: "it ends within a field" })?;
         self.at += bytes.len();
         Ok(bytes)
     }
@@ -72,7 +72,7 @@ impl<'a> Fields<'a> {
     ///
     /// # Errors
     /// The bytes are no message.
-    pub fn next(&mut self) -> Result<Option<(u64, Value<'a>)>, Broken> {
+    pub fn next(&mut self) -> Result<Option<(u64, Value<'a>)>, WireError> {
         if self.at == self.bytes.len() {
             return Ok(None);
         }
@@ -87,10 +87,10 @@ impl<'a> Fields<'a> {
                 Value::Bytes(self.take(length)?)
             }
             5 => Value::Fixed32(word(self.take(4)?) as u32),
-            _ => return Err(Broken { at: start, why: "there is no field of such a kind" }),
+            _ => return Err(WireError { at: start, why: "there is no field of such a kind" }),
         };
         if key >> 3 == 0 {
-            return Err(Broken { at: start, why: "there is no field 0" });
+            return Err(WireError { at: start, why: "there is no field 0" });
         }
         Ok(Some((key >> 3, value)))
     }

@@ -1,6 +1,6 @@
 //! Writes a trace as Chakra's files.
 
-use super::super::{Collective, Kind, Node, Trace, What};
+use super::super::{Collective, CollectiveOp, Kind, Node, Trace};
 use super::{PROCESSOR, VERSION, wire::Writer};
 
 /// The bytes of each rank's file: metadata, then its nodes.
@@ -59,13 +59,17 @@ fn attributes(message: &mut Writer, trace: &Trace, node: &Node, rank: u32) {
             number(message, "comm_tag", INT32, tag.into());
             number(message, "comm_size", INT64, bytes);
         }
-        Kind::Collective(Collective { what, group, bytes, root }) => {
+        Kind::Collective(Collective { op: what, group, bytes, root }) => {
             let members = &trace.groups[group as usize];
             let ranks = members.ranks.len() as u64;
-            let bytes = if matches!(what, What::AllGather | What::Gather) { bytes / ranks } else { bytes };
+            let bytes =
+                if matches!(what, CollectiveOp::AllGather | CollectiveOp::Gather) { bytes / ranks } else { bytes };
             number(message, "comm_type", INT64, comm_type(what));
             number(message, "comm_size", INT64, bytes);
-            if matches!(what, What::Reduce | What::Broadcast | What::Gather | What::Scatter) {
+            if matches!(
+                what,
+                CollectiveOp::Reduce | CollectiveOp::Broadcast | CollectiveOp::Gather | CollectiveOp::Scatter
+            ) {
                 number(message, "root_rank", INT32, root.into());
             }
             if !members.name.is_empty() {
@@ -90,16 +94,16 @@ fn kind(kind: &Kind) -> u64 {
     }
 }
 
-fn comm_type(what: What) -> u64 {
+fn comm_type(what: CollectiveOp) -> u64 {
     match what {
-        What::AllReduce => 0,
-        What::Reduce => 1,
-        What::AllGather => 2,
-        What::Gather => 3,
-        What::Scatter => 4,
-        What::Broadcast => 5,
-        What::AllToAll => 6,
-        What::ReduceScatter => 7,
-        What::Barrier => 9,
+        CollectiveOp::AllReduce => 0,
+        CollectiveOp::Reduce => 1,
+        CollectiveOp::AllGather => 2,
+        CollectiveOp::Gather => 3,
+        CollectiveOp::Scatter => 4,
+        CollectiveOp::Broadcast => 5,
+        CollectiveOp::AllToAll => 6,
+        CollectiveOp::ReduceScatter => 7,
+        CollectiveOp::Barrier => 9,
     }
 }

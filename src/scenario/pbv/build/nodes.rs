@@ -4,7 +4,7 @@ use super::Builder;
 use crate::armed::file::ComputeFile;
 use crate::config::{Auto, Data};
 use crate::pbv::file::{ConfigurationFile, InitialisationFile, KindFile, MergeFile, StartFile, WrongFile};
-use crate::pbv::strange;
+use crate::pbv::stranger_frames;
 use crate::problem::Problem;
 use crate::random::Stream;
 use watershed_fabric::topology::Layout;
@@ -52,7 +52,7 @@ impl Builder<'_> {
             for (number, cycle) in cycles.enumerate() {
                 let kind = stranger.messages[number % stranger.messages.len()];
                 let turn = (number / stranger.messages.len()) as u32;
-                let mut packet = strange::frame(of, tables, kind, turn, (from, target));
+                let mut packet = stranger_frames::frame(of, tables, kind, turn, (from, target));
                 let header = &mut packet.header;
                 header.run = match stranger.file.wrong {
                     WrongFile::Run => 0u32.wrapping_sub(stranger.file.behind),

@@ -11,7 +11,7 @@ use watershed_pbv::packet::Message;
 pub(super) const MOST_STRANGE: u64 = 1 << 16;
 
 /// What may be wrong with a message from an end point, for the messages that a stranger sends if it does not choose.
-pub(super) fn can_be(wrong: WrongFile, message: Message) -> bool {
+pub(super) fn can_be_wrong(wrong: WrongFile, message: Message) -> bool {
     match wrong {
         WrongFile::Sender | WrongFile::Channel => true,
         WrongFile::Run => matches!(message, Message::Contribution | Message::Failure),
@@ -60,16 +60,16 @@ pub(super) fn stranger(
     // Tables are written by the end point that configures them: its frames that do so lack nothing.
     let in_band = setup.file.configuration != ConfigurationFile::SidePort;
     let writes = in_band && setup.configured_by == file.end_point && file.wrong != WrongFile::Channel;
-    let can_be = |message| {
-        can_be(file.wrong, message) && !(writes && matches!(message, Message::Write | Message::Configuration))
+    let possible = |message| {
+        can_be_wrong(file.wrong, message) && !(writes && matches!(message, Message::Write | Message::Configuration))
     };
     let mut messages = Vec::new();
     for (at, name) in file.messages.iter().enumerate() {
         let here = format!("{path}.messages[{at}]");
         match Message::ALL.iter().find(|message| message.name() == name) {
-            Some(&message) if can_be(message) => messages.push(message),
+            Some(&message) if possible(message) => messages.push(message),
             Some(_) => {
-                let legal: Vec<&str> = Message::ALL.iter().filter(|&&m| can_be(m)).map(|m| m.name()).collect();
+                let legal: Vec<&str> = Message::ALL.iter().filter(|&&m| possible(m)).map(|m| m.name()).collect();
                 problems.push(
                     Problem::at(here, format!("a {name} message of {who} cannot have this wrong"))
                         .expected(legal.join(", ")),
@@ -82,7 +82,7 @@ pub(super) fn stranger(
         }
     }
     if file.messages.is_empty() {
-        messages.extend(Message::ALL.iter().copied().filter(|&message| can_be(message)));
+        messages.extend(Message::ALL.iter().copied().filter(|&message| possible(message)));
     }
     if file.until_cycle <= file.from_cycle
         || (file.until_cycle - file.from_cycle) / file.every_cycles.max(1) > MOST_STRANGE

@@ -1,12 +1,12 @@
 //! The families of a run together, as the [runner](super::runner) deals with them: one mostly, several in a system that they share.
 
-use super::family::{After, Family, Report};
+use super::family::{Family, Report, StepOutcome};
 use super::options::{Flip, Progress, RunError, RunOptions};
 use super::system::System;
 use super::watchdog::Watchdog;
 use crate::result::{Check, Document, Outcome};
 use crate::sources::Sources;
-use crate::why::{Ask, Why};
+use crate::why::{Why, WhyQuery};
 use watershed_fabric::Step;
 use watershed_kernel::Cycle;
 use watershed_probe::ladder::Ladder;
@@ -34,18 +34,18 @@ impl<'a> Families<'a> {
         self.list.iter().map(|family| &**family)
     }
 
-    fn each(&mut self) -> impl Iterator<Item = &mut Box<dyn Family + 'a>> {
+    fn families_mut(&mut self) -> impl Iterator<Item = &mut Box<dyn Family + 'a>> {
         self.list.iter_mut()
     }
 
     /// Values that follow from the configuration.
     pub fn take_derived(&mut self) -> Vec<(String, u64)> {
-        self.each().flat_map(|family| family.take_derived()).collect()
+        self.families_mut().flat_map(|family| family.take_derived()).collect()
     }
 
     /// The sources of traffic, which one of them has placed.
     pub fn take_sources(&mut self) -> Option<Sources> {
-        self.each().find_map(|family| family.take_sources())
+        self.families_mut().find_map(|family| family.take_sources())
     }
 
     /// Flips bits of a word that leaves an engine of the first family that has such a place.
@@ -54,7 +54,7 @@ impl<'a> Families<'a> {
     /// None has.
     pub fn flip(&mut self, system: &mut System, flip: Flip<'_>) -> Result<(), RunError> {
         let mut refused = None;
-        for family in self.each() {
+        for family in self.families_mut() {
             match family.flip(system, flip) {
                 Ok(()) => return Ok(()),
                 Err(error) => refused = refused.or(Some(error)),
@@ -70,7 +70,7 @@ impl<'a> Families<'a> {
 
     /// A journal is kept.
     pub fn keep_times(&mut self, system: &mut System) {
-        self.each().for_each(|family| family.keep_times(system));
+        self.families_mut().for_each(|family| family.keep_times(system));
     }
 
     /// Who watches each of them.
@@ -80,7 +80,7 @@ impl<'a> Families<'a> {
 
     /// Before the first cycle.
     pub fn begin(&mut self, system: &mut System) {
-        self.each().for_each(|family| family.begin(system));
+        self.families_mut().for_each(|family| family.begin(system));
     }
 
     /// Whether there is anything but traffic.
@@ -93,22 +93,22 @@ impl<'a> Families<'a> {
         self.all().all(Family::is_done)
     }
 
-    /// Before each step; no cycle is simulated from the one on that this answers.
-    pub fn before(&mut self, system: &mut System) -> Cycle {
-        self.each().map(|family| family.before(system)).min().unwrap_or(Cycle::MAX)
+    /// Called before each step. The step ends before the cycle that is returned.
+    pub fn before_step(&mut self, system: &mut System) -> Cycle {
+        self.families_mut().map(|family| family.before_step(system)).min().unwrap_or(Cycle::MAX)
     }
 
     /// After each step.
-    pub fn after(&mut self, system: &mut System, step: Step) -> After {
+    pub fn after_step(&mut self, system: &mut System, step: Step) -> StepOutcome {
         let now = (system.moves(), system.completions());
         if step != Step::Quiet && now != (self.moved.0, self.moved.1) {
             self.moved = (now.0, now.1, system.now());
         }
-        let mut all = After::Quiet;
-        for family in self.each() {
-            match (family.after(system, step), &all) {
-                (After::Again, _) => all = After::Again,
-                (After::On, After::Quiet) => all = After::On,
+        let mut all = StepOutcome::Quiescent;
+        for family in self.families_mut() {
+            match (family.after_step(system, step), &all) {
+                (StepOutcome::Repeat, _) => all = StepOutcome::Repeat,
+                (StepOutcome::Continue, StepOutcome::Quiescent) => all = StepOutcome::Continue,
                 _ => {}
             }
         }
@@ -116,18 +116,18 @@ impl<'a> Families<'a> {
     }
 
     /// A rule of a family that was broken.
-    pub fn refused(&self) -> Option<&str> {
-        self.all().find_map(Family::refused)
+    pub fn broken_rule(&self) -> Option<&str> {
+        self.all().find_map(Family::broken_rule)
     }
 
-    /// A watchdog that is due looks: what stands, in words. Who has nothing left to do is not watched.
-    pub fn standing(&self, system: &mut System, watchdogs: &mut [Watchdog]) -> Option<String> {
+    /// Runs the watchdogs that are due and describes the first stall. A family without work left is not checked.
+    pub fn find_stall(&self, system: &mut System, watchdogs: &mut [Watchdog]) -> Option<String> {
         let alone = self.list.len() == 1;
         let mut found = None;
         for (family, watchdog) in self.all().zip(watchdogs) {
             if watchdog.is_due(system) && found.is_none() && (alone || !family.is_done()) {
                 system.refresh();
-                found = family.standing(system, watchdog);
+                found = family.find_stall(system, watchdog);
             }
         }
         found
@@ -147,14 +147,14 @@ impl<'a> Families<'a> {
         (!texts.is_empty()).then(|| lines(texts.into_iter()))
     }
 
-    /// Who is not done.
-    pub fn left(&self, system: &System) -> String {
-        lines(self.all().map(|family| family.left(system)))
+    /// Participants that are not done.
+    pub fn unfinished(&self, system: &System) -> String {
+        lines(self.all().map(|family| family.unfinished(system)))
     }
 
     /// Whether a run of parts in windows needs no second look, cycle by cycle.
-    pub fn went_well(&self, outcome: Outcome) -> bool {
-        self.all().all(|family| family.went_well(outcome))
+    pub fn no_rerun_needed(&self, outcome: Outcome) -> bool {
+        self.all().all(|family| family.no_rerun_needed(outcome))
     }
 
     /// How many cycles the run took: of several families, until nothing moved any more but timers of what has ended.
@@ -165,7 +165,7 @@ impl<'a> Families<'a> {
         self.all().map(|family| family.cycles(system, outcome)).max().unwrap_or(0)
     }
 
-    /// How far it is.
+    /// The progress of the run.
     pub fn progress(&self, system: &System) -> Progress {
         let mut sum = Progress { cycle: system.now(), ..Progress::default() };
         for of in self.all().map(|family| family.progress(system)) {
@@ -189,8 +189,8 @@ impl<'a> Families<'a> {
     }
 
     /// Checks that stand between those of the jobs and those of the network.
-    pub fn settle(&self, system: &System, document: &Document) -> Vec<Check> {
-        self.all().flat_map(|family| family.settle(system, document)).collect()
+    pub fn family_checks(&self, system: &System, document: &Document) -> Vec<Check> {
+        self.all().flat_map(|family| family.family_checks(system, document)).collect()
     }
 
     /// Links of each level in the whole system, if only those that something uses were built.
@@ -199,8 +199,8 @@ impl<'a> Families<'a> {
     }
 
     /// Whether a link has lost packets for good.
-    pub fn loses_traffic(&self, system: &System) -> bool {
-        self.all().any(|family| family.loses_traffic(system))
+    pub fn has_lost_packets(&self, system: &System) -> bool {
+        self.all().any(|family| family.has_lost_packets(system))
     }
 
     /// Appends what has changed since they began.
@@ -215,11 +215,11 @@ impl<'a> Families<'a> {
     /// The state is that of another run.
     pub fn load(&mut self, system: &System, from: &mut Loader<'_>) -> Result<(), Mismatch> {
         self.moved = from.value()?;
-        self.each().try_for_each(|family| family.load(system, from))
+        self.families_mut().try_for_each(|family| family.load(system, from))
     }
 
     /// Where the cycles of the jobs went.
-    pub fn why(&self, system: &System, ask: Ask<'_>, document: &Document, notes: &mut Vec<String>) -> Vec<Why> {
+    pub fn why(&self, system: &System, ask: WhyQuery<'_>, document: &Document, notes: &mut Vec<String>) -> Vec<Why> {
         self.all().flat_map(|family| family.why(system, ask, document, notes)).collect()
     }
 

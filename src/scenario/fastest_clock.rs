@@ -36,7 +36,8 @@ pub(super) fn resolved(
     let mut scenario = resolve(FIRST)?;
     if file.clock.frequency_mhz == Frequency::Fastest {
         // Whole hertz, rounded down: the period is not shorter than what the slowest block needs.
-        let reached = |scenario: &Scenario| (1e12 / cost::shortest(scenario, technology).0).floor().max(1.0) as u64;
+        let reached =
+            |scenario: &Scenario| (1e12 / cost::shortest_period(scenario, technology).0).floor().max(1.0) as u64;
         // What is kept runs at its clock; what is tried next is faster.
         let mut kept: Option<Scenario> = None;
         let mut next = reached(&scenario);
@@ -60,7 +61,7 @@ pub(super) fn resolved(
             let message = "no clock was found that the hardware that follows from it reaches";
             vec![Problem::at("clock.frequency_mhz", message).expected("a number, or links and buffers in cycles")]
         })?;
-        let (period_ps, slowest) = cost::shortest(&scenario, technology);
+        let (period_ps, slowest) = cost::shortest_period(&scenario, technology);
         scenario.derived.insert("clock.period_ps".to_owned(), json!(period_ps));
         scenario.derived.insert("clock.slowest_block".to_owned(), json!(slowest));
     }

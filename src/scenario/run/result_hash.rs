@@ -1,4 +1,4 @@
-//! Results of a job as a hash, where the document does not hold their words: see [`kept`](crate::kept).
+//! Results of a job as a hash, where the document does not hold their words: see [`result_detail`](crate::result_detail).
 
 use std::convert::Infallible;
 use std::fmt::Write;
@@ -6,15 +6,15 @@ use std::fmt::Write;
 use sha2::{Digest, Sha256};
 
 use crate::data::{pieces, width};
-use crate::job_result::Hashed;
-use crate::kept::Kept;
+use crate::job_result::HashedResults;
 use crate::result::{ResultData, hex};
+use crate::result_detail::ResultDetail;
 
 /// The results of a job, unless its document holds them, or there are none.
-pub fn hashed(kept: Kept, data: &[ResultData]) -> Option<Hashed> {
+pub fn result_hash(kept: ResultDetail, data: &[ResultData]) -> Option<HashedResults> {
     let rows = || data.iter().flat_map(|of| of.rows.iter());
     let elements = rows().map(<[u64]>::len).max().filter(|&elements| elements > 0)?;
-    if kept == Kept::All || kept == Kept::Auto && kept.of(elements) == elements {
+    if kept == ResultDetail::All || kept == ResultDetail::Auto && kept.of(elements) == elements {
         return None;
     }
     let dtype = data.first()?.dtype;
@@ -29,7 +29,7 @@ pub fn hashed(kept: Kept, data: &[ResultData]) -> Option<Hashed> {
     for byte in hash.finalize() {
         let _ = write!(sha256, "{byte:02x}");
     }
-    Some(Hashed {
+    Some(HashedResults {
         rows: rows().count() as u64,
         elements: elements as u64,
         element_bytes: width(dtype) as u64,
@@ -55,10 +55,10 @@ mod tests {
             rows: Table::from(rows),
         };
         let narrow = of(DType::F16, vec![vec![0x0201, 0x0403], vec![0x0605, 0x0807]]);
-        let told = hashed(Kept::First(1), &[narrow]).unwrap();
+        let told = result_hash(ResultDetail::First(1), &[narrow]).unwrap();
         assert_eq!((told.rows, told.elements, told.element_bytes, told.first), (2, 2, 2, vec!["0201".to_owned()]));
         assert_eq!(told.sha256, expected);
         let wide = of(DType::U64, vec![vec![0x0807_0605_0403_0201]]);
-        assert_eq!(hashed(Kept::Hash, &[wide]).unwrap().sha256, expected);
+        assert_eq!(result_hash(ResultDetail::Hash, &[wide]).unwrap().sha256, expected);
     }
 }

@@ -1,4 +1,4 @@
-//! What all commands have in common: how much they say, in which colours, and how often they say how far they are.
+//! Options of every command: verbosity of messages, colours, and the interval of progress reports.
 
 use std::fmt::{Display, Write};
 use std::io::IsTerminal;
@@ -9,12 +9,12 @@ use anstyle::{AnsiColor, Style};
 use clap::{Args, ColorChoice};
 
 use super::progress;
-use super::ranks::{self, Exchanged};
+use super::ranks::{self, ExchangeStatistics};
 
 /// Options that every command takes.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Options of every command")]
-pub(super) struct Talk {
+pub(super) struct MessageOptions {
     /// Say nothing on the standard error but errors: no notes, no progress
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     quiet: bool,
@@ -28,7 +28,7 @@ pub(super) struct Talk {
 
 /// An option of commands that take long.
 #[derive(Debug, Clone, Args)]
-pub(super) struct Every {
+pub(super) struct StatusOptions {
     /// Print the progress on the standard error at this interval; SIGUSR1 prints it once
     #[arg(id = STATUS, long = "status", value_name = "SECONDS", value_parser = seconds)]
     period: Option<Duration>,
@@ -38,9 +38,9 @@ pub(super) struct Every {
 const STATUS: &str = "status_every";
 
 /// Holds what a command that takes long was told.
-pub(super) fn tell_as_asked(command: &clap::ArgMatches) {
+pub(super) fn init_messages(command: &clap::ArgMatches) {
     if let Ok(Some(period)) = command.try_get_one::<Duration>(STATUS) {
-        progress::tell_every(*period);
+        progress::print_status_every(*period);
     }
 }
 
@@ -53,15 +53,15 @@ fn seconds(text: &str) -> Result<Duration, String> {
 }
 
 struct Settings {
-    talk: Talk,
+    options: MessageOptions,
     begun: Instant,
 }
 
 static SETTINGS: OnceLock<Settings> = OnceLock::new();
 
-impl Talk {
+impl MessageOptions {
     /// Holds from now on, for the whole process.
-    pub fn settle(self) {
+    pub fn apply(self) {
         let choice = match self.color {
             // `mpirun` gives its processes terminals, whatever its own output is.
             ColorChoice::Auto if ranks::started() > 1 => anstream::ColorChoice::Never,
@@ -70,41 +70,41 @@ impl Talk {
             ColorChoice::Never => anstream::ColorChoice::Never,
         };
         choice.write_global();
-        let _ = SETTINGS.set(Settings { talk: self, begun: Instant::now() });
+        let _ = SETTINGS.set(Settings { options: self, begun: Instant::now() });
     }
 }
 
-fn asked(of: impl Fn(&Talk) -> bool) -> bool {
-    SETTINGS.get().is_some_and(|settings| of(&settings.talk))
+fn is_set(of: impl Fn(&MessageOptions) -> bool) -> bool {
+    SETTINGS.get().is_some_and(|settings| of(&settings.options))
 }
 
 /// Whether only errors are wanted.
 pub(super) fn is_quiet() -> bool {
-    asked(|talk| talk.quiet)
+    is_set(|options| options.quiet)
 }
 
 /// Whether more than the result is wanted.
 pub(super) fn is_verbose() -> bool {
-    asked(|talk| talk.verbose)
+    is_set(|options| options.verbose)
 }
 
 /// Says what a caller should know beside the result.
 pub(super) fn note(text: &impl Display) {
-    super::complain(&format_args!("note: {text}"));
+    super::print_error(&format_args!("note: {text}"));
 }
 
 /// With `--verbose`, says what is done, and when since the start.
 pub(super) fn step(text: &impl Display) {
-    if let Some(Settings { talk, begun }) = SETTINGS.get()
-        && talk.verbose
+    if let Some(Settings { options, begun }) = SETTINGS.get()
+        && options.verbose
     {
-        super::complain(&format_args!("{:9.3} s  {text}", begun.elapsed().as_secs_f64()));
+        super::print_error(&format_args!("{:9.3} s  {text}", begun.elapsed().as_secs_f64()));
     }
 }
 
 /// What a run took of the machine.
 #[derive(Debug, Clone, Copy, serde::Serialize)]
-pub(super) struct Took {
+pub(super) struct ResourceUsage {
     /// Wall time of the command so far, loading and checking included.
     pub wall_seconds: f64,
     /// Simulated cycles a second of that.
@@ -113,10 +113,10 @@ pub(super) struct Took {
     pub peak_memory_bytes: Option<u64>,
     /// Of one of several ranks.
     #[serde(flatten)]
-    pub exchanged: Option<Exchanged>,
+    pub exchanged: Option<ExchangeStatistics>,
 }
 
-impl Took {
+impl ResourceUsage {
     /// Since the command began.
     pub fn now(cycles: u64) -> Self {
         let wall = SETTINGS.get().map_or(0.0, |settings| settings.begun.elapsed().as_secs_f64());
@@ -132,11 +132,13 @@ impl Took {
     }
 }
 
-impl Display for Took {
+impl Display for ResourceUsage {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let memory = self.peak_memory_bytes.map_or_else(String::new, |bytes| format!(", {} MiB at most", bytes >> 20));
         write!(f, "took           {:.2} s, {:.0} cycles a second{memory}", self.wall_seconds, self.cycles_per_second)?;
-        let Some(Exchanged { ranks, exchanges, given_bytes: bytes, exchange_seconds: seconds }) = self.exchanged else {
+        let Some(ExchangeStatistics { ranks, exchanges, given_bytes: bytes, exchange_seconds: seconds }) =
+            self.exchanged
+        else {
             return Ok(());
         };
         write!(f, "\n               {ranks} ranks met {exchanges} times, rank 0 gave {bytes} bytes in {seconds:.2} s")
@@ -154,7 +156,7 @@ const SOFT: Style = AnsiColor::Yellow.on_default();
 
 /// A text with what a reader looks for first in colours: verdicts of a summary, and the first word of a message. The streams take
 /// the colours out where none are wanted.
-pub(super) fn painted(text: &str) -> String {
+pub(super) fn coloured(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
         let marks = [
@@ -186,7 +188,7 @@ mod tests {
     #[test]
     fn colours_change_nothing_but_colours() {
         let text = "error: x\nchecks         5 passed\n               bit-exact: NO (3 of 4)\nCHECK FAILED   y\nrest\n";
-        let painted = painted(text);
+        let painted = coloured(text);
         assert_eq!(anstream::adapter::strip_str(&painted).to_string(), text);
         for (line, plain) in painted.lines().zip(text.lines()) {
             assert_eq!(line != plain, plain != "rest", "{line:?}");

@@ -10,7 +10,7 @@ const COLUMNS: u64 = 25;
 
 /// What golden files hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Watched {
+pub struct GoldenOutputs {
     /// What is compared.
     pub parts: Vec<Part>,
     /// Globs of the wave.
@@ -23,7 +23,7 @@ pub struct Watched {
     pub picture_cycles: (u64, u64),
 }
 
-impl Watched {
+impl GoldenOutputs {
     /// Whether a part is compared.
     pub fn has(&self, part: Part) -> bool {
         self.parts.contains(&part)
@@ -31,7 +31,7 @@ impl Watched {
 }
 
 /// What the golden files of a scenario hold.
-pub fn watched(scenario: &Scenario) -> Watched {
+pub fn golden_outputs(scenario: &Scenario) -> GoldenOutputs {
     let (golden, defaults) = (&scenario.golden, spec(scenario.family).watched(scenario));
     let owned = |globs: &[&str]| globs.iter().map(ToString::to_string).collect::<Vec<_>>();
     let parts = golden.files.clone().unwrap_or_else(|| {
@@ -53,7 +53,7 @@ pub fn watched(scenario: &Scenario) -> Watched {
         (None, false) => defaults.picture_cycles.1,
         _ => picture_from.saturating_add(COLUMNS),
     });
-    Watched {
+    GoldenOutputs {
         parts,
         signals: if golden.signals.is_empty() { owned(defaults.signals) } else { golden.signals.clone() },
         cycles: (from, to),

@@ -1,8 +1,8 @@
-//! How systems of families are built: the one `match` over them besides that of [`specs`](super::specs).
+//! Builds the system of a scenario: the one `match` over families besides that of [`specs`](super::specs).
 
 use crate::build::{BuildOptions, build as build_piuma};
 use crate::config::{self, Scenario};
-use crate::run::family::{Begun, Family};
+use crate::run::family::{Family, StartedRun};
 use crate::run::options::{RunError, RunOptions};
 use crate::run::system::System;
 use crate::{Loaded, Problems, armed, mixed, pbv, piuma};
@@ -13,8 +13,12 @@ use watershed_piuma::claim::Wiring;
 ///
 /// # Errors
 /// The scenario is wrong in a way that only shows when the system is built.
-pub(crate) fn build<'a>(loaded: &'a Loaded, options: &RunOptions<'_>, windows: bool) -> Result<Begun<'a>, RunError> {
-    fn one<'a>((system, run): (Box<System>, impl Family + 'a)) -> Begun<'a> {
+pub(crate) fn build<'a>(
+    loaded: &'a Loaded,
+    options: &RunOptions<'_>,
+    windows: bool,
+) -> Result<StartedRun<'a>, RunError> {
+    fn one<'a>((system, run): (Box<System>, impl Family + 'a)) -> StartedRun<'a> {
         (system, vec![Box::new(run)])
     }
     Ok(match loaded.scenario.family {

@@ -1,8 +1,8 @@
-//! `wave show` lines: where in a waveform the place and the cycles are that a check or `why` speaks of.
+//! Command lines of `wave show` for the place and the cycles that a check or `why` names.
 
 use std::path::Path;
 
-use super::{called, complain};
+use super::{invocation, print_error};
 use watershed_scenario::result::{Check, Document};
 use watershed_scenario::{Loaded, build};
 use watershed_study::sweep::store::shell_word;
@@ -51,13 +51,13 @@ fn command(file: &Path, globs: &[String], from: u64, to: u64) -> String {
     let signals: Vec<String> = globs.iter().map(|glob| format!("--signals '{glob}' ")).collect();
     let (from, to) = (from.saturating_sub(AROUND / 2), to + AROUND / 2);
     let file = shell_word(&file.display().to_string());
-    called::line(&format!("watershed wave show {file} {}--window {from}..{to}", signals.concat()))
+    invocation::line(&format!("watershed wave show {file} {}--window {from}..{to}", signals.concat()))
 }
 
 /// Says what shows the failed checks of a run.
-pub(super) fn tell(loaded: &Loaded, document: &Document, wave: Option<&Path>) {
+pub(super) fn print_wave_commands(loaded: &Loaded, document: &Document, wave: Option<&Path>) {
     for line in of_checks(loaded, document, wave) {
-        complain(&line);
+        print_error(&line);
     }
 }
 
@@ -98,19 +98,19 @@ mod tests {
         let shown = |place: &str| line(Path::new("w.fst"), &[place], 20, 22);
         assert_eq!(
             shown("core4.P7"),
-            called::line("watershed wave show w.fst --signals '**.core4.switch.{in7,out7}.**' --window 15..27")
+            invocation::line("watershed wave show w.fst --signals '**.core4.switch.{in7,out7}.**' --window 15..27")
         );
         assert_eq!(
             shown("leaf6 -> s1.P4.engine"),
-            called::line(
+            invocation::line(
                 "watershed wave show w.fst --signals '**.leaf6.{memory,leaf*,root*,node*,part*,client*,soft*,host*,thread*}.**' \
                  --signals '**.leaf6.switch.ceng.*' --signals '**.s1.P4.**' --window 15..27"
             )
         );
         let engine = "watershed wave show w.fst --signals '**.sw4.switch.ceng.*' --window 15..27";
-        assert_eq!(shown("sw4.ceng"), called::line(engine));
+        assert_eq!(shown("sw4.ceng"), invocation::line(engine));
         let message = "watershed wave show w.fst --signals '**.leaf0.node3.**' --window 15..27";
-        assert_eq!(shown("leaf0.node3, round 1"), called::line(message));
+        assert_eq!(shown("leaf0.node3, round 1"), invocation::line(message));
         let spaced = line(Path::new("my runs/w.fst"), &["sw4.ceng"], 20, 22);
         assert!(spaced.contains("wave show 'my runs/w.fst' --signals"), "{spaced}");
     }

@@ -4,11 +4,11 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 
-use super::{ANY, Collective, Compute, Error, Kind, Matched, Trace, check::NONE};
+use super::{ANY, Collective, Compute, Error, Kind, MatchedTrace, Trace, check::NONE};
 
 /// When everything ends.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Pace {
+pub struct Schedule {
     /// When each rank has ended, in ps.
     pub ends: Vec<u64>,
     /// The critical path: who computed when, the last one first. What lies between two steps takes no time.
@@ -19,16 +19,16 @@ pub struct Pace {
 
 /// How long things take, in ps.
 #[derive(Clone, Copy)]
-pub struct Times<'a> {
+pub struct Durations<'a> {
     /// Computing.
     pub compute: &'a dyn Fn(&Compute) -> u64,
     /// A collective, from when its last member has begun.
     pub collective: &'a dyn Fn(&Collective) -> u64,
 }
 
-impl Times<'_> {
+impl Durations<'_> {
     /// Computing as it was measured; collectives take no time.
-    pub const MEASURED: Times<'static> = Times { compute: &|compute| compute.ps, collective: &|_| 0 };
+    pub const MEASURED: Durations<'static> = Durations { compute: &|compute| compute.ps, collective: &|_| 0 };
 }
 
 /// A step of the critical path.
@@ -48,8 +48,8 @@ pub struct Step {
 ///
 /// # Errors
 /// A node that never ends.
-pub(crate) fn ends(trace: &Trace, matched: &Matched) -> Result<(), Error> {
-    let mut clock = Clock::new(trace, matched, false, Times { compute: &|_| 0, collective: &|_| 0 });
+pub(crate) fn ends(trace: &Trace, matched: &MatchedTrace) -> Result<(), Error> {
+    let mut clock = Scheduler::new(trace, matched, false, Durations { compute: &|_| 0, collective: &|_| 0 });
     clock.relaxed = true;
     clock.run().map(|_| ())
 }
@@ -58,80 +58,80 @@ pub(crate) fn ends(trace: &Trace, matched: &Matched) -> Result<(), Error> {
 ///
 /// # Errors
 /// A node that never starts, as its stream is taken by one that waits for it.
-pub fn pace(trace: &Trace, matched: &Matched, times: Times<'_>) -> Result<Pace, Error> {
-    let paced = Clock::new(trace, matched, true, times).run();
-    if matched.open.is_empty() || paced.is_ok() {
+pub fn schedule(trace: &Trace, matched: &MatchedTrace, times: Durations<'_>) -> Result<Schedule, Error> {
+    let paced = Scheduler::new(trace, matched, true, times).run();
+    if matched.wildcards.is_empty() || paced.is_ok() {
         return paced;
     }
-    let mut clock = Clock::new(trace, matched, true, times);
+    let mut clock = Scheduler::new(trace, matched, true, times);
     clock.relaxed = true;
     clock.run()
 }
 
 /// A node of a rank.
-type At = (u32, u32);
+type NodeRef = (u32, u32);
 
-struct Clock<'a> {
+struct Scheduler<'a> {
     trace: &'a Trace,
-    matched: &'a Matched,
+    matched: &'a MatchedTrace,
     /// Streams run one node at a time.
     streams: bool,
     /// A receive of an open channel takes what comes over any of them: who gets what hangs on when it comes, which only a network knows.
     relaxed: bool,
-    times: Times<'a>,
-    nodes: Vec<Vec<State>>,
+    times: Durations<'a>,
+    nodes: Vec<Vec<NodeState>>,
     followers: Vec<Vec<Vec<(u32, bool)>>>,
     /// What a stream runs, and what waits for it by when it became ready.
-    busy: BTreeMap<(u32, u16), Busy>,
-    channels: Vec<Ends>,
+    busy: BTreeMap<(u32, u16), StreamState>,
+    channels: Vec<UnmatchedMessages>,
     /// Of each rank: messages of open channels that were sent and not received, and receives that wait for such, in their order.
-    open: Vec<Open>,
+    wildcards: Vec<WildcardMessages>,
     /// Members of each collective that have started.
     started: Vec<u32>,
-    events: BinaryHeap<Reverse<(u64, At)>>,
-    ready: VecDeque<(u64, At)>,
+    events: BinaryHeap<Reverse<(u64, NodeRef)>>,
+    ready: VecDeque<(u64, NodeRef)>,
 }
 
 #[derive(Default)]
-struct Busy {
+struct StreamState {
     node: Option<u32>,
     waiting: BTreeSet<(u64, u32)>,
 }
 
 /// Messages that were sent and that are waited for, and not matched yet.
 #[derive(Default)]
-struct Ends {
+struct UnmatchedMessages {
     sent: VecDeque<(u64, u32)>,
     waited: VecDeque<(u64, u32)>,
 }
 
 /// Messages of open channels, by their channels, and receives that could take some of them.
 #[derive(Default)]
-struct Open {
+struct WildcardMessages {
     sent: Vec<u32>,
     waited: Vec<u32>,
 }
 
 #[derive(Clone, Copy)]
-struct State {
+struct NodeState {
     left: u32,
     start: u64,
     end: Option<u64>,
     /// Who let it start or end last.
-    by: Option<At>,
+    by: Option<NodeRef>,
 }
 
 /// Whether a receive takes messages of a channel.
-fn fits(matched: &Matched, (rank, node): At, channel: u32) -> bool {
-    match matched.open.get(&(rank, node)) {
+fn fits(matched: &MatchedTrace, (rank, node): NodeRef, channel: u32) -> bool {
+    match matched.wildcards.get(&(rank, node)) {
         Some(channels) => channels.binary_search(&channel).is_ok(),
-        None => matched.of[rank as usize][node as usize] == channel,
+        None => matched.index_of[rank as usize][node as usize] == channel,
     }
 }
 
-impl<'a> Clock<'a> {
-    fn new(trace: &'a Trace, matched: &'a Matched, streams: bool, times: Times<'a>) -> Clock<'a> {
-        let state = |waits: usize| State { left: waits as u32, start: 0, end: None, by: None };
+impl<'a> Scheduler<'a> {
+    fn new(trace: &'a Trace, matched: &'a MatchedTrace, streams: bool, times: Durations<'a>) -> Scheduler<'a> {
+        let state = |waits: usize| NodeState { left: waits as u32, start: 0, end: None, by: None };
         let nodes = trace.ranks.iter().map(|rank| rank.nodes.iter().map(|node| state(node.waits.len())).collect());
         let followers = trace.ranks.iter().map(|rank| {
             let mut lists = vec![Vec::new(); rank.nodes.len()];
@@ -142,7 +142,7 @@ impl<'a> Clock<'a> {
             }
             lists
         });
-        Clock {
+        Scheduler {
             trace,
             matched,
             streams,
@@ -151,19 +151,19 @@ impl<'a> Clock<'a> {
             nodes: nodes.collect(),
             followers: followers.collect(),
             busy: BTreeMap::new(),
-            channels: matched.channels.iter().map(|_| Ends::default()).collect(),
-            open: trace.ranks.iter().map(|_| Open::default()).collect(),
+            channels: matched.channels.iter().map(|_| UnmatchedMessages::default()).collect(),
+            wildcards: trace.ranks.iter().map(|_| WildcardMessages::default()).collect(),
             started: vec![0; matched.collectives.len()],
             events: BinaryHeap::new(),
             ready: VecDeque::new(),
         }
     }
 
-    fn state(&mut self, (rank, node): At) -> &mut State {
+    fn state(&mut self, (rank, node): NodeRef) -> &mut NodeState {
         &mut self.nodes[rank as usize][node as usize]
     }
 
-    fn run(mut self) -> Result<Pace, Error> {
+    fn run(mut self) -> Result<Schedule, Error> {
         for rank in 0..self.nodes.len() as u32 {
             for node in 0..self.nodes[rank as usize].len() as u32 {
                 if self.state((rank, node)).left == 0 {
@@ -173,17 +173,17 @@ impl<'a> Clock<'a> {
         }
         loop {
             while let Some((now, at)) = self.ready.pop_front() {
-                self.want(now, at);
+                self.request_stream(now, at);
             }
             let Some(Reverse((now, at))) = self.events.pop() else { break };
             self.end(now, at, None);
         }
-        self.stuck()?;
+        self.find_deadlock()?;
         Ok(self.result())
     }
 
     /// Takes the stream of a node that is ready, or lets it wait for it.
-    fn want(&mut self, now: u64, at: At) {
+    fn request_stream(&mut self, now: u64, at: NodeRef) {
         let node = &self.trace.ranks[at.0 as usize].nodes[at.1 as usize];
         let receives = matches!(node.kind, Kind::Receive { .. });
         let Some(stream) = node.stream.filter(|_| self.streams && !receives) else { return self.start(now, at) };
@@ -196,36 +196,36 @@ impl<'a> Clock<'a> {
         }
     }
 
-    fn start(&mut self, now: u64, at: At) {
+    fn start(&mut self, now: u64, at: NodeRef) {
         self.state(at).start = now;
         self.release(now, at, true);
-        let index = self.matched.of[at.0 as usize][at.1 as usize];
+        let index = self.matched.index_of[at.0 as usize][at.1 as usize];
         match self.trace.ranks[at.0 as usize].nodes[at.1 as usize].kind {
             Kind::Nothing | Kind::Memory { .. } => self.events.push(Reverse((now, at))),
             Kind::Compute(compute) => {
                 self.events.push(Reverse((now.saturating_add((self.times.compute)(&compute)), at)));
             }
-            Kind::Send { .. } if self.matched.channels[index as usize].open => {
+            Kind::Send { .. } if self.matched.channels[index as usize].has_wildcard => {
                 let to = self.matched.channels[index as usize].to;
                 let fits = |node: &u32| self.relaxed || fits(self.matched, (to, *node), index);
-                match self.open[to as usize].waited.iter().position(fits) {
+                match self.wildcards[to as usize].waited.iter().position(fits) {
                     Some(place) => {
-                        let node = self.open[to as usize].waited.remove(place);
+                        let node = self.wildcards[to as usize].waited.remove(place);
                         self.end(now, (to, node), Some(at));
                     }
-                    None => self.open[to as usize].sent.push(index),
+                    None => self.wildcards[to as usize].sent.push(index),
                 }
                 self.events.push(Reverse((now, at)));
             }
-            Kind::Receive { .. } if index == NONE || self.matched.channels[index as usize].open => {
+            Kind::Receive { .. } if index == NONE || self.matched.channels[index as usize].has_wildcard => {
                 let takes = |&channel: &u32| self.relaxed || fits(self.matched, at, channel);
-                let sent = self.open[at.0 as usize].sent.iter().position(takes);
+                let sent = self.wildcards[at.0 as usize].sent.iter().position(takes);
                 if let Some(place) = sent {
-                    self.open[at.0 as usize].sent.remove(place);
+                    self.wildcards[at.0 as usize].sent.remove(place);
                     self.events.push(Reverse((now, at)));
                 } else {
                     self.state(at).by = Some((at.0, NONE));
-                    self.open[at.0 as usize].waited.push(at.1);
+                    self.wildcards[at.0 as usize].waited.push(at.1);
                 }
             }
             Kind::Send { .. } => {
@@ -267,7 +267,7 @@ impl<'a> Clock<'a> {
     }
 
     /// Ends a node; `by`: another one that let it end.
-    fn end(&mut self, now: u64, at: At, by: Option<At>) {
+    fn end(&mut self, now: u64, at: NodeRef, by: Option<NodeRef>) {
         let state = self.state(at);
         state.end = Some(now);
         state.by = by.or(state.by);
@@ -286,7 +286,7 @@ impl<'a> Clock<'a> {
     }
 
     /// Lets those go on that waited for a node to start, or to end.
-    fn release(&mut self, now: u64, at: At, start: bool) {
+    fn release(&mut self, now: u64, at: NodeRef, start: bool) {
         for index in 0..self.followers[at.0 as usize][at.1 as usize].len() {
             let (node, on_start) = self.followers[at.0 as usize][at.1 as usize][index];
             if on_start != start {
@@ -302,13 +302,13 @@ impl<'a> Clock<'a> {
     }
 
     /// The first node that never ends, if there is one.
-    fn stuck(&self) -> Result<(), Error> {
-        let open = |at: &&State| at.end.is_none();
+    fn find_deadlock(&self) -> Result<(), Error> {
+        let open = |at: &&NodeState| at.end.is_none();
         for (rank, nodes) in self.nodes.iter().enumerate() {
             // One that waits for other ranks says more than those that wait for it.
-            let waits = |state: &&State| open(state) && state.left == 0;
+            let waits = |state: &&NodeState| open(state) && state.left == 0;
             let Some(node) = nodes.iter().position(|state| waits(&state)) else { continue };
-            let index = self.matched.of[rank][node] as usize;
+            let index = self.matched.index_of[rank][node] as usize;
             let what = match self.trace.ranks[rank].nodes[node].kind {
                 Kind::Receive { from, tag, .. } if from == ANY || tag == ANY => {
                     "it never ends: what could come is received by others, or waits for this rank".to_owned()
@@ -337,8 +337,8 @@ impl<'a> Clock<'a> {
         self.busy.range((rank, 0)..=(rank, u16::MAX)).any(|(_, busy)| busy.waiting.iter().any(|&(_, at)| at == node))
     }
 
-    fn result(&self) -> Pace {
-        let end = |nodes: &Vec<State>| nodes.iter().filter_map(|state| state.end).max().unwrap_or(0);
+    fn result(&self) -> Schedule {
+        let end = |nodes: &Vec<NodeState>| nodes.iter().filter_map(|state| state.end).max().unwrap_or(0);
         let ends: Vec<u64> = self.nodes.iter().map(end).collect();
         let mut path = Vec::new();
         let last = ends.iter().copied().max().unwrap_or(0);
@@ -356,8 +356,8 @@ impl<'a> Clock<'a> {
             }
             at = state.by;
         }
-        let times = |state: &State| (state.start, state.end.unwrap_or(state.start));
+        let times = |state: &NodeState| (state.start, state.end.unwrap_or(state.start));
         let nodes = self.nodes.iter().map(|nodes| nodes.iter().map(times).collect()).collect();
-        Pace { ends, path, nodes }
+        Schedule { ends, path, nodes }
     }
 }

@@ -1,13 +1,13 @@
-//! What the mail of end points says of the queues of engines.
+//! Congestion metrics and reports about the queues of engines, from the mailboxes of end points.
 
-use super::build::Ready;
+use super::build::PbvBuild;
 use super::config::Pbv;
 use super::congestion::{CongestionResult, QueueResult, ReportResult, name};
 use crate::run::system::PbvSystem as System;
 use watershed_pbv::packet::Message;
 
 /// Reports that the collector got, in the order of arrival.
-pub fn sent(pbv: &Pbv, system: &System, ready: &Ready<()>) -> Vec<ReportResult> {
+pub fn sent(pbv: &Pbv, system: &System, ready: &PbvBuild<()>) -> Vec<ReportResult> {
     let Some((_, to)) = &pbv.reports else { return Vec::new() };
     let node = system.end(*to as usize);
     let names = |device: u16| ready.names.get(&device).cloned().unwrap_or_default();
@@ -34,7 +34,7 @@ pub fn sent(pbv: &Pbv, system: &System, ready: &Ready<()>) -> Vec<ReportResult> 
 }
 
 /// The answers to all requests, in their order.
-pub fn reports(pbv: &Pbv, system: &System, ready: &Ready<()>) -> Vec<CongestionResult> {
+pub fn reports(pbv: &Pbv, system: &System, ready: &PbvBuild<()>) -> Vec<CongestionResult> {
     let mut all = Vec::new();
     for (index, request) in pbv.congestion.iter().enumerate() {
         let node = system.end(request.by as usize);

@@ -14,7 +14,7 @@ use watershed_kernel::Cycle;
 
 /// How a round on the wire ended, from the best to the worst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Ended {
+pub(super) enum RoundOutcome {
     Complete,
     AfterRetry,
     Incomplete,
@@ -22,23 +22,23 @@ pub(super) enum Ended {
     Silent,
 }
 
-impl Ended {
+impl RoundOutcome {
     /// Its name in documents.
     pub(super) fn name(self) -> &'static str {
         match self {
-            Ended::Complete => "complete",
-            Ended::AfterRetry => "after-retry",
-            Ended::Incomplete => "incomplete",
-            Ended::Open => "open",
-            Ended::Silent => "silent",
+            RoundOutcome::Complete => "complete",
+            RoundOutcome::AfterRetry => "after-retry",
+            RoundOutcome::Incomplete => "incomplete",
+            RoundOutcome::Open => "open",
+            RoundOutcome::Silent => "silent",
         }
     }
 }
 
 /// A round that was asked for.
 #[derive(Clone, Copy, Debug)]
-struct One {
-    worst: Ended,
+struct RequestedRound {
+    worst: RoundOutcome,
     started: u32,
     /// When its last operands were there.
     entered: Cycle,
@@ -48,21 +48,27 @@ struct One {
 
 /// Rounds that were asked for, by flow and number; opening barriers have no number.
 #[derive(Clone, Debug)]
-pub(super) struct Asked {
+pub(super) struct RequestedRounds {
     composed: Composition,
-    of: BTreeMap<(u8, Option<u32>), One>,
+    of: BTreeMap<(u8, Option<u32>), RequestedRound>,
 }
 
-impl Asked {
-    pub(super) fn of(composed: Composition) -> Asked {
-        Asked { composed, of: BTreeMap::new() }
+impl RequestedRounds {
+    pub(super) fn of(composed: Composition) -> RequestedRounds {
+        RequestedRounds { composed, of: BTreeMap::new() }
     }
 
     /// Takes a round on the wire: its outcome, when the last contribution was ready and, if all participants have its
     /// result, since when. Rounds of a flow come in order.
-    pub(super) fn take(&mut self, (flow, data): (u8, Option<u32>), ended: Ended, entered: Cycle, got: Option<Cycle>) {
+    pub(super) fn take(
+        &mut self,
+        (flow, data): (u8, Option<u32>),
+        ended: RoundOutcome,
+        entered: Cycle,
+        got: Option<Cycle>,
+    ) {
         let number = data.map(|data| data / self.composed.rounds_each());
-        let one = self.of.entry((flow, number)).or_insert(One { worst: ended, started: 0, entered, got });
+        let one = self.of.entry((flow, number)).or_insert(RequestedRound { worst: ended, started: 0, entered, got });
         (one.worst, one.started, one.got) = (one.worst.max(ended), one.started + 1, got);
     }
 
@@ -72,12 +78,12 @@ impl Asked {
         for ((_, number), one) in &self.of {
             let whole = one.started == number.map_or(1, |_| self.composed.rounds_each());
             let slot = match one.worst {
-                Ended::Complete | Ended::AfterRetry if !whole => &mut outcomes.open,
-                Ended::Complete => &mut outcomes.complete,
-                Ended::AfterRetry => &mut outcomes.after_retry,
-                Ended::Incomplete => &mut outcomes.incomplete,
-                Ended::Open => &mut outcomes.open,
-                Ended::Silent => &mut outcomes.silent,
+                RoundOutcome::Complete | RoundOutcome::AfterRetry if !whole => &mut outcomes.open,
+                RoundOutcome::Complete => &mut outcomes.complete,
+                RoundOutcome::AfterRetry => &mut outcomes.after_retry,
+                RoundOutcome::Incomplete => &mut outcomes.incomplete,
+                RoundOutcome::Open => &mut outcomes.open,
+                RoundOutcome::Silent => &mut outcomes.silent,
             };
             *slot += 1;
         }
@@ -97,14 +103,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_rounds_on_the_wire_are_one_that_was_asked_for() {
-        let mut asked = Asked::of(Composition::Deterministic);
-        asked.take((0, None), Ended::Complete, 5, Some(9));
-        asked.take((0, Some(0)), Ended::AfterRetry, 10, Some(100));
-        asked.take((0, Some(1)), Ended::Complete, 101, Some(150));
-        asked.take((1, Some(2)), Ended::Complete, 10, Some(60));
-        asked.take((1, Some(3)), Ended::Silent, 61, Some(90));
-        asked.take((0, Some(4)), Ended::Complete, 200, Some(210));
+    fn two_rounds_on_the_wire_count_as_one_requested_round() {
+        let mut asked = RequestedRounds::of(Composition::Deterministic);
+        asked.take((0, None), RoundOutcome::Complete, 5, Some(9));
+        asked.take((0, Some(0)), RoundOutcome::AfterRetry, 10, Some(100));
+        asked.take((0, Some(1)), RoundOutcome::Complete, 101, Some(150));
+        asked.take((1, Some(2)), RoundOutcome::Complete, 10, Some(60));
+        asked.take((1, Some(3)), RoundOutcome::Silent, 61, Some(90));
+        asked.take((0, Some(4)), RoundOutcome::Complete, 200, Some(210));
         let outcomes = asked.outcomes();
         assert_eq!((outcomes.complete, outcomes.after_retry, outcomes.silent, outcomes.open), (1, 1, 1, 1));
         assert_eq!(asked.latencies(), [140, 80], "from the operands of the first to the result of the second");
@@ -112,10 +118,10 @@ mod tests {
 
     #[test]
     fn a_plain_round_is_itself() {
-        let mut asked = Asked::of(Composition::Plain);
-        asked.take((0, None), Ended::Complete, 5, Some(9));
-        asked.take((0, Some(0)), Ended::Incomplete, 10, None);
-        asked.take((0, Some(1)), Ended::Complete, 20, Some(33));
+        let mut asked = RequestedRounds::of(Composition::Plain);
+        asked.take((0, None), RoundOutcome::Complete, 5, Some(9));
+        asked.take((0, Some(0)), RoundOutcome::Incomplete, 10, None);
+        asked.take((0, Some(1)), RoundOutcome::Complete, 20, Some(33));
         assert_eq!((asked.outcomes().complete, asked.outcomes().incomplete), (2, 1));
         assert_eq!(asked.latencies(), [13]);
     }

@@ -129,13 +129,13 @@ impl Row {
     }
 
     /// How far ours is from the source's, as a share of it.
-    pub fn apart(&self) -> f64 {
+    pub fn relative_difference(&self) -> f64 {
         (self.ours - self.source) / self.source
     }
 
     /// The same with its sign, in per cent.
     fn apart_text(&self) -> String {
-        format!("{:+.1} %", self.apart() * 100.0).replace("-0.0", "+0.0")
+        format!("{:+.1} %", self.relative_difference() * 100.0).replace("-0.0", "+0.0")
     }
 
     /// What the source says, with the relation if it is a bound.
@@ -151,7 +151,7 @@ impl Row {
     /// Whether it stands to the source's as it has to.
     pub fn holds(&self) -> bool {
         match self.holds_if {
-            Relation::Near => self.apart().abs() <= self.tolerance,
+            Relation::Near => self.relative_difference().abs() <= self.tolerance,
             Relation::Below => self.ours <= self.source,
             Relation::Above => self.ours >= self.source,
             Relation::Differs => true,

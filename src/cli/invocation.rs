@@ -15,10 +15,10 @@ const NAME: &str = "watershed";
 
 /// Where a shell finds a program of this name.
 pub(super) fn on_path(name: &str) -> Option<PathBuf> {
-    found_in(&std::env::var_os("PATH")?, name)
+    find_in_path(&std::env::var_os("PATH")?, name)
 }
 
-fn found_in(folders: &OsStr, name: &str) -> Option<PathBuf> {
+fn find_in_path(folders: &OsStr, name: &str) -> Option<PathBuf> {
     let names = [name.to_owned(), format!("{name}.exe")];
     let there = |folder: PathBuf| names.iter().map(|name| folder.join(name)).find(|path| path.is_file());
     std::env::split_paths(folders).find_map(there)
@@ -40,7 +40,7 @@ fn called(first: Option<OsString>, folders: &OsStr) -> String {
     let Some(name) = path.file_name().map(OsStr::to_string_lossy) else { return NAME.to_owned() };
     let has_folder = path.components().count() > 1;
     let same = |found: PathBuf| found.canonicalize().ok().is_some_and(|found| Some(found) == path.canonicalize().ok());
-    if !has_folder || found_in(folders, &name).is_some_and(same) {
+    if !has_folder || find_in_path(folders, &name).is_some_and(same) {
         return shell_word(&name);
     }
     shell_word(&path.to_string_lossy())

@@ -37,7 +37,7 @@ const HEAD: usize = 16;
 
 /// What a document holds of vectors of results.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Kept {
+pub enum ResultDetail {
     /// Short vectors whole, the first elements of long ones.
     #[default]
     Auto,
@@ -49,7 +49,7 @@ pub enum Kept {
     Hash,
 }
 
-impl Kept {
+impl ResultDetail {
     /// Whether nothing was asked for.
     pub fn is_auto(&self) -> bool {
         *self == Self::Auto
@@ -71,7 +71,7 @@ impl Kept {
     }
 }
 
-impl fmt::Display for Kept {
+impl fmt::Display for ResultDetail {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Auto => f.write_str("auto"),
@@ -82,7 +82,7 @@ impl fmt::Display for Kept {
     }
 }
 
-impl FromStr for Kept {
+impl FromStr for ResultDetail {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -99,19 +99,19 @@ impl FromStr for Kept {
     }
 }
 
-impl Serialize for Kept {
+impl Serialize for ResultDetail {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-impl<'de> Deserialize<'de> for Kept {
+impl<'de> Deserialize<'de> for ResultDetail {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
     }
 }
 
-impl JsonSchema for Kept {
+impl JsonSchema for ResultDetail {
     fn schema_name() -> Cow<'static, str> {
         "Kept".into()
     }
@@ -136,22 +136,25 @@ mod tests {
 
     #[test]
     fn words_are_read_as_they_are_written() {
-        for (text, kept) in
-            [("auto", Kept::Auto), ("all", Kept::All), ("hash", Kept::Hash), ("first 8", Kept::First(8))]
-        {
+        for (text, kept) in [
+            ("auto", ResultDetail::Auto),
+            ("all", ResultDetail::All),
+            ("hash", ResultDetail::Hash),
+            ("first 8", ResultDetail::First(8)),
+        ] {
             assert_eq!((text.parse(), kept.to_string()), (Ok(kept), text.to_owned()));
         }
         for wrong in ["", "first", "first 0", "first -1", "first x", "first  8", "All", "none"] {
-            assert!(wrong.parse::<Kept>().is_err(), "{wrong}");
+            assert!(wrong.parse::<ResultDetail>().is_err(), "{wrong}");
         }
     }
 
     #[test]
     fn short_vectors_are_whole_and_long_ones_begin() {
-        let kept = |kept: Kept| [0, 1, 20, WHOLE, WHOLE + 1].map(|length| kept.of(length));
-        assert_eq!(kept(Kept::Auto), [0, 1, 20, WHOLE, HEAD]);
-        assert_eq!(kept(Kept::All), [0, 1, 20, WHOLE, WHOLE + 1]);
-        assert_eq!(kept(Kept::First(7)), [0, 1, 7, 7, 7]);
-        assert_eq!(kept(Kept::Hash), [0; 5]);
+        let kept = |kept: ResultDetail| [0, 1, 20, WHOLE, WHOLE + 1].map(|length| kept.of(length));
+        assert_eq!(kept(ResultDetail::Auto), [0, 1, 20, WHOLE, HEAD]);
+        assert_eq!(kept(ResultDetail::All), [0, 1, 20, WHOLE, WHOLE + 1]);
+        assert_eq!(kept(ResultDetail::First(7)), [0, 1, 7, 7, 7]);
+        assert_eq!(kept(ResultDetail::Hash), [0; 5]);
     }
 }

@@ -27,7 +27,7 @@ mod tests {
     use watershed_fabric::fault::FaultCounts;
 
     #[test]
-    fn counters_of_parts_stand_in_their_place_and_rare_ones_only_where_they_count() {
+    fn nested_counters_keep_their_place_and_rare_zeros_are_omitted() {
         let refused = Refusals { damaged: 3, ..Refusals::default() };
         let engine = counts(&EngineCounts { refused, ..EngineCounts::default() });
         let names: Vec<&str> = engine.keys().map(String::as_str).collect();

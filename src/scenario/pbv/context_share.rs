@@ -9,14 +9,14 @@ use crate::armed::file::{ComputeFile, LateFile};
 
 /// The rounds of one context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Share {
+pub struct ContextShare {
     /// Which context it is, counted from 0.
     pub number: u32,
     /// How many there are.
     pub count: u32,
 }
 
-impl Share {
+impl ContextShare {
     /// The place of a round of the collective in this context, if it runs there.
     fn place(self, round: u32) -> Option<u32> {
         (round % self.count == self.number).then_some(round / self.count)
@@ -71,7 +71,7 @@ mod tests {
         for (all, count) in [(1, 1), (7, 3), (8, 8), (9, 8), (16, 4)] {
             let mut seen = Vec::new();
             for number in 0..count {
-                let share = Share { number, count };
+                let share = ContextShare { number, count };
                 for place in 0..share.rounds(all) {
                     let round = share.round(place);
                     assert_eq!(share.place(round), Some(place));
@@ -84,8 +84,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_of_a_round_goes_to_its_context() {
-        let share = Share { number: 1, count: 3 };
+    fn settings_of_a_round_go_to_the_context_of_that_round() {
+        let share = ContextShare { number: 1, count: 3 };
         let late = |round| LateFile { end_point: 4, cycles: 9, round };
         assert_eq!(share.late(&[late(None), late(Some(3)), late(Some(4))]), [late(None), late(Some(1))]);
         let ComputeFile::List(rows) = share.task_cycles(&ComputeFile::List(vec![vec![0, 1, 2, 3]])) else { panic!() };

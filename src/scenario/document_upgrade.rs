@@ -24,7 +24,7 @@ pub fn upgraded(mut document: Json) -> Result<Json, String> {
         }
     }
     if version.is_some_and(|version| version < 3) {
-        name_what_engines_say(&mut document);
+        upgrade_to_version_3(&mut document);
         document["schema_version"] = SCHEMA_VERSION.into();
     }
     // What refused armings were is counted by why since, under names of its own.
@@ -50,7 +50,7 @@ fn rename(of: &mut Object, names: &[(&str, &str)]) {
 }
 
 /// Brings what engines and software say of their jobs from version 2 to version 3.
-fn name_what_engines_say(document: &mut Json) {
+fn upgrade_to_version_3(document: &mut Json) {
     let job = [("job_cycles", "latency_cycles"), ("job_ns", "latency_ns"), ("rounds", "listed_rounds")];
     each(document, "/jobs").for_each(without_end);
     for of in each(document, "/collectives") {

@@ -61,7 +61,7 @@ const TABLES: [(&str, [&str; 4]); 2] =
 /// Takes what waits out of a scenario whose jobs have been translated; the source keeps a note for each.
 ///
 /// `found` is what is wrong with it so far, with paths.
-pub(super) fn set_aside(source: &mut Source, found: Vec<Problem>) -> Vec<Problem> {
+pub(super) fn remove_inactive(source: &mut Source, found: Vec<Problem>) -> Vec<Problem> {
     let Value::Table(root) = &source.root().value else { return Vec::new() };
     let Some(Value::String(family)) = root.get("family").map(|node| &node.value) else { return Vec::new() };
     let family = family.clone();
@@ -120,7 +120,7 @@ pub(super) fn set_aside(source: &mut Source, found: Vec<Problem>) -> Vec<Problem
 fn take(table: &mut BTreeMap<String, Node>, path: &[&str]) -> bool {
     let Some((first, rest)) = path.split_first() else { return false };
     if rest.is_empty() {
-        return table.get(*first).is_some_and(stands_in_files) && table.remove(*first).is_some();
+        return table.get(*first).is_some_and(is_from_files) && table.remove(*first).is_some();
     }
     match table.get_mut(*first).map(|node| &mut node.value) {
         Some(Value::Table(below)) => take(below, rest),
@@ -129,11 +129,11 @@ fn take(table: &mut BTreeMap<String, Node>, path: &[&str]) -> bool {
 }
 
 /// Whether no part of a value was set by an argument.
-pub(super) fn stands_in_files(node: &Node) -> bool {
+pub(super) fn is_from_files(node: &Node) -> bool {
     let own = node.span.origin == 0 || node.span.origin >= PARENT;
     own && match &node.value {
-        Value::Table(entries) => entries.values().all(stands_in_files),
-        Value::Array(items) => items.iter().all(stands_in_files),
+        Value::Table(entries) => entries.values().all(is_from_files),
+        Value::Array(items) => items.iter().all(is_from_files),
         _ => true,
     }
 }

@@ -12,11 +12,11 @@ fn bits(value: u64) -> u32 {
 }
 
 /// How many bits each register of a thread can need, whatever the way through the program: 64 where nothing is known.
-struct Widths([u32; REGISTERS]);
+struct RegisterWidths([u32; REGISTERS]);
 
-impl Widths {
-    fn of(program: &Program) -> Widths {
-        let mut widths = Widths([0; REGISTERS]);
+impl RegisterWidths {
+    fn of(program: &Program) -> RegisterWidths {
+        let mut widths = RegisterWidths([0; REGISTERS]);
         // An interrupt handler gets an id in r0.
         if program.handler.is_some() {
             widths.0[0] = 16;
@@ -42,8 +42,8 @@ impl Widths {
     }
 
     fn grow(&mut self, instruction: &Instruction) {
-        let Widths(before) = *self;
-        let widths = Widths(before);
+        let RegisterWidths(before) = *self;
+        let widths = RegisterWidths(before);
         let mut set = |register: u8, width: u32| {
             let of = &mut self.0[usize::from(register)];
             *of = (*of).max(width.min(64));
@@ -89,7 +89,7 @@ pub(super) fn may_write_tree(program: &Program, registers: &Registers, id: u16) 
     let mut widths = None;
     for (base, offset) in stores {
         let Source::Number(number) = base else {
-            let width = widths.get_or_insert_with(|| Widths::of(program)).source(base);
+            let width = widths.get_or_insert_with(|| RegisterWidths::of(program)).source(base);
             if width.max(bits(offset)) >= bits(CONFIGURATION) {
                 return true;
             }

@@ -8,7 +8,7 @@ use watershed_piuma::embed::EmbedContext;
 use watershed_piuma::legality::Footprint;
 
 /// The graph of switches, where no arithmetic knows the ways of trees.
-pub(crate) fn ways(layout: &Layout) -> Option<SwitchGraph> {
+pub(crate) fn switch_graph(layout: &Layout) -> Option<SwitchGraph> {
     (!matches!(layout.shape, Shape::Die(_) | Shape::Nodes(_) | Shape::Mesh(..))).then(|| SwitchGraph::new(layout))
 }
 
@@ -28,7 +28,7 @@ pub(crate) fn links<'a>(layout: &'a Layout, common: &'a Common) -> impl Fn(u32, 
 }
 
 /// What embeddings need to know of a system.
-pub(crate) fn of<'a>(
+pub(crate) fn ground<'a>(
     layout: &'a Layout,
     neighbours: &'a Neighbours,
     registers: &Registers,
@@ -46,7 +46,7 @@ pub(crate) fn of<'a>(
 }
 
 /// Trees for the segments of a collective that have no link in common, if the graph has as many.
-pub(crate) fn apart(
+pub(crate) fn disjoint_trees(
     participants: &[u32],
     segments: u32,
     layout: &Layout,

@@ -10,7 +10,7 @@ use watershed_piuma::legality::Footprint;
 
 /// A collective, ready to run.
 #[derive(Clone, Debug)]
-pub struct Built {
+pub struct BuiltCollective {
     /// Its trees; most collectives have one.
     pub segments: Vec<Segment>,
     /// Its participants' end points, in their order, with the number of the job there; a receiver that does not take
@@ -45,7 +45,7 @@ pub struct Segment {
     pub elements: Range<u64>,
 }
 
-impl Built {
+impl BuiltCollective {
     /// What its only tree uses; that of its first segment.
     pub fn footprint(&self) -> &Footprint {
         &self.segments[0].footprint

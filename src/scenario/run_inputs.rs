@@ -14,7 +14,7 @@ use super::{Loaded, Problems, load_text};
 
 /// What a run was made from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Written {
+pub struct RunInputs {
     /// The folder that files are relative to, as it was named.
     pub base: String,
     /// The scenario, line by line, in TOML.
@@ -45,7 +45,7 @@ pub enum RunOption {
     },
 }
 
-impl Written {
+impl RunInputs {
     /// The text of a scenario that was read.
     pub fn new(loaded: &Loaded) -> Self {
         let mut text = String::new();
@@ -185,17 +185,17 @@ mod tests {
     use crate::shipped::{SHIPPED, stem};
 
     #[test]
-    fn every_shipped_scenario_is_read_back_as_the_same_configuration() {
+    fn shipped_scenarios_read_back_as_the_same_configuration() {
         let root = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
         for (path, text) in SHIPPED {
             let base = root.join(path);
             let loaded = load_text(path, text, base.parent().unwrap(), stem(path), &["seed=9".into()])
                 .unwrap_or_else(|problems| panic!("{problems}"));
-            let written = Written::new(&loaded);
+            let written = RunInputs::new(&loaded);
             let again = written.load("again", stem(path), &[]).unwrap_or_else(|problems| panic!("{problems}"));
             let config = |loaded: &Loaded| serde_json::to_string(&loaded.scenario).unwrap();
             assert_eq!(config(&again), config(&loaded), "{path}");
-            assert_eq!(Written::new(&again), written, "{path}");
+            assert_eq!(RunInputs::new(&again), written, "{path}");
         }
     }
 
@@ -204,7 +204,7 @@ mod tests {
         let text = "family = \"piuma\"\ntopology.kind = \"die\"\n[[collective]]\nkind = \"allreduce\"\nparticipants = [0]\n\
                     elements = 4\n[collective.data]\nvalues = [[0.1000, nan, -0.0, \"0x7\"]]\n";
         let loaded = load_text("x", text, std::path::Path::new("."), "x", &[]).unwrap_or_else(|p| panic!("{p}"));
-        let written = Written::new(&loaded).lines.join("\n");
+        let written = RunInputs::new(&loaded).lines.join("\n");
         assert!(written.contains("values = [[0.1000, nan, -0.0, \"0x7\"]]"), "{written}");
         assert_eq!(
             (key("a b"), key("a-1"), quoted("\u{7f}\n\"")),
