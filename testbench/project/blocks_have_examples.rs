@@ -63,10 +63,11 @@ const BESIDE_A_CORE: [(&str, &str); 4] = [
 ];
 
 /// Sources that clock something and are no blocks of their own.
-const PARTS: [(&str, &str); 14] = [
+const PARTS: [(&str, &str); 15] = [
     ("src/arith/bank.rs", "lanes of the tree"),
     ("src/arith/stages/tree.rs", "shown by the page of the stages"),
     ("src/arith/unit.rs", "a segment of the datapaths"),
+    ("src/armed/end/clock.rs", "the clock of the end point"),
     ("src/armed/lib.rs", "hands on to the block in the wire"),
     ("src/armed/tables.rs", "the discard port holds nothing"),
     ("src/fabric/join.rs", "the traits"),
