@@ -167,6 +167,9 @@ fn drop_json_only(schema: &mut Json) {
             if object.get("default").is_some_and(Json::is_null) {
                 object.remove("default");
             }
+            if let Some(Json::Object(default)) = object.get_mut("default") {
+                default.retain(|_, value| !value.is_null());
+            }
             // A width is not a range: what is allowed is said by minimum and maximum.
             object.remove("format");
             if let Some(Json::Array(types)) = object.get_mut("type") {

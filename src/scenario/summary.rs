@@ -123,10 +123,14 @@ fn jobs(scenario: &Scenario, document: &Document) -> Vec<Line> {
         parts.push((job.unwrap_or(document.jobs.len()), lines));
     };
     for (at, collective) in document.collectives.iter().enumerate() {
-        add("collectives", at, of_collective(scenario, collective));
+        add(
+            "collectives",
+            at,
+            of_collective(scenario, collective, &job_window(document, &format!("collectives.{at}"))),
+        );
     }
     for (at, host) in document.hosts.iter().enumerate() {
-        add("hosts", at, host.lines());
+        add("hosts", at, host.lines(&job_window(document, &format!("hosts.{at}"))));
     }
     for (at, reduction) in document.armed.iter().flat_map(|armed| &armed.reductions).enumerate() {
         let of = scenario.armed.as_ref().and_then(|armed| armed.reductions.get(at));
@@ -195,7 +199,7 @@ fn headline(scenario: &Scenario, document: &Document) -> String {
     format!("{shape}, {} MHz, {} cycles, seed {}", scenario.clock.frequency_mhz, document.cycles, document.stamp.seed)
 }
 
-fn of_collective(scenario: &Scenario, collective: &CollectiveResult) -> Vec<Line> {
+fn of_collective(scenario: &Scenario, collective: &CollectiveResult, window: &str) -> Vec<Line> {
     let CollectiveResult { name, kind, dtype, elements, .. } = collective;
     let who = match scenario.topology.shape {
         Shape::Die(_) | Shape::Nodes(_) => count_of(collective.participants, "core"),
@@ -217,7 +221,7 @@ fn of_collective(scenario: &Scenario, collective: &CollectiveResult) -> Vec<Line
     let mut lines = vec![(name.clone(), what)];
     let mut add = |text| lines.push((String::new(), text));
     match (collective.latency_cycles, collective.latency_ns) {
-        (Some(cycles), Some(ns)) => add(latency(cycles, ns, *elements, collective.elements_per_cycle)),
+        (Some(cycles), Some(ns)) => add(latency((cycles, ns), window, *elements, collective.elements_per_cycle)),
         _ => add("not finished".into()),
     }
     if let Some(text) = segments::described(&collective.segments, collective.start_cycle) {
@@ -243,7 +247,7 @@ fn of_collective(scenario: &Scenario, collective: &CollectiveResult) -> Vec<Line
 }
 
 /// From a job's first contribution to its last result, in the same words for every family.
-fn latency(cycles: u64, ns: f64, elements: u64, elements_per_cycle: Option<f64>) -> String {
+fn latency((cycles, ns): (u64, f64), window: &str, elements: u64, elements_per_cycle: Option<f64>) -> String {
     let rate = match elements_per_cycle {
         // Three decimals, or two digits of what is smaller.
         Some(rate) if elements > 0 => {
@@ -252,19 +256,22 @@ fn latency(cycles: u64, ns: f64, elements: u64, elements_per_cycle: Option<f64>)
         }
         _ => String::new(),
     };
-    format!("{cycles} cycles = {} ns{rate}", rounded(ns))
+    format!("{cycles} cycles = {} ns{window}{rate}", rounded(ns))
 }
 
 /// What the job took that has its details there, and is the first to have them; its name if it has other parts.
 fn job_timing(document: &Document, details: &str, part: &str) -> Option<String> {
     let job = document.jobs.iter().find(|job| job.details == details)?;
-    // Of several, when each ran: whether they met.
-    let when = match (document.jobs.len(), job.start_cycle, job.end_cycle) {
-        (2.., Some(start), Some(end)) => format!(", from cycle {start} to {end}"),
-        _ => String::new(),
-    };
-    let line = latency(job.latency_cycles?, job.latency_ns?, job.elements, job.elements_per_cycle) + &when;
+    let window = job_window(document, details);
+    let line = latency((job.latency_cycles?, job.latency_ns?), &window, job.elements, job.elements_per_cycle);
     Some(if job.name == part { line } else { format!("{} in all: {line}", job.name) })
+}
+
+/// From when to when one of several jobs ran: whether they met.
+fn job_window(document: &Document, details: &str) -> String {
+    let job = document.jobs.iter().find(|job| job.details == details).filter(|_| document.jobs.len() > 1);
+    let window = job.and_then(|job| Some((job.start_cycle?, job.end_cycle?)));
+    window.map_or_else(String::new, |(start, end)| format!(" (cycles {start} to {end})"))
 }
 
 fn describe_traffic(out: &mut String, document: &Document, traffic: &TrafficResult) {

@@ -232,6 +232,10 @@ fn every_family_says_how_long_its_job_took() {
             let mut lines = output.stdout.lines().skip_while(|line| !line.starts_with(&format!("{name} "))).skip(1);
             let line = lines.next().unwrap().trim();
             assert!(line.starts_with(&format!("{cycles} cycles = ")), "{scenario} {set} {name}: {}", output.stdout);
+            // Of several, when each ran.
+            let at = |key: &str| job[key].as_u64().unwrap();
+            let window = format!(" ns (cycles {} to {})", at("start_cycle"), at("end_cycle"));
+            assert_eq!(line.contains(&window), jobs.len() > 1, "{name}: {line}");
             if let Some(rate) = job["elements_per_cycle"].as_f64().filter(|_| job["engine"] != "software") {
                 let told = line.strip_suffix(" elements per cycle").and_then(|line| line.rsplit_once(", ")).unwrap().1;
                 assert!((told.parse::<f64>().unwrap() / rate - 1.0).abs() < 0.05, "{name}: {line}");

@@ -257,14 +257,12 @@ pub struct WaveFile {
     /// Signals to trace, as globs on hierarchical names. `**` is all but the stage registers of adder trees.
     pub signals: Vec<String>,
     /// Levels of hierarchy to trace. Default: all.
-    #[schemars(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 64))]
     pub depth: Option<u32>,
     /// First cycle to trace.
     #[schemars(range(min = 0, max = 9_007_199_254_740_992_i64))]
     pub from_cycle: u64,
     /// Last cycle to trace. Default: the end.
-    #[schemars(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 9_007_199_254_740_992_i64))]
     pub to_cycle: Option<u64>,
     /// Trace the clock as well: two changes every cycle.

@@ -203,8 +203,8 @@ pub fn ideal(
 }
 
 impl HostResult {
-    /// For people.
-    pub fn lines(&self) -> Vec<(String, String)> {
+    /// For people; `window` says from when to when it ran, if it has to be said.
+    pub fn lines(&self, window: &str) -> Vec<(String, String)> {
         let mode = if self.mode == "ideal" { ", without contention" } else { "" };
         let op = self.op.as_ref().map_or_else(String::new, |op| format!(" ({op})"));
         let first = format!(
@@ -213,7 +213,7 @@ impl HostResult {
         );
         let time = match (self.latency_cycles, self.latency_ns) {
             (Some(cycles), Some(ns)) => format!(
-                "{cycles} cycles = {ns} ns in {} steps, {} words sent and {} received by the busiest rank",
+                "{cycles} cycles = {ns} ns{window} in {} steps, {} words sent and {} received by the busiest rank",
                 self.steps, self.words_sent, self.words_received
             ),
             _ => "not finished".to_owned(),
