@@ -84,7 +84,7 @@
 //!
 //! ```
 //! use watershed_armed::{
-//!     Address, DOWN, Engine, EngineCfg, UnitInput, FRAME_WORDS, Frame, Header, Keys, Owner, Portals, Tables, TablesCfg, Tokens,
+//!     Address, DOWN, Engine, EngineCfg, Entry, FRAME_WORDS, Frame, Header, Keys, Owner, Portals, Tables, TablesCfg, Tokens,
 //!     UP, WORDS, WireBlock,
 //! };
 //! use watershed_arith::Opcode;
@@ -109,7 +109,7 @@
 //! let cfg = TablesCfg { entries: 1, engine, record: false, log: false };
 //! let mut tables = Tables::new(cfg, vec!["switch".into()], 3, routes);
 //! let (children, owner) = (PortSet::one(1) | PortSet::one(2), Owner { root: 0, keys });
-//! tables.insert(0, UnitInput { multicast_id: 0, parent: 0, children, wait_count: 2, owner }).unwrap();
+//! tables.insert(0, Entry { multicast_id: 0, parent: 0, children, wait_count: 2, owner }).unwrap();
 //! let engine = WireBlock::Engine(Box::new(Engine::new(&engine, 0, 0, 0, Tokens::new(3))));
 //!
 //! // The arm frame descends in cycles 10 to 20, the contributions climb in 30 to 40 and in 41 to 51.

@@ -72,13 +72,13 @@ pub struct LinkLoad {
 /// ```
 /// use watershed_fabric::arbiter::Policy;
 /// use watershed_fabric::routing::Routes;
-/// use watershed_fabric::topology::{CycleContext, LinkParams, Mesh};
+/// use watershed_fabric::topology::{Common, LinkParams, Mesh};
 /// use watershed_fabric::traffic::{SourceCfg, Target, Traffic, TrafficEnd};
 /// use watershed_fabric::{Blocks, Network, NoBump, NoJoin, Pipeline, RouterCfg, Step, SwitchCfg, Vcs};
 ///
 /// // One switch of two stages between two end points; the links take one cycle.
 /// let link = LinkParams { latency: 1, cycles_per_flit: 1 };
-/// let common = CycleContext { vcs: Vcs { set: 0, unicast: 1 }, engine: false, link, local: link };
+/// let common = Common { vcs: Vcs { set: 0, unicast: 1 }, engine: false, link, local: link };
 /// let layout = Mesh { size: vec![1], concentration: 2 }.layout(&common);
 /// let routes = Routes { routing: layout.routing.clone(), ends: layout.ends.clone() };
 /// // End point 0 creates a packet of one flit for end point 1, in cycle 0.

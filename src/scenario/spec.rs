@@ -1,7 +1,7 @@
 //! What sets a family apart before a system of it is built.
 //!
 //! A family says here which keys of the language it lacks, what travels on its channels, how long the headers beside its flits are,
-//! and what golden files hold of it. [`build_families`](super::build_families) and [`specs`](super::specs) have the arms over all of them.
+//! and what golden files hold of it. `build_families` and [`specs`](super::specs) have the arms over all of them.
 
 use crate::config::{Link, Scenario};
 use crate::workload::file::Engine;

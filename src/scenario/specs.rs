@@ -1,4 +1,4 @@
-//! The one `match` over families before a system is built; [`build_families`](super::build_families) has that over how it is built.
+//! The one `match` over families before a system is built; `build_families` has that over how it is built.
 
 use crate::config::Family;
 use crate::spec::FamilySpec;

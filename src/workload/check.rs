@@ -46,7 +46,7 @@ pub struct Instance {
     pub nodes: Vec<u32>,
 }
 
-/// What stands in [`MatchedTrace::of`] where a node is neither message nor collective.
+/// What stands in [`MatchedTrace::index_of`] where a node is neither message nor collective.
 pub const NONE: u32 = u32::MAX;
 
 /// Checks a trace.

@@ -479,7 +479,8 @@ impl Rank {
         self.calls.unanswered_call(line)
     }
 
-    /// An engine beside the core's has all words of the call that [unanswered_call](Self::asks) for them; the rank sees them in its next cycle.
+    /// An engine beside the core's has all words that an [unanswered call](Self::unanswered_call) asks for; the rank sees them in its next
+    /// cycle.
     pub fn answer(&mut self, line: usize, words: Vec<u64>) {
         self.calls.answer(line, words);
     }
