@@ -6,7 +6,7 @@ use std::fmt::Write;
 use serde_json::{Value as Json, json};
 
 use watershed_fabric::PlanLink;
-use watershed_fabric::topology::{Budget, Layout, Neighbours, Shape, nodes, survey};
+use watershed_fabric::topology::{Budget, Layout, Neighbours, Shape, Topology as _, nodes, survey};
 
 /// More switches than these are not listed in the text, only counted.
 const LISTED: usize = 256;
@@ -116,7 +116,7 @@ pub fn figures(shape: &Shape, link: &crate::config::Link) -> Option<(String, Jso
     if switches <= LAID_OUT {
         return None;
     }
-    let longest = if nodes.distance { nodes.longest() } else { u64::from(nodes.node_latency) };
+    let (longest, _) = nodes.longest_link(nodes.node_latency.into());
     let (socket, node) = (u64::from(nodes.socket_latency), u64::from(nodes.node_latency));
     let (step, between) = (link.latency.cycles, u64::from(nodes.subnodes.latency));
     let latencies =
@@ -130,7 +130,7 @@ pub fn figures(shape: &Shape, link: &crate::config::Link) -> Option<(String, Jso
     let mut out = String::new();
     let _ = writeln!(out, "topology      {}, {cores} end points", shape.describe());
     let _ = writeln!(out, "routing       dimension-order (at least {} point-to-point channels)", nodes.classes());
-    let _ = writeln!(out, "switches      {switches}, {} ports each", nodes.ports());
+    let _ = writeln!(out, "switches      {switches}, {} ports each", nodes.switch_ports());
     for &(name, count, shortest, longest) in &levels {
         let latency = if shortest == longest { longest.to_string() } else { format!("{shortest} to {longest}") };
         let _ = writeln!(out, "links         {count} {name}, {latency} cycle{}", if latency == "1" { "" } else { "s" });
@@ -138,7 +138,7 @@ pub fn figures(shape: &Shape, link: &crate::config::Link) -> Option<(String, Jso
     out.push_str(&budget(shape));
     out.push_str("\nthe system is too big to be listed; one with fewer nodes lists every port\n");
     let json = json!({
-        "kind": shape.kind(),
+        "kind": shape.kind().name(),
         "figures": {
             "switches": switches,
             "end_points": cores,
@@ -161,7 +161,7 @@ pub fn json(layout: &Layout) -> Json {
     let plan = &layout.plan;
     let end = |(node, port): (u32, u16)| json!({ "node": plan.nodes[node as usize].name, "port": port });
     json!({
-        "kind": layout.shape.kind(),
+        "kind": layout.shape.kind().name(),
         "routing": { "algorithm": layout.routing.algorithm().name(), "channels": plan.vcs.unicast, "channels_needed": layout.routing.needs() },
         "figures": {
             "switches": survey.switches,

@@ -374,6 +374,7 @@ mod tests {
         let places: Vec<_> =
             graph.ends.iter().map(|end| (end.name.as_str(), end.place.switch, end.place.port)).collect();
         assert_eq!(places, [("a.node", 0, 2), ("b.node0", 1, 2), ("b.node1", 1, 3)]);
+        use watershed_fabric::topology::Topology as _;
         assert_eq!(graph.ports(), 6);
     }
 

@@ -80,7 +80,7 @@ mod tests {
     }
 
     fn mesh(size: &[u32], concentration: u16) -> Topology {
-        topology(Shape::Mesh(Mesh { size: size.to_vec(), concentration }, Wiring::default()))
+        topology(Mesh { size: size.to_vec(), concentration }.wired(Wiring::default()))
     }
 
     #[test]

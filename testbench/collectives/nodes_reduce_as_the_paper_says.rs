@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use watershed::fabric::topology::{Die, Nodes, Subnodes};
+use watershed::fabric::topology::{Die, Nodes, Subnodes, Topology as _};
 use watershed::scenario::build::{BuildOptions, build};
 use watershed::scenario::embedding;
 use watershed::scenario::run::RunOptions;
@@ -61,7 +61,7 @@ impl System {
     /// result comes back. Knows the shape's links and ways, and nothing of registers.
     fn expected(&self, root: u32) -> u64 {
         let shape = &self.shape;
-        let levels = u64::from(u16::BITS - (shape.ports() - 1).leading_zeros());
+        let levels = u64::from(u16::BITS - (shape.switch_ports() - 1).leading_zeros());
         let engine = 1 + 3 * levels;
         let latency = |level: u8, steps: u32| match level {
             3 => u64::from(shape.socket_latency),
@@ -166,7 +166,7 @@ fn equation_one_bounds_runs_with_nearly_free_switches() {
         let bound = 2 * (50 * dimensions + 25 * (dimensions + 1) + 5 * diameter * (2 * dimensions + 2));
         // Each link of that path ends in a switch, which costs a cycle and, on the way up, its engine; so do both local links.
         let links = dimensions + dimensions + 1 + diameter * (2 * dimensions + 2);
-        let engine = 1 + 3 * u64::from(u16::BITS - (shape.ports() - 1).leading_zeros());
+        let engine = 1 + 3 * u64::from(u16::BITS - (shape.switch_ports() - 1).leading_zeros());
         let switches = (2 * (links + 1) + (links + 1) * engine + 4) as f64 / GHZ as f64;
         let latency = only(&pass(&system.text(ONE), &[])).latency_ns.unwrap();
         assert!(latency <= bound as f64 + switches, "{latency} ns, bound {bound} + {switches} ns: {system:?}");

@@ -49,7 +49,7 @@ fn graph() -> Shape {
 fn shapes() -> Vec<Shape> {
     let wiring = |latencies: &[u16], lengths| Wiring { latencies: latencies.to_vec(), lengths };
     vec![
-        Shape::Mesh(Mesh { size: vec![4, 3], concentration: 2 }, wiring(&[1, 3], Lengths::Equal)),
+        Mesh { size: vec![4, 3], concentration: 2 }.wired(wiring(&[1, 3], Lengths::Equal)),
         Shape::Torus(Torus { size: vec![4, 4], concentration: 1, wiring: wiring(&[], Lengths::Folded) }),
         Shape::Torus(Torus { size: vec![5, 3], concentration: 1, wiring: wiring(&[2, 1], Lengths::Distance) }),
         Shape::Torus(Torus { size: vec![3, 2, 4], concentration: 1, wiring: wiring(&[], Lengths::Equal) }),
@@ -72,7 +72,7 @@ fn common(unicast: u8) -> Common {
 pub fn networks() -> Vec<(String, Layout)> {
     let mut all = Vec::new();
     for shape in shapes() {
-        for &algorithm in Algorithm::of(&shape) {
+        for &algorithm in shape.algorithms() {
             let needed = shape.layout(&common(8)).routed(algorithm).expect("8 channels are enough").routing.needs();
             for channels in [needed, needed + 1] {
                 let layout = shape.layout(&common(channels)).routed(algorithm).expect("enough channels");

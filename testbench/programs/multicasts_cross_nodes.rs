@@ -3,7 +3,7 @@
 //! P-MC-3).
 
 use crate::support::{Draw, load, run_with};
-use watershed::fabric::topology::{Die, Nodes, Subnodes};
+use watershed::fabric::topology::{Die, Nodes, Subnodes, Topology as _};
 use watershed::scenario::build::{BuildOptions, build};
 use watershed::scenario::result::Document;
 use watershed::scenario::run::RunOptions;

@@ -6,7 +6,7 @@ use watershed::armed::agent::Refusal;
 use watershed::armed::tables::{TableError, TablesCfg};
 use watershed::armed::{Agent, EngineCfg, Entry, Owner, Tables};
 use watershed::fabric::routing::{Routes, Routing};
-use watershed::fabric::topology::{Common, EndPlace, GenericTree, Layout, LinkParams, Mesh, Shape, Wiring};
+use watershed::fabric::topology::{Common, EndPlace, GenericTree, Layout, LinkParams, Mesh, Wiring};
 use watershed::fabric::{NodeKind, Plan, PlanLink, PlanNode, Vcs};
 use watershed::kernel::Rng;
 
@@ -55,7 +55,7 @@ fn graph(switches: u32, links: &[(u32, u32)], ends: impl Fn(u32) -> u16) -> Layo
     let plan = Plan { vcs: common().vcs, nodes, links: list, levels: vec!["any".into()] };
     assert_eq!(plan.fault(), None);
     let mesh = Mesh { size: vec![1], concentration: 1 };
-    Layout::of(plan, Routing::Mesh(mesh.clone()), places, external, Shape::Mesh(mesh, Wiring::default()))
+    Layout::of(plan, Routing::Mesh(mesh.clone()), places, external, mesh.wired(Wiring::default()))
 }
 
 /// Two levels, every leaf switch linked to every spine.

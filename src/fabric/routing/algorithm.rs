@@ -1,18 +1,21 @@
-//! Which routing algorithms there are, and on which topology.
+//! Which routing algorithms there are; [`Topology::algorithms`](crate::topology::Topology::algorithms) says on which topology.
 
-use super::maps;
-use crate::topology::Shape;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-/// A routing algorithm; what each means on each topology is in [`relation`](super::relation).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// Routing algorithms.
+// What each means on each topology is in [`relation`](super::relation).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Algorithm {
-    /// One shortest way, dimension by dimension.
+    /// Dimension by dimension: die, mesh, torus (2 channels), hyperx.
     DimensionOrder,
-    /// A shortest way, drawn at random.
+    /// A random shortest way: mesh (2 channels), torus (4), hyperx (1 a dimension), fat-tree, dragonfly (2), file.
     MinimalRandom,
-    /// Over a switch (or group) drawn at random.
+    /// Over a random switch or group: mesh and hyperx (2 channels), torus (4), dragonfly (3).
     Valiant,
-    /// By the credits of the switch's outputs.
+    /// By credits: any shortest way with an escape channel on mesh and hyperx (2 channels) and torus (3), the way up of
+    /// a fat-tree, shortest or over a random group on a dragonfly (3), any shortest way of a file.
     Adaptive,
 }
 
@@ -24,25 +27,6 @@ impl Algorithm {
             Self::MinimalRandom => "minimal-random",
             Self::Valiant => "valiant",
             Self::Adaptive => "adaptive",
-        }
-    }
-
-    /// The algorithms a topology has; the first is the default.
-    pub fn of(shape: &Shape) -> &'static [Algorithm] {
-        use Algorithm::{Adaptive, DimensionOrder, MinimalRandom, Valiant};
-        match shape {
-            Shape::Die(_) | Shape::Nodes(_) => &[DimensionOrder],
-            Shape::Tree(_) => &[MinimalRandom],
-            Shape::Mesh(mesh, _)
-                if mesh.size.len() > maps::MAX_DIMENSIONS
-                    || mesh.size.iter().any(|&side| side > u32::from(u16::MAX)) =>
-            {
-                &[DimensionOrder]
-            }
-            Shape::Mesh(..) | Shape::Torus(_) | Shape::HyperX(_) => &[DimensionOrder, MinimalRandom, Valiant, Adaptive],
-            Shape::Dragonfly(_) => &[MinimalRandom, Valiant, Adaptive],
-            // A fat tree, and whatever is routed over its shortest paths.
-            _ => &[MinimalRandom, Adaptive],
         }
     }
 }

@@ -8,7 +8,7 @@
 //! | [`proof`] | reachability and freedom of deadlock, from the relation itself |
 
 mod algorithm;
-mod maps;
+pub(super) mod maps;
 pub mod proof;
 pub mod relation;
 #[cfg(test)]
@@ -20,7 +20,7 @@ pub use proof::{Flaw, Proof, Relation, dependency_cycle, prove, prove_within, wa
 pub use relation::{Choice, ChoiceKind, Router, entropy};
 
 use super::tables::{Route, RouteView, Tables};
-use super::topology::{Die, EndPlace, GenericTree, Mesh, Nodes, Shape, die_port as port};
+use super::topology::{Die, EndPlace, GenericTree, Mesh, Nodes, Shape, Topology as _, die_port as port};
 use super::{Flit, Plan, PortSet};
 use std::sync::Arc;
 use watershed_state::state;
@@ -48,14 +48,14 @@ impl Routing {
     /// If the topology has no such routing, or needs more point-to-point channels than there are.
     pub fn make(shape: &Shape, plan: &Plan, algorithm: Algorithm) -> Result<Routing, Unroutable> {
         let channels = plan.vcs.unicast;
-        let all = Algorithm::of(shape);
+        let all = shape.algorithms();
         if !all.contains(&algorithm) {
-            return Err(Unroutable::NoSuchRouting { algorithm, kind: shape.kind(), others: all.to_vec() });
+            return Err(Unroutable::NoSuchRouting { algorithm, kind: shape.kind().name(), others: all.to_vec() });
         }
         let routing = Self::unchecked(shape, plan, algorithm);
         let needed = routing.needs();
         if channels < needed {
-            return Err(Unroutable::Channels { algorithm, kind: shape.kind(), needed, channels });
+            return Err(Unroutable::Channels { algorithm, kind: shape.kind().name(), needed, channels });
         }
         Ok(routing)
     }
@@ -68,7 +68,7 @@ impl Routing {
             Shape::Nodes(nodes) => Routing::Nodes(Arc::new(nodes.clone())),
             Shape::Tree(tree) => Routing::Tree(tree.clone()),
             // Too many dimensions or too long a side for the table of coordinates.
-            Shape::Mesh(mesh, _) if Algorithm::of(shape).len() == 1 => Routing::Mesh(mesh.clone()),
+            Shape::Mesh(of) if of.algorithms().len() == 1 => Routing::Mesh(of.mesh.clone()),
             _ => Routing::Fabric(Arc::new(Router::new(shape, plan, algorithm))),
         }
     }
@@ -76,8 +76,8 @@ impl Routing {
     /// The simplest routing of a topology, whatever the number of channels.
     pub(crate) fn simplest(shape: &Shape, plan: &Plan) -> Routing {
         match shape {
-            Shape::Mesh(mesh, _) => Routing::Mesh(mesh.clone()),
-            _ => Self::unchecked(shape, plan, Algorithm::of(shape)[0]),
+            Shape::Mesh(of) => Routing::Mesh(of.mesh.clone()),
+            _ => Self::unchecked(shape, plan, shape.algorithms()[0]),
         }
     }
 

@@ -125,7 +125,7 @@ impl Router {
         // The last arm serves a file, and any topology without a rule of its own.
         #[allow(clippy::match_wildcard_for_single_variants)]
         let kind = match shape {
-            Shape::Mesh(mesh, _) => Kind::Grid(Grid::new(&mesh.size, false)),
+            Shape::Mesh(of) => Kind::Grid(Grid::new(&of.mesh.size, false)),
             Shape::Torus(torus) => Kind::Grid(Grid::new(&torus.size, true)),
             Shape::HyperX(hyperx) => Kind::HyperX(Grid::new(&hyperx.size, false)),
             Shape::FatTree(tree) => {

@@ -1,6 +1,6 @@
 use super::super::Vcs;
 use super::super::topology::{Common, Dragonfly, FatTree, Graph, GraphEnd, GraphLink, GraphSwitch};
-use super::super::topology::{HyperX, Layout, LinkParams, Neighbours, Subnodes, Torus, Wiring};
+use super::super::topology::{HyperX, Layout, LinkParams, Neighbours, Subnodes, Torus, WiredMesh, Wiring};
 use super::proof::walk_with;
 use super::*;
 
@@ -10,7 +10,7 @@ fn common(unicast: u8) -> Common {
 }
 
 fn mesh(size: &[u32], concentration: u16) -> Shape {
-    Shape::Mesh(Mesh { size: size.to_vec(), concentration }, Wiring::default())
+    Mesh { size: size.to_vec(), concentration }.wired(Wiring::default())
 }
 
 fn torus(size: &[u32], concentration: u16) -> Shape {
@@ -168,7 +168,7 @@ fn shapes() -> Vec<Shape> {
 fn everything() -> Vec<(String, Layout)> {
     let mut all = Vec::new();
     for shape in shapes() {
-        for &algorithm in Algorithm::of(&shape) {
+        for &algorithm in shape.algorithms() {
             let needed = Routing::unchecked(&shape, &shape.site(&common(1)).plan, algorithm).needs();
             for channels in [needed, needed + 1, 2 * needed] {
                 let layout = shape.layout(&common(channels)).routed(algorithm).expect("enough channels");
@@ -262,7 +262,7 @@ fn minimal_random_takes_shortest_paths_and_several_of_them() {
                 assert!(paths.iter().all(|path| path.len() as u32 - 1 == distance[to.switch as usize]), "{what}");
             }
         }
-        let plain = matches!(&layout.shape, Shape::Mesh(Mesh { size, .. }, _) | Shape::Torus(Torus { size, .. }) | Shape::HyperX(HyperX { size, .. }) if size.iter().filter(|&&side| side > 1).count() < 2);
+        let plain = matches!(&layout.shape, Shape::Mesh(WiredMesh { mesh: Mesh { size, .. }, .. }) | Shape::Torus(Torus { size, .. }) | Shape::HyperX(HyperX { size, .. }) if size.iter().filter(|&&side| side > 1).count() < 2);
         if !plain && layout.switches() > 6 && !matches!(&layout.shape, Shape::FatTree(tree) if tree.arity == 1) {
             assert!(several > 0, "{what}");
         }
@@ -295,7 +295,7 @@ fn every_topology_and_routing_is_proved() {
 #[test]
 fn dimension_ordered_routes_have_no_dependency_cycle() {
     for shape in shapes() {
-        let algorithm = Algorithm::of(&shape)[0];
+        let algorithm = shape.algorithms()[0];
         let layout = shape.layout(&common(4));
         assert_eq!(layout.routing.algorithm(), algorithm);
         assert_eq!(dependency_cycle(&layout), None, "{}", shape.describe());

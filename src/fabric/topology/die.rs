@@ -22,8 +22,10 @@
 //! Tiles and positions are parameters; with other than four tiles the first and the last are core tiles and all others
 //! hold peripheral switches *chosen*.
 
+use super::rule::Reader;
 use super::site::join;
-use super::{Common, EndPlace, Site};
+use super::{Common, EndPlace, Parameter, Shape, Site, Topology, TopologyFile, TopologyKind};
+use crate::routing::Algorithm;
 use crate::{NodeKind, Plan, PlanNode};
 
 /// Port numbers of a die's switch.
@@ -77,6 +79,11 @@ impl Default for Die {
 }
 
 impl Die {
+    /// That of the keys of a die, or of those of a system of nodes.
+    pub(super) fn of(given: &TopologyFile) -> Die {
+        Die { tiles: given.tiles.unwrap_or(4) as u16, positions: given.positions.unwrap_or(4) as u16 }
+    }
+
     /// Whether a tile holds cores.
     pub fn is_core_tile(self, tile: u16) -> bool {
         tile == 0 || tile + 1 == self.tiles
@@ -86,9 +93,27 @@ impl Die {
     pub fn place(self, switch: u32) -> (u16, u16) {
         ((switch / u32::from(self.positions)) as u16, (switch % u32::from(self.positions)) as u16)
     }
+}
 
-    /// Short name of a switch: `core0` … `sw0` … along the row.
-    pub fn switch_name(self, switch: u32) -> String {
+impl Topology for Die {
+    fn kind(&self) -> TopologyKind {
+        TopologyKind::Die
+    }
+
+    fn switches(&self) -> Option<u64> {
+        Some(u64::from(self.tiles) * u64::from(self.positions))
+    }
+
+    fn end_points(&self) -> Option<u64> {
+        Some(u64::from(self.tiles.min(2)) * u64::from(self.positions))
+    }
+
+    fn ports(&self) -> u32 {
+        port::EXTERNAL.into()
+    }
+
+    /// `core0` … `sw0` … along the row.
+    fn switch_name(&self, switch: u32) -> String {
         let (tile, position) = self.place(switch);
         let positions = u32::from(self.positions);
         match tile {
@@ -98,7 +123,7 @@ impl Die {
         }
     }
 
-    pub(super) fn switch_by_numbers(self, name: &str, numbers: &[u64]) -> Option<u64> {
+    fn switch_by_numbers(&self, name: &str, numbers: &[u64]) -> Option<u64> {
         let [number] = *numbers else { return None };
         let positions = u64::from(self.positions);
         match name.starts_with("core") {
@@ -108,20 +133,30 @@ impl Die {
         }
     }
 
-    /// Where an end point sits.
-    pub fn end_place(self, end: u32) -> EndPlace {
+    fn end_place(&self, end: u32) -> EndPlace {
         let positions = u32::from(self.positions);
         let switch = if end < positions { end } else { (u32::from(self.tiles) - 2) * positions + end };
         EndPlace { switch, port: port::LOCAL }
     }
 
-    pub(super) fn position(self, switch: u32) -> (f64, f64) {
+    fn describe(&self) -> String {
+        format!("die of {} tiles x {} switches", self.tiles, self.positions)
+    }
+
+    fn position(&self, switch: u32) -> (f64, f64) {
         let (tile, position) = self.place(switch);
         (f64::from(tile) * 3.0 + f64::from(position % 2), f64::from(1 - position / 2))
     }
 
-    /// Its switches, links and end points.
-    pub fn site(&self, common: &Common) -> Site {
+    fn parameters(&self) -> Vec<(&'static str, Parameter)> {
+        vec![("tiles", self.tiles.into()), ("positions", self.positions.into())]
+    }
+
+    fn algorithms(&self) -> &'static [Algorithm] {
+        &[Algorithm::DimensionOrder]
+    }
+
+    fn site(&self, common: &Common) -> Site {
         let Die { tiles, positions } = *self;
         let mut nodes = Vec::new();
         let mut ends = Vec::new();
@@ -170,6 +205,14 @@ impl Die {
         site
     }
 }
+
+/// How a die is read.
+pub(super) const READER: Reader = Reader {
+    called: "die",
+    keys: &["tiles", "positions"],
+    sized_by: |_| "tiles",
+    read: |given, _, _| Some(Shape::Die(Die::of(given))),
+};
 
 #[cfg(test)]
 mod tests {

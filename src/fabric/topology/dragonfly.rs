@@ -22,8 +22,10 @@
 //! | `concentration`, p | end points a switch | from 1; balanced: h | shared links | a port each |
 //! | `wiring` | cycles | two latencies: in a group, between groups | | |
 
+use super::rule::Reader;
 use super::site::join;
-use super::{Common, Site, Wiring, mesh};
+use super::{Common, Complaint, EndPlace, Parameter, Shape, Site, Topology, TopologyKind, Wiring, shape_count};
+use crate::routing::Algorithm;
 use crate::{NodeKind, Plan, PlanNode};
 
 /// A dragonfly's shape.
@@ -49,11 +51,6 @@ impl Dragonfly {
         Dragonfly { switches_per_group, global, groups, concentration: global as u16, wiring: Wiring::default() }
     }
 
-    /// How many switches there are.
-    pub fn switches(&self) -> u64 {
-        u64::from(self.switches_per_group) * u64::from(self.groups)
-    }
-
     /// The first port of an end point.
     pub fn first_local_port(&self) -> u32 {
         self.switches_per_group - 1 + self.global
@@ -69,17 +66,35 @@ impl Dragonfly {
         let channel = copy * (self.groups - 1) + to - u32::from(to > from);
         (channel / self.global, (self.switches_per_group - 1 + channel % self.global) as u16)
     }
+}
 
-    pub(super) fn switch_name(&self, switch: u32) -> String {
+impl Topology for Dragonfly {
+    fn kind(&self) -> TopologyKind {
+        TopologyKind::Dragonfly
+    }
+
+    fn switches(&self) -> Option<u64> {
+        Some(u64::from(self.switches_per_group) * u64::from(self.groups))
+    }
+
+    fn end_points(&self) -> Option<u64> {
+        self.switches()?.checked_mul(self.concentration.into())
+    }
+
+    fn ports(&self) -> u32 {
+        self.first_local_port() + u32::from(self.concentration)
+    }
+
+    fn switch_name(&self, switch: u32) -> String {
         format!("g{}_{}", switch / self.switches_per_group, switch % self.switches_per_group)
     }
 
-    pub(super) fn switch_by_numbers(&self, numbers: &[u64]) -> Option<u64> {
+    fn switch_by_numbers(&self, _: &str, numbers: &[u64]) -> Option<u64> {
         let [group, number] = *numbers else { return None };
         group.checked_mul(u64::from(self.switches_per_group))?.checked_add(number)
     }
 
-    pub(super) fn smaller(&self) -> Option<Dragonfly> {
+    fn smaller(&self) -> Option<Shape> {
         let full = self.groups == self.switches_per_group * self.global + 1;
         let (a, h) = if self.switches_per_group > 2 {
             (self.switches_per_group - 1, self.global)
@@ -89,11 +104,11 @@ impl Dragonfly {
             return None;
         };
         let groups = if full { a * h + 1 } else { self.groups.min(a * h + 1) };
-        Some(Dragonfly { switches_per_group: a, global: h, groups, ..self.clone() })
+        Some(Shape::Dragonfly(Dragonfly { switches_per_group: a, global: h, groups, ..self.clone() }))
     }
 
     /// Groups on a circle, the switches of a group on a small one.
-    pub(super) fn position(&self, switch: u32) -> (f64, f64) {
+    fn position(&self, switch: u32) -> (f64, f64) {
         let a = f64::from(self.switches_per_group);
         let (group, number) = (switch / self.switches_per_group, f64::from(switch % self.switches_per_group));
         let small = if self.switches_per_group == 1 { 0.0 } else { (a / 5.0).max(0.8) };
@@ -104,10 +119,40 @@ impl Dragonfly {
         (middle + large * angle.cos() + small * inner.cos(), middle + large * angle.sin() + small * inner.sin())
     }
 
-    /// Its switches, links and end points.
-    pub fn site(&self, common: &Common) -> Site {
+    fn end_place(&self, end: u32) -> EndPlace {
+        EndPlace::of_equals(end, self.concentration, self.first_local_port())
+    }
+
+    fn describe(&self) -> String {
+        let Dragonfly { groups, switches_per_group, global, .. } = self;
+        format!("dragonfly of {groups} groups x {switches_per_group} switches, {global} global links each")
+    }
+
+    fn parameters(&self) -> Vec<(&'static str, Parameter)> {
+        let own: [(_, Parameter); 4] = [
+            ("group_switches", self.switches_per_group.into()),
+            ("global_links", self.global.into()),
+            ("groups", self.groups.into()),
+            ("concentration", self.concentration.into()),
+        ];
+        own.into_iter().chain(self.wiring.parameters(false)).collect()
+    }
+
+    fn algorithms(&self) -> &'static [Algorithm] {
+        &[Algorithm::MinimalRandom, Algorithm::Valiant, Algorithm::Adaptive]
+    }
+
+    fn latency_kinds(&self) -> Option<(usize, &'static str)> {
+        Some((2, "kinds of links, in and between groups"))
+    }
+
+    fn longest_link(&self, step: u64) -> (u64, u64) {
+        (self.wiring.longest(step, &[]), step)
+    }
+
+    fn site(&self, common: &Common) -> Site {
         let Dragonfly { switches_per_group: a, groups, concentration, .. } = *self;
-        let switches = u32::try_from(self.switches()).expect("scenario checks bound the size");
+        let switches = self.switches().and_then(|n| u32::try_from(n).ok()).expect("scenario checks bound the size");
         let first_local = self.first_local_port() as u16;
         let external = first_local + concentration;
         let nodes = (0..switches)
@@ -137,7 +182,36 @@ impl Dragonfly {
         let levels = ["local", "group", "global"].map(String::from).to_vec();
         let cores = switches as usize * usize::from(concentration);
         let mut site = Site::new(Plan { vcs: common.vcs, nodes, links, levels }, cores, external);
-        mesh::populate(&mut site, switches, first_local, concentration, common.local);
+        site.populate(switches, first_local, concentration, common.local);
         site
     }
 }
+
+/// How a dragonfly is read.
+pub(super) const READER: Reader = Reader {
+    called: "dragonfly",
+    keys: &["global_links", "group_switches", "groups", "concentration", "latencies_cycles"],
+    sized_by: |_| "groups",
+    read: |given, _, complaints| {
+        let global = given.global_links.unwrap_or(2);
+        let group = given.group_switches.unwrap_or(2 * global);
+        let most = group * global + 1;
+        let groups = given.groups.unwrap_or(most);
+        if groups > most {
+            let expected = format!("up to {most}: a group has {group} x {global} global links");
+            complaints.push(Complaint::at(
+                "topology.groups",
+                format!("{groups} groups cannot all be joined"),
+                expected,
+            ));
+            return None;
+        }
+        Some(Shape::Dragonfly(Dragonfly {
+            switches_per_group: shape_count(group),
+            global: shape_count(global),
+            groups: shape_count(groups),
+            concentration: given.end_points_a_switch(global),
+            wiring: given.wiring(),
+        }))
+    },
+};

@@ -27,8 +27,9 @@
 //! | `levels` | levels | from 1 | up to 2 (levels - 1) hops | k^(n-1) switches each |
 //! | `concentration` | end points a leaf | from 1; k is full bisection | more share the up ports | a port each |
 
+use super::rule::Reader;
 use super::site::join;
-use super::{Common, Site, Wiring, mesh};
+use super::{Common, Complaint, EndPlace, Parameter, Shape, Site, Topology, TopologyKind, Wiring};
 use crate::{NodeKind, Plan, PlanNode};
 
 /// A k-ary n-tree's shape.
@@ -50,33 +51,80 @@ impl FatTree {
         u64::from(self.arity).checked_pow(self.levels - 1)
     }
 
-    /// Switches, or `None` if that overflows.
-    pub fn switches(&self) -> Option<u64> {
-        self.leaves()?.checked_mul(u64::from(self.levels))
-    }
-
     /// Ports downwards of a switch.
     pub fn down(&self) -> u16 {
         self.arity.max(self.concentration)
     }
+}
 
-    pub(super) fn switch_name(&self, switch: u32) -> String {
+impl Topology for FatTree {
+    fn kind(&self) -> TopologyKind {
+        TopologyKind::FatTree
+    }
+
+    fn switches(&self) -> Option<u64> {
+        self.leaves()?.checked_mul(u64::from(self.levels))
+    }
+
+    fn end_points(&self) -> Option<u64> {
+        self.leaves()?.checked_mul(u64::from(self.concentration))
+    }
+
+    fn ports(&self) -> u32 {
+        u32::from(self.down()) + u32::from(self.arity)
+    }
+
+    fn switch_name(&self, switch: u32) -> String {
         let leaves = self.leaves().expect("scenario checks bound the size") as u32;
         format!("t{}_{}", switch / leaves, switch % leaves)
     }
 
-    pub(super) fn switch_by_numbers(&self, numbers: &[u64]) -> Option<u64> {
+    fn switch_by_numbers(&self, _: &str, numbers: &[u64]) -> Option<u64> {
         let [level, number] = *numbers else { return None };
         level.checked_mul(self.leaves()?)?.checked_add(number)
     }
 
-    pub(super) fn position(&self, switch: u32) -> (f64, f64) {
+    fn position(&self, switch: u32) -> (f64, f64) {
         let leaves = self.leaves().expect("scenario checks bound the size") as u32;
         (f64::from(switch % leaves) * 1.4, f64::from(self.levels - 1 - switch / leaves) * 1.8)
     }
 
-    /// Its switches, links and end points.
-    pub fn site(&self, common: &Common) -> Site {
+    fn end_place(&self, end: u32) -> EndPlace {
+        EndPlace::of_equals(end, self.concentration, 0)
+    }
+
+    fn describe(&self) -> String {
+        format!("{}-ary {}-tree", self.arity, self.levels)
+    }
+
+    fn parameters(&self) -> Vec<(&'static str, Parameter)> {
+        let own: [(_, Parameter); 3] = [
+            ("arity", self.arity.into()),
+            ("levels", self.levels.into()),
+            ("concentration", self.concentration.into()),
+        ];
+        own.into_iter().chain(self.wiring.parameters(false)).collect()
+    }
+
+    fn smaller(&self) -> Option<Shape> {
+        if self.arity > 2 {
+            Some(Shape::FatTree(FatTree { arity: self.arity - 1, ..self.clone() }))
+        } else if self.levels > 2 {
+            Some(Shape::FatTree(FatTree { levels: self.levels - 1, ..self.clone() }))
+        } else {
+            None
+        }
+    }
+
+    fn latency_kinds(&self) -> Option<(usize, &'static str)> {
+        Some((self.levels as usize - 1, "levels above the leaves"))
+    }
+
+    fn longest_link(&self, step: u64) -> (u64, u64) {
+        (self.wiring.longest(step, &[]), step)
+    }
+
+    fn site(&self, common: &Common) -> Site {
         let leaves = self.leaves().and_then(|n| u32::try_from(n).ok()).expect("scenario checks bound the size");
         let external = self.down() + self.arity;
         let nodes = (0..self.levels * leaves)
@@ -109,7 +157,28 @@ impl FatTree {
         let levels = std::iter::once("local".to_string()).chain(between).collect();
         let cores = leaves as usize * usize::from(self.concentration);
         let mut site = Site::new(Plan { vcs: common.vcs, nodes, links, levels }, cores, external);
-        mesh::populate(&mut site, leaves, 0, self.concentration, common.local);
+        site.populate(leaves, 0, self.concentration, common.local);
         site
     }
 }
+
+/// How a k-ary n-tree is read.
+pub(super) const READER: Reader = Reader {
+    called: "fat-tree",
+    keys: &["arity", "levels", "concentration", "latencies_cycles"],
+    sized_by: |_| "levels",
+    read: |given, _, complaints| {
+        let (Some(arity), Some(levels)) = (given.arity, given.levels) else {
+            let key = if given.arity.is_none() { "arity" } else { "levels" };
+            let expected = "a k-ary n-tree by `arity` = k and `levels` = n, for example 4 and 3";
+            complaints.push(Complaint::missing(key, "a fat-tree has no default size", expected));
+            return None;
+        };
+        Some(Shape::FatTree(FatTree {
+            arity: arity as u16,
+            levels: levels as u32,
+            concentration: given.end_points_a_switch(arity),
+            wiring: given.wiring(),
+        }))
+    },
+};

@@ -10,8 +10,11 @@
 //! Limitations: routes follow shortest paths in hops, whatever the latencies; the table of distances grows with the square
 //! of the number of switches.
 
+use std::sync::Arc;
+
+use super::rule::Reader;
 use super::site::join;
-use super::{Common, EndPlace, LinkParams, Site};
+use super::{Common, Complaint, EndPlace, LinkParams, Parameter, Shape, Site, Topology, TopologyKind};
 use crate::{NodeKind, Plan, PlanNode};
 
 /// A switch of a file.
@@ -60,17 +63,57 @@ pub struct Graph {
     pub levels: Vec<String>,
 }
 
-impl Graph {
-    /// Ports of a switch: enough for the widest.
-    pub fn ports(&self) -> u16 {
-        let links = self.links.iter().flat_map(|link| [link.a.1, link.b.1]);
-        let ends = self.ends.iter().map(|end| end.place.port);
-        links.chain(ends).max().map_or(1, |port| port + 1)
+impl Topology for Graph {
+    fn kind(&self) -> TopologyKind {
+        TopologyKind::File
     }
 
-    /// Its switches, links and end points.
-    pub fn site(&self, common: &Common) -> Site {
-        let external = self.ports();
+    fn switches(&self) -> Option<u64> {
+        Some(self.switches.len() as u64)
+    }
+
+    fn end_points(&self) -> Option<u64> {
+        Some(self.ends.len() as u64)
+    }
+
+    /// Enough for the widest.
+    fn ports(&self) -> u32 {
+        let links = self.links.iter().flat_map(|link| [link.a.1, link.b.1]);
+        let ends = self.ends.iter().map(|end| end.place.port);
+        links.chain(ends).max().map_or(1, |port| u32::from(port) + 1)
+    }
+
+    fn switch_name(&self, switch: u32) -> String {
+        self.switches[switch as usize].name.clone()
+    }
+
+    fn switch_by_numbers(&self, name: &str, _: &[u64]) -> Option<u64> {
+        self.switches.iter().position(|switch| switch.name == name).map(|at| at as u64)
+    }
+
+    fn end_place(&self, end: u32) -> EndPlace {
+        self.ends[end as usize].place
+    }
+
+    fn describe(&self) -> String {
+        format!("{} switches of a file", self.switches.len())
+    }
+
+    /// All of them on a circle.
+    fn position(&self, switch: u32) -> (f64, f64) {
+        let count = self.switches.len().max(1) as f64;
+        let radius = (count / 4.0).max(1.5);
+        let angle = f64::from(switch) / count * std::f64::consts::TAU;
+        (radius - radius * angle.cos(), radius + radius * angle.sin())
+    }
+
+    /// None: who read the file knows its name.
+    fn parameters(&self) -> Vec<(&'static str, Parameter)> {
+        Vec::new()
+    }
+
+    fn site(&self, common: &Common) -> Site {
+        let external = self.ports() as u16;
         let node = |switch: &GraphSwitch| PlanNode {
             kind: NodeKind::Switch,
             ports: external + u16::from(common.engine),
@@ -100,3 +143,18 @@ impl Graph {
         site
     }
 }
+
+/// How a topology of a file is read, when its file has been.
+pub(super) const READER: Reader = Reader {
+    called: "topology of a file",
+    keys: &["file"],
+    sized_by: |_| "file",
+    read: |_, around, complaints| {
+        let Some(graph) = around.graph else {
+            let what = "a topology of a file needs its name";
+            complaints.push(Complaint::missing("file", what, "a TOML file of switches and links"));
+            return None;
+        };
+        Some(Shape::Graph(Arc::clone(graph)))
+    },
+};

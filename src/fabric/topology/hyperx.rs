@@ -22,8 +22,10 @@
 //! | `concentration` | end points a switch | from 1 | shared links | a port each |
 //! | `wiring` | cycles | from 1 | with [`Lengths::Distance`](super::Lengths) a link takes its step latency times the places it spans: an on-chip flattened butterfly of tiles of c end points has a step of the square root of c | |
 
+use super::grid::{self, Grid};
+use super::rule::Reader;
 use super::site::join;
-use super::{Common, Site, Wiring, mesh};
+use super::{Common, Complaint, Lengths, Shape, Site, TopologyFile, TopologyKind, Wiring};
 use crate::Plan;
 
 /// A HyperX's shape.
@@ -42,9 +44,31 @@ impl HyperX {
     pub fn first_local_port(&self) -> u32 {
         self.size.iter().map(|&side| side - 1).sum()
     }
+}
 
-    /// Its switches, links and end points.
-    pub fn site(&self, common: &Common) -> Site {
+impl Grid for HyperX {
+    const KIND: TopologyKind = TopologyKind::Hyperx;
+    const NAME: &'static str = "HyperX";
+    const LENGTHS: bool = true;
+    const LEAST: u32 = 2;
+
+    fn size(&self) -> &Vec<u32> {
+        &self.size
+    }
+
+    fn concentration(&self) -> u16 {
+        self.concentration
+    }
+
+    fn wiring(&self) -> &Wiring {
+        &self.wiring
+    }
+
+    fn first_end_port(&self) -> u32 {
+        self.first_local_port()
+    }
+
+    fn laid_out(&self, common: &Common) -> Site {
         let switches: u32 = self.size.iter().product();
         let first_local = self.first_local_port() as u16;
         let external = first_local + self.concentration;
@@ -66,12 +90,36 @@ impl HyperX {
         }
         let plan = Plan {
             vcs: common.vcs,
-            nodes: mesh::switches(&self.size, external, "hyperx", common.engine),
+            nodes: grid::switches(&self.size, external, "hyperx", common.engine),
             links,
-            levels: mesh::levels(&self.size),
+            levels: grid::levels(&self.size),
         };
         let mut site = Site::new(plan, switches as usize * usize::from(self.concentration), external);
-        mesh::populate(&mut site, switches, first_local, self.concentration, common.local);
+        site.populate(switches, first_local, self.concentration, common.local);
         site
+    }
+
+    fn resized(&self, size: Vec<u32>) -> Shape {
+        Shape::HyperX(HyperX { size, ..self.clone() })
+    }
+}
+
+/// How a HyperX is read.
+pub(super) const READER: Reader = Reader {
+    called: "hyperx",
+    keys: &["size", "concentration", "latency", "latencies_cycles"],
+    sized_by: |_| "size",
+    read: |given, _, complaints| {
+        refuse_folded(given, complaints);
+        let size = grid::read_size(given, complaints)?;
+        Some(Shape::HyperX(HyperX { size, concentration: given.end_points_a_switch(1), wiring: given.wiring() }))
+    },
+};
+
+/// Rows of a HyperX are no rings.
+pub(super) fn refuse_folded(given: &TopologyFile, complaints: &mut Vec<Complaint>) {
+    if given.latency == Some(Lengths::Folded) {
+        let expected = "\"equal\" or \"distance\"";
+        complaints.push(Complaint::at("topology.latency", "a hyperx has no rings to fold", expected));
     }
 }

@@ -1,7 +1,7 @@
 //! A topology with its routing.
 
 use super::site::{Common, EndPlace, LinkParams, Site, push_end};
-use super::{Die, Dragonfly, FatTree, GenericTree, Graph, HyperX, Mesh, Nodes, Shape, Torus, Wiring};
+use super::{Die, Dragonfly, FatTree, GenericTree, Graph, HyperX, Mesh, Nodes, Shape, Topology, Torus, Wiring};
 use crate::routing::{Algorithm, Routing, Unroutable};
 use crate::{NodeKind, Plan};
 use std::collections::HashMap;
@@ -93,7 +93,7 @@ impl Layout {
     /// # Errors
     /// If there are fewer.
     pub fn check_channels(&self) -> Result<(), Unroutable> {
-        Routing::make(&self.shape, &self.plan, Algorithm::of(&self.shape)[0]).map(|_| ())
+        Routing::make(&self.shape, &self.plan, self.shape.algorithms()[0]).map(|_| ())
     }
 
     /// Attaches an extra end point, named after `what` it is for, to a free port and returns its number.
@@ -144,13 +144,12 @@ laid_out! {
     Dragonfly: Shape::Dragonfly,
     GenericTree: Shape::Tree,
     Graph: |graph| Shape::Graph(Arc::new(graph)),
-    Mesh: |mesh| Shape::Mesh(mesh, Wiring::default()),
 }
 
 impl Mesh {
-    /// Lays the mesh out with latencies of its own for each dimension.
-    pub fn layout_with(&self, common: &Common, wiring: &Wiring) -> Layout {
-        Shape::Mesh(self.clone(), wiring.clone()).layout(common)
+    /// Lays it out with the latency of the system's links, and with the simplest routing it has.
+    pub fn layout(&self, common: &Common) -> Layout {
+        self.clone().wired(Wiring::default()).layout(common)
     }
 }
 

@@ -10,10 +10,13 @@
 //! switches. A side of 1 adds no ports, so `size = [1]` with several end points is a single switch (a star). Ports at
 //! the border have no link. Point-to-point packets correct the dimensions in order.
 
+use super::grid::{self, Grid};
+use super::rule::Reader;
 use super::site::join;
-use super::{Common, EndPlace, LinkParams, Site, Wiring};
-use crate::{NodeKind, Plan, PlanNode};
-use std::fmt::Write;
+use super::{Common, Shape, Site, TopologyKind, Wiring};
+use crate::Plan;
+use crate::routing::Algorithm;
+use crate::routing::maps::MAX_DIMENSIONS;
 
 /// A mesh's shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,11 +28,6 @@ pub struct Mesh {
 }
 
 impl Mesh {
-    /// How many switches there are, or `None` if that overflows.
-    pub fn switches(&self) -> Option<u64> {
-        self.size.iter().try_fold(1u64, |product, &side| product.checked_mul(u64::from(side)))
-    }
-
     /// Coordinates of a switch.
     pub fn coordinates(&self, switch: u32) -> Vec<u32> {
         let mut rest = switch;
@@ -71,91 +69,76 @@ impl Mesh {
         None
     }
 
-    /// Its switches, links and end points, with latencies of its own for each dimension.
-    pub fn site_with(&self, common: &Common, wiring: &Wiring) -> Site {
-        grid(self, false, "mesh", common, wiring)
-    }
-
-    /// Its switches, links and end points.
-    pub fn site(&self, common: &Common) -> Site {
-        self.site_with(common, &Wiring::default())
+    /// The mesh with latencies for its dimensions.
+    pub fn wired(self, wiring: Wiring) -> Shape {
+        Shape::Mesh(WiredMesh { mesh: self, wiring })
     }
 }
 
-/// Short name of a switch by its coordinates.
-pub(super) fn coordinate_name(size: &[u32], switch: u32) -> String {
-    let mut name = String::from("s");
-    let mut rest = switch;
-    for (dimension, &side) in size.iter().enumerate() {
-        if dimension > 0 {
-            name.push('_');
+/// A mesh with the latencies of its links.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WiredMesh {
+    /// The mesh.
+    pub mesh: Mesh,
+    /// Latencies.
+    pub wiring: Wiring,
+}
+
+impl Grid for WiredMesh {
+    const KIND: TopologyKind = TopologyKind::Mesh;
+    const NAME: &'static str = "mesh";
+    const LENGTHS: bool = false;
+    const LEAST: u32 = 2;
+
+    fn size(&self) -> &Vec<u32> {
+        &self.mesh.size
+    }
+
+    fn concentration(&self) -> u16 {
+        self.mesh.concentration
+    }
+
+    fn wiring(&self) -> &Wiring {
+        &self.wiring
+    }
+
+    fn first_end_port(&self) -> u32 {
+        self.mesh.first_local_port().into()
+    }
+
+    fn laid_out(&self, common: &Common) -> Site {
+        lay_out(&self.mesh, false, "mesh", common, &self.wiring)
+    }
+
+    fn resized(&self, size: Vec<u32>) -> Shape {
+        Mesh { size, ..self.mesh }.wired(self.wiring.clone())
+    }
+
+    fn routings(&self) -> &'static [Algorithm] {
+        let size = &self.mesh.size;
+        // Too many dimensions or too long a side for the table of coordinates.
+        if size.len() > MAX_DIMENSIONS || size.iter().any(|&side| side > u32::from(u16::MAX)) {
+            return &[Algorithm::DimensionOrder];
         }
-        let _ = write!(name, "{}", rest % side);
-        rest /= side;
-    }
-    name
-}
-
-/// The number of the switch with these coordinates.
-pub(super) fn coordinate_number(size: &[u32], at: &[u64]) -> Option<u64> {
-    let (mut number, mut stride) = (0, 1);
-    for (&side, &at) in size.iter().zip(at) {
-        if at >= u64::from(side) {
-            return None;
-        }
-        number += at * stride;
-        stride *= u64::from(side);
-    }
-    (size.len() == at.len()).then_some(number)
-}
-
-/// A drawing: the first two dimensions make a grid, the others a grid of grids.
-pub(super) fn position(size: &[u32], switch: u32) -> (f64, f64) {
-    let (mut rest, mut at, mut pitch) = (switch, [0.0, 0.0], [1.0, 1.0]);
-    for (dimension, &side) in size.iter().enumerate() {
-        let axis = dimension % 2;
-        at[axis] += f64::from(rest % side) * pitch[axis];
-        pitch[axis] *= f64::from(side) + 0.7;
-        rest /= side;
-    }
-    (at[0], at[1])
-}
-
-/// Names of the levels: local links, then those of each dimension whose side is above 1.
-pub(super) fn levels(size: &[u32]) -> Vec<String> {
-    let live = size.iter().enumerate().filter(|(_, side)| **side > 1);
-    let name = |d: usize| ["x", "y", "z"].get(d).map_or_else(|| format!("dim{d}"), |&s| s.into());
-    std::iter::once("local".to_string()).chain(live.map(|(dimension, _)| name(dimension))).collect()
-}
-
-/// The switches of a grid, without links.
-pub(super) fn switches(size: &[u32], external: u16, root: &str, engine: bool) -> Vec<PlanNode> {
-    let count: u32 = size.iter().product();
-    let node = |switch| {
-        let name = coordinate_name(size, switch);
-        let path = format!("{root}.{name}.switch");
-        PlanNode { kind: NodeKind::Switch, ports: external + u16::from(engine), engine, name, path }
-    };
-    (0..count).map(node).collect()
-}
-
-/// Adds `concentration` end points to each of the first `switches` switches, from port `first` on.
-pub(super) fn populate(site: &mut Site, switches: u32, first: u16, concentration: u16, local: LinkParams) {
-    for switch in 0..switches {
-        for end in 0..concentration {
-            let node = &site.plan.nodes[switch as usize];
-            let leaf = if concentration == 1 { "node".to_string() } else { format!("node{end}") };
-            let name = format!("{}.{leaf}", node.name);
-            let path = format!("{}.{leaf}", node.path.strip_suffix(".switch").unwrap_or(&node.path));
-            site.push_end(EndPlace { switch, port: first + end }, local, name, path);
-        }
+        &[Algorithm::DimensionOrder, Algorithm::MinimalRandom, Algorithm::Valiant, Algorithm::Adaptive]
     }
 }
+
+/// How a mesh is read.
+pub(super) const READER: Reader = Reader {
+    called: "mesh",
+    keys: &["size", "concentration", "latencies_cycles"],
+    sized_by: |_| "size",
+    read: |given, _, complaints| {
+        let mesh = Mesh { size: grid::read_size(given, complaints)?, concentration: given.end_points_a_switch(1) };
+        Some(mesh.wired(given.wiring()))
+    },
+};
 
 /// Lays out a mesh, or a torus if the rows are closed.
-pub(super) fn grid(mesh: &Mesh, closed: bool, root: &str, common: &Common, wiring: &Wiring) -> Site {
+pub(super) fn lay_out(mesh: &Mesh, closed: bool, root: &str, common: &Common, wiring: &Wiring) -> Site {
     let Mesh { size, concentration } = mesh;
-    let switches = mesh.switches().and_then(|n| u32::try_from(n).ok()).expect("scenario checks bound the size");
+    let switches = grid::product(size).and_then(|n| u32::try_from(n).ok()).expect("scenario checks bound the size");
     let first_local = mesh.first_local_port();
     let external = first_local + concentration;
     let mut links = Vec::new();
@@ -176,16 +159,16 @@ pub(super) fn grid(mesh: &Mesh, closed: bool, root: &str, common: &Common, wirin
         }
         stride *= side;
     }
-    let nodes = self::switches(size, external, root, common.engine);
-    let plan = Plan { vcs: common.vcs, nodes, links, levels: levels(size) };
+    let nodes = grid::switches(size, external, root, common.engine);
+    let plan = Plan { vcs: common.vcs, nodes, links, levels: grid::levels(size) };
     let mut site = Site::new(plan, switches as usize * usize::from(*concentration), external);
-    populate(&mut site, switches, first_local, *concentration, common.local);
+    site.populate(switches, first_local, *concentration, common.local);
     site
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::LinkParams;
+    use super::super::{EndPlace, LinkParams};
     use super::*;
     use crate::Vcs;
 

@@ -1,7 +1,8 @@
 //! Topologies: which switches there are, how they are linked, where end points attach.
 //!
 //! A topology yields a [`Site`]: the plan of the system and the place of every end point. With a point-to-point routing it
-//! is a [`Layout`]. A new topology is one file here and its arms in the methods of [`Shape`];
+//! is a [`Layout`]. Every topology implements the trait [`Topology`](trait@Topology).
+//! A new one is a file here, and in this file its word, its variant of [`Shape`] and its keys;
 //! [`routing`](super::routing) gives it shortest paths until it has a rule of its own.
 //!
 //! | file | what | switches | ports of a switch, engine and free ones not counted |
@@ -18,15 +19,24 @@
 //!
 //! [`trees`] lays several trees on one of them.
 
+use std::ops::Deref;
+use std::sync::Arc;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+
 mod die;
 mod dragonfly;
 mod fat_tree;
 mod graph;
+mod grid;
 mod hyperx;
 mod layout;
 mod mesh;
+mod names;
 mod neighbours;
 pub mod nodes;
+mod rule;
 mod site;
 mod survey;
 mod switch_graph;
@@ -40,9 +50,11 @@ pub use fat_tree::FatTree;
 pub use graph::{Graph, GraphEnd, GraphLink, GraphSwitch};
 pub use hyperx::HyperX;
 pub use layout::Layout;
-pub use mesh::Mesh;
+pub use mesh::{Mesh, WiredMesh};
+pub use names::Names;
 pub use neighbours::Neighbours;
 pub use nodes::{Budget, NodeLink, NodePlace, Nodes, Subnodes};
+pub use rule::{Complaint, Parameter, Surroundings, Topology};
 pub use site::{Common, EndPlace, Lengths, LinkParams, Site, Wiring};
 pub use survey::{Survey, survey};
 pub use switch_graph::{SwitchGraph, TreeToRoot};
@@ -57,7 +69,7 @@ pub enum Shape {
     /// PIUMA nodes.
     Nodes(Nodes),
     /// Mesh.
-    Mesh(Mesh, Wiring),
+    Mesh(WiredMesh),
     /// Torus.
     Torus(Torus),
     /// HyperX.
@@ -69,277 +81,226 @@ pub enum Shape {
     /// Tree with a branching factor for each level.
     Tree(GenericTree),
     /// As a file says.
-    Graph(std::sync::Arc<Graph>),
+    Graph(Arc<Graph>),
 }
 
-impl Shape {
-    /// The kind, as a word of a scenario.
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Shape::Die(_) => "die",
-            Shape::Nodes(_) => "nodes",
-            Shape::Mesh(..) => "mesh",
-            Shape::Torus(_) => "torus",
-            Shape::HyperX(_) => "hyperx",
-            Shape::FatTree(_) => "fat-tree",
-            Shape::Dragonfly(_) => "dragonfly",
-            Shape::Tree(_) => "tree",
-            Shape::Graph(_) => "file",
-        }
-    }
+/// A shape answers as the topology that it is.
+impl Deref for Shape {
+    type Target = dyn Topology;
 
-    /// Its switches, links and end points.
-    pub fn site(&self, common: &Common) -> Site {
+    fn deref(&self) -> &(dyn Topology + 'static) {
         match self {
-            Shape::Die(die) => die.site(common),
-            Shape::Nodes(nodes) => nodes.site(common),
-            Shape::Mesh(mesh, wiring) => mesh.site_with(common, wiring),
-            Shape::Torus(torus) => torus.site(common),
-            Shape::HyperX(hyperx) => hyperx.site(common),
-            Shape::FatTree(tree) => tree.site(common),
-            Shape::Dragonfly(dragonfly) => dragonfly.site(common),
-            Shape::Tree(tree) => tree.site(common),
-            Shape::Graph(graph) => graph.site(common),
-        }
-    }
-
-    /// How many switches there are, or `None` if that overflows.
-    pub fn switches(&self) -> Option<u64> {
-        match self {
-            Shape::Die(die) => Some(u64::from(die.tiles) * u64::from(die.positions)),
-            Shape::Nodes(nodes) => nodes.switches(),
-            Shape::Mesh(Mesh { size, .. }, _)
-            | Shape::Torus(Torus { size, .. })
-            | Shape::HyperX(HyperX { size, .. }) => {
-                size.iter().try_fold(1u64, |product, &side| product.checked_mul(u64::from(side)))
-            }
-            Shape::FatTree(tree) => tree.switches(),
-            Shape::Dragonfly(dragonfly) => Some(dragonfly.switches()),
-            Shape::Tree(tree) => Some(tree.switches()),
-            Shape::Graph(graph) => Some(graph.switches.len() as u64),
-        }
-    }
-
-    /// How many end points there are, or `None` if that overflows.
-    pub fn end_points(&self) -> Option<u64> {
-        let switches = self.switches()?;
-        match self {
-            Shape::Die(die) => Some(u64::from(die.tiles.min(2)) * u64::from(die.positions)),
-            Shape::Nodes(nodes) => nodes.cores(),
-            Shape::Mesh(Mesh { concentration, .. }, _)
-            | Shape::Torus(Torus { concentration, .. })
-            | Shape::HyperX(HyperX { concentration, .. })
-            | Shape::Dragonfly(Dragonfly { concentration, .. }) => switches.checked_mul(u64::from(*concentration)),
-            Shape::FatTree(tree) => tree.leaves()?.checked_mul(u64::from(tree.concentration)),
-            Shape::Tree(tree) => Some(tree.end_points()),
-            Shape::Graph(graph) => Some(graph.ends.len() as u64),
-        }
-    }
-
-    /// The sides of its dimensions and the end points of a switch, where switches are on a grid.
-    pub fn grid(&self) -> Option<(&[u32], u16)> {
-        match self {
-            Shape::Mesh(Mesh { size, concentration }, _)
-            | Shape::Torus(Torus { size, concentration, .. })
-            | Shape::HyperX(HyperX { size, concentration, .. }) => Some((size, *concentration)),
-            _ => None,
-        }
-    }
-
-    /// External ports of a switch.
-    pub fn ports(&self) -> u32 {
-        match self {
-            Shape::Die(_) => u32::from(die_port::EXTERNAL),
-            Shape::Nodes(nodes) => u32::from(nodes.ports()),
-            Shape::Mesh(mesh, _) => u32::from(mesh.first_local_port()) + u32::from(mesh.concentration),
-            Shape::Torus(torus) => u32::from(torus.as_mesh().first_local_port()) + u32::from(torus.concentration),
-            Shape::HyperX(hyperx) => hyperx.first_local_port() + u32::from(hyperx.concentration),
-            Shape::FatTree(tree) => u32::from(tree.down()) + u32::from(tree.arity),
-            Shape::Dragonfly(dragonfly) => dragonfly.first_local_port() + u32::from(dragonfly.concentration),
-            Shape::Tree(tree) => tree.ports(),
-            Shape::Graph(graph) => u32::from(graph.ports()),
-        }
-    }
-
-    /// Short name of a switch.
-    pub fn switch_name(&self, switch: u32) -> String {
-        match self {
-            Shape::Die(die) => die.switch_name(switch),
-            Shape::Nodes(nodes) => nodes.switch_name(switch),
-            Shape::Mesh(Mesh { size, .. }, _)
-            | Shape::Torus(Torus { size, .. })
-            | Shape::HyperX(HyperX { size, .. }) => mesh::coordinate_name(size, switch),
-            Shape::FatTree(tree) => tree.switch_name(switch),
-            Shape::Dragonfly(dragonfly) => dragonfly.switch_name(switch),
-            Shape::Tree(tree) => tree.name(switch),
-            Shape::Graph(graph) => graph.switches[switch as usize].name.clone(),
-        }
-    }
-
-    /// The switch of a short name.
-    pub fn switch_by_name(&self, name: &str) -> Option<u32> {
-        // A name has its numbers in it: guess from them and compare, rather than to parse each form by a parser of its own.
-        let numbers = numbers(name)?;
-        let guess = match self {
-            Shape::Graph(graph) => graph.switches.iter().position(|switch| switch.name == name).map(|at| at as u64),
-            Shape::Tree(tree) => tree.switch_by_numbers(&numbers),
-            Shape::Die(die) => die.switch_by_numbers(name, &numbers),
-            Shape::Nodes(nodes) => nodes.switch_by_numbers(name, &numbers),
-            Shape::Mesh(Mesh { size, .. }, _)
-            | Shape::Torus(Torus { size, .. })
-            | Shape::HyperX(HyperX { size, .. }) => mesh::coordinate_number(size, &numbers),
-            Shape::FatTree(tree) => tree.switch_by_numbers(&numbers),
-            Shape::Dragonfly(dragonfly) => dragonfly.switch_by_numbers(&numbers),
-        }?;
-        let switch = u32::try_from(guess).ok().filter(|_| self.switches().is_some_and(|all| guess < all))?;
-        (self.switch_name(switch) == name).then_some(switch)
-    }
-
-    /// Where an end point sits.
-    pub fn end_place(&self, end: u32) -> EndPlace {
-        let each = |concentration: u16, first: u32| {
-            let (switch, local) = (end / u32::from(concentration), end % u32::from(concentration));
-            EndPlace { switch, port: (first + local) as u16 }
-        };
-        match self {
-            Shape::Die(die) => die.end_place(end),
-            Shape::Nodes(nodes) => nodes.end_place(end),
-            Shape::Mesh(mesh, _) => each(mesh.concentration, u32::from(mesh.first_local_port())),
-            Shape::Torus(torus) => each(torus.concentration, u32::from(torus.as_mesh().first_local_port())),
-            Shape::HyperX(hyperx) => each(hyperx.concentration, hyperx.first_local_port()),
-            Shape::FatTree(tree) => each(tree.concentration, 0),
-            Shape::Dragonfly(dragonfly) => each(dragonfly.concentration, dragonfly.first_local_port()),
-            Shape::Tree(tree) => tree.end_point(u64::from(end)),
-            Shape::Graph(graph) => graph.ends[end as usize].place,
-        }
-    }
-
-    /// The shape in a line, for people.
-    pub fn describe(&self) -> String {
-        let sides = |size: &[u32]| size.iter().map(u32::to_string).collect::<Vec<_>>().join(" x ");
-        match self {
-            Shape::Die(die) => format!("die of {} tiles x {} switches", die.tiles, die.positions),
-            Shape::Nodes(nodes) => {
-                let (tiles, positions) = (nodes.die.tiles, nodes.die.positions);
-                let count = nodes.nodes().unwrap_or(0);
-                let of = if nodes.size.len() > 1 { format!(" ({})", sides(&nodes.size)) } else { String::new() };
-                let plural = |count: u64, more: &'static str| if count == 1 { "" } else { more };
-                format!(
-                    "{count} node{}{of} of {}{} socket{} of {tiles} tile{} x {positions} switch{}",
-                    plural(count, "s"),
-                    if nodes.subnodes.count > 1 {
-                        format!("{} subnodes of ", nodes.subnodes.count)
-                    } else {
-                        String::new()
-                    },
-                    nodes.subnode_sockets(),
-                    plural(nodes.subnode_sockets().into(), "s"),
-                    plural(tiles.into(), "s"),
-                    plural(positions.into(), "es")
-                )
-            }
-            Shape::Mesh(mesh, _) => format!("mesh of {} switches", sides(&mesh.size)),
-            Shape::Torus(torus) => format!("torus of {} switches", sides(&torus.size)),
-            Shape::HyperX(hyperx) => format!("HyperX of {} switches", sides(&hyperx.size)),
-            Shape::FatTree(tree) => format!("{}-ary {}-tree", tree.arity, tree.levels),
-            Shape::Dragonfly(d) => {
-                format!(
-                    "dragonfly of {} groups x {} switches, {} global links each",
-                    d.groups, d.switches_per_group, d.global
-                )
-            }
-            Shape::Tree(tree) => {
-                let branching: Vec<String> = tree.branching.iter().map(ToString::to_string).collect();
-                format!("tree of {} switches (branching {})", tree.switches(), branching.join(" x "))
-            }
-            Shape::Graph(graph) => format!("{} switches of a file", graph.switches.len()),
-        }
-    }
-
-    /// The same shape a step smaller, with the same kinds of rings, turns and levels in it, for proofs on representative
-    /// sizes; `None` if it cannot be made smaller.
-    pub fn smaller(&self) -> Option<Shape> {
-        let shrink = |size: &[u32], least: u32| -> Option<Vec<u32>> {
-            let longest = *size.iter().max()?;
-            // Parity stays: an even ring has ties, an odd one has none.
-            (longest >= least + 2).then(|| {
-                let cut = if longest > 8 { 8 - longest % 2 } else { longest - 2 };
-                let one = |&side: &u32| match cut - (side + cut) % 2 {
-                    less if side > cut && less >= least => less,
-                    _ => side,
-                };
-                size.iter().map(one).collect()
-            })
-        };
-        match self {
-            Shape::Die(_) | Shape::Tree(_) | Shape::Graph(_) => None,
-            Shape::Nodes(nodes) => nodes.smaller().map(Shape::Nodes),
-            Shape::Mesh(mesh, wiring) => shrink(&mesh.size, 2)
-                .map(|size| Shape::Mesh(Mesh { size, concentration: mesh.concentration }, wiring.clone())),
-            Shape::Torus(torus) => shrink(&torus.size, 3).map(|size| Shape::Torus(Torus { size, ..torus.clone() })),
-            Shape::HyperX(hyperx) => {
-                shrink(&hyperx.size, 2).map(|size| Shape::HyperX(HyperX { size, ..hyperx.clone() }))
-            }
-            Shape::FatTree(tree) => {
-                if tree.arity > 2 {
-                    Some(Shape::FatTree(FatTree { arity: tree.arity - 1, ..tree.clone() }))
-                } else if tree.levels > 2 {
-                    Some(Shape::FatTree(FatTree { levels: tree.levels - 1, ..tree.clone() }))
-                } else {
-                    None
-                }
-            }
-            Shape::Dragonfly(d) => d.smaller().map(Shape::Dragonfly),
-        }
-    }
-
-    /// A place for every switch in a drawing, in units of one switch, and whether it is near or far from its neighbours.
-    pub fn position(&self, switch: u32) -> (f64, f64) {
-        match self {
-            Shape::Die(die) => die.position(switch),
-            Shape::Nodes(nodes) => nodes.position(switch),
-            Shape::Mesh(Mesh { size, .. }, _)
-            | Shape::Torus(Torus { size, .. })
-            | Shape::HyperX(HyperX { size, .. }) => mesh::position(size, switch),
-            Shape::FatTree(tree) => tree.position(switch),
-            Shape::Tree(tree) => tree.position(switch),
-            Shape::Dragonfly(dragonfly) => dragonfly.position(switch),
-            Shape::Graph(graph) => {
-                let count = graph.switches.len().max(1) as f64;
-                let radius = (count / 4.0).max(1.5);
-                let angle = f64::from(switch) / count * std::f64::consts::TAU;
-                (radius - radius * angle.cos(), radius + radius * angle.sin())
-            }
+            Shape::Die(die) => die,
+            Shape::Nodes(nodes) => nodes,
+            Shape::Mesh(mesh) => mesh,
+            Shape::Torus(torus) => torus,
+            Shape::HyperX(hyperx) => hyperx,
+            Shape::FatTree(tree) => tree,
+            Shape::Dragonfly(dragonfly) => dragonfly,
+            Shape::Tree(tree) => tree,
+            Shape::Graph(graph) => &**graph,
         }
     }
 }
 
-/// The numbers in a name, in order; `None` if one does not fit.
-fn numbers(name: &str) -> Option<Vec<u64>> {
-    name.split(|c: char| !c.is_ascii_digit()).filter(|part| !part.is_empty()).map(|part| part.parse().ok()).collect()
+/// The shapes there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TopologyKind {
+    /// A PIUMA die: a row of tiles of up to four switches, all-to-all inside a tile, joined position by position.
+    Die,
+    /// PIUMA nodes on a HyperX of up to 6 dimensions: sockets, each a die, joined all-to-all in a node.
+    Nodes,
+    /// A mesh of 1 to 6 dimensions.
+    Mesh,
+    /// A torus of 1 to 6 dimensions: a mesh whose rows are closed to rings.
+    Torus,
+    /// Switches on a grid of 1 to 6 dimensions, each joined with all others of its rows.
+    Hyperx,
+    /// Another name of hyperx.
+    FlattenedButterfly,
+    /// A k-ary n-tree: n levels of switches with k ports down and k ports up.
+    FatTree,
+    /// Groups of switches, all-to-all in a group and between groups.
+    Dragonfly,
+    /// A tree of switches with a branching factor for each level.
+    Tree,
+    /// Switches and links of a file.
+    File,
 }
 
-/// Names of switches: listed, or made from the shape when one is asked for.
-#[derive(Clone, Debug)]
-pub enum Names {
-    /// All of them.
-    List(Vec<String>),
-    /// The shape knows them.
-    Shape(Shape),
-}
-
-impl Names {
-    /// The name of a switch.
-    pub fn of(&self, switch: u32) -> std::borrow::Cow<'_, str> {
+impl TopologyKind {
+    /// Its name in a scenario.
+    pub const fn name(self) -> &'static str {
         match self {
-            Names::List(list) => list[switch as usize].as_str().into(),
-            Names::Shape(shape) => shape.switch_name(switch).into(),
+            Self::Die => "die",
+            Self::Nodes => "nodes",
+            Self::Mesh => "mesh",
+            Self::Torus => "torus",
+            Self::Hyperx => "hyperx",
+            Self::FlattenedButterfly => "flattened-butterfly",
+            Self::FatTree => "fat-tree",
+            Self::Dragonfly => "dragonfly",
+            Self::Tree => "tree",
+            Self::File => "file",
+        }
+    }
+
+    /// How it is read.
+    fn reader(self) -> &'static rule::Reader {
+        match self {
+            Self::Die => &die::READER,
+            Self::Nodes => &nodes::READER,
+            Self::Mesh => &mesh::READER,
+            Self::Torus => &torus::READER,
+            Self::Hyperx | Self::FlattenedButterfly => &hyperx::READER,
+            Self::FatTree => &fat_tree::READER,
+            Self::Dragonfly => &dragonfly::READER,
+            Self::Tree => &tree::READER,
+            Self::File => &graph::READER,
         }
     }
 }
 
-impl From<Vec<String>> for Names {
-    fn from(list: Vec<String>) -> Names {
-        Names::List(list)
+/// The shape of the network.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+pub struct TopologyFile {
+    /// The shape of the network.
+    pub kind: TopologyKind,
+    /// die, nodes: tiles in the row of a die; the first and the last are core tiles, those between have switches only.
+    /// Default: 4.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 65_535))]
+    pub tiles: Option<u64>,
+    /// die, nodes: switches a tile. Default: 4.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 4))]
+    pub positions: Option<u64>,
+    /// nodes: parts of equal size that the sockets of a node are divided into. Default: 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 64))]
+    pub subnodes: Option<u64>,
+    /// nodes: links between two subnodes, from the first sockets on. Default: as many as a subnode has sockets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 65_535))]
+    pub subnode_links: Option<u64>,
+    /// nodes: sockets of a node, joined all-to-all in a subnode. Default: 16 a subnode.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 65_535))]
+    pub sockets: Option<u64>,
+    /// nodes: ports of a switch that leave the die. Default: 2, as on PIUMA.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 32))]
+    pub hsio_ports: Option<u64>,
+    /// mesh, torus, hyperx: switches along each dimension; nodes: nodes along each dimension, one node without it. Sides of
+    /// 1 have no ports.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "mesh_size")]
+    pub size: Option<Vec<u64>>,
+    /// End points a switch; fat-tree: a leaf switch. Default: 1; `arity` in a fat-tree, `global_links` in a dragonfly.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 64))]
+    pub concentration: Option<u64>,
+    /// torus, hyperx: how latencies follow from `link.latency_cycles`; nodes: those between nodes from `link.node_latency_ns`.
+    /// Default: "equal".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<Lengths>,
+    /// Latencies of links between switches, one for each dimension of a mesh, torus or hyperx, for each level of a fat-tree
+    /// above its leaves, or for the links in and between the groups of a dragonfly. Default: `link.latency_cycles` for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "latencies")]
+    pub latencies_cycles: Option<Vec<u64>>,
+    /// fat-tree: ports down and up of a switch, the k of a k-ary n-tree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 64))]
+    pub arity: Option<u64>,
+    /// fat-tree: levels of switches, the n of a k-ary n-tree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 32))]
+    pub levels: Option<u64>,
+    /// dragonfly: global links of a switch, h. Default: 2.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 64))]
+    pub global_links: Option<u64>,
+    /// dragonfly: switches of a group, a. Default: twice `global_links`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 65_535))]
+    pub group_switches: Option<u64>,
+    /// dragonfly: groups, up to `group_switches` x `global_links` + 1, which is the default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 4_194_304))]
+    pub groups: Option<u64>,
+    /// tree: children of a switch of each level, from the top; the last number counts end points.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 8), inner(range(min = 1, max = 1024)))]
+    pub branching: Option<Vec<u64>>,
+    /// tree: end points at the top switch, numbered after all others. Default: 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 64))]
+    pub roots: Option<u64>,
+    /// file: a TOML file of switches and links, relative to the scenario.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub file: Option<String>,
+}
+
+fn mesh_size(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "array",
+        "minItems": 1,
+        "maxItems": 6,
+        "items": { "type": "integer", "minimum": 1, "maximum": 9_223_372_036_854_775_807_i64 },
+    })
+}
+
+fn latencies(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "array",
+        "minItems": 1,
+        "maxItems": 32,
+        "items": { "type": "integer", "minimum": 1, "maximum": 16_384 },
+    })
+}
+
+impl TopologyFile {
+    /// The keys that its kind has, as messages list them.
+    pub fn keys(&self) -> &'static [&'static str] {
+        self.kind.reader().keys
     }
+
+    /// What messages call its kind, after "a".
+    pub fn called(&self) -> &'static str {
+        self.kind.reader().called
+    }
+
+    /// The key that its number of switches follows from most.
+    pub fn sized_by(&self) -> &'static str {
+        (self.kind.reader().sized_by)(self)
+    }
+
+    /// The shape of the keys that are given, which are in the ranges of the schema, and what is wrong with them. Sizes may still be too
+    /// big, and what is wrong need not keep a shape from being made.
+    pub fn shape(&self, around: &Surroundings<'_>) -> (Option<Shape>, Vec<Complaint>) {
+        let mut complaints = Vec::new();
+        let shape = (self.kind.reader().read)(self, around, &mut complaints);
+        (shape, complaints)
+    }
+
+    /// End points of a switch, `default` where they are not given.
+    fn end_points_a_switch(&self, default: u64) -> u16 {
+        self.concentration.unwrap_or(default) as u16
+    }
+
+    /// Latencies of links between switches.
+    fn wiring(&self) -> Wiring {
+        let latencies = self.latencies_cycles.iter().flatten().map(|&cycles| cycles as u16).collect();
+        Wiring { latencies, lengths: self.latency.unwrap_or_default() }
+    }
+}
+
+/// A count for a shape; the largest, which is refused later, for what does not fit.
+fn shape_count(value: u64) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
 }

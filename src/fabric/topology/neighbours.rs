@@ -1,6 +1,6 @@
 //! Who is at the far end of which port.
 
-use super::{Nodes, die_port};
+use super::{Nodes, Topology as _, die_port};
 use crate::Plan;
 
 /// Who is at the far end of every port, for many look-ups: a table, or arithmetic where a system has too many ports.
@@ -66,7 +66,7 @@ impl Neighbours {
         match &self.0 {
             FarEnds::Table { far, .. } => far.len(),
             FarEnds::Nodes { nodes, switches } => {
-                *switches as usize * usize::from(nodes.ports() + 1) + nodes.cores().unwrap_or(0) as usize
+                *switches as usize * usize::from(nodes.switch_ports() + 1) + nodes.cores().unwrap_or(0) as usize
             }
         }
     }

@@ -47,8 +47,14 @@
 //! HSIO port leads on: at most two sockets a node. Every HSIO link begins a new class of channels, so that links inside a socket
 //! never wait for each other in a circle: 2D + 2 classes in all, and D + 1 or 2D + 2 more with subnodes.
 
+use super::hyperx::refuse_folded;
+use super::rule::Reader;
 use super::site::join;
-use super::{Common, Die, EndPlace, LinkParams, Site, die_port as port};
+use super::{
+    Common, Complaint, Die, EndPlace, Lengths, LinkParams, Parameter, Shape, Site, Surroundings, Topology,
+    TopologyFile, TopologyKind, die_port as port, grid, shape_count,
+};
+use crate::routing::Algorithm;
 use crate::{NodeKind, Plan, PlanNode};
 use std::fmt::Write;
 
@@ -161,18 +167,13 @@ impl Nodes {
         self.size.iter().try_fold(1u64, |product, &side| product.checked_mul(u64::from(side)))
     }
 
-    /// Number of switches, or `None` if that overflows.
-    pub fn switches(&self) -> Option<u64> {
-        self.nodes()?.checked_mul(u64::from(self.sockets))?.checked_mul(u64::from(self.die_switches()))
-    }
-
     /// Number of cores, or `None` if that overflows.
     pub fn cores(&self) -> Option<u64> {
         self.nodes()?.checked_mul(u64::from(self.sockets))?.checked_mul(u64::from(self.die_cores()))
     }
 
     /// External ports of a switch.
-    pub fn ports(&self) -> u16 {
+    pub fn switch_ports(&self) -> u16 {
         port::EXTERNAL + self.hsio_ports.saturating_sub(2)
     }
 
@@ -246,12 +247,6 @@ impl Nodes {
     /// The number of a switch.
     pub fn number(&self, place: NodePlace) -> u32 {
         (place.node * self.sockets + place.socket) * self.die_switches() + place.switch
-    }
-
-    /// Where an end point sits.
-    pub fn end_place(&self, end: u32) -> EndPlace {
-        let place = self.die.end_place(end % self.die_cores());
-        EndPlace { switch: end / self.die_cores() * self.die_switches() + place.switch, ..place }
     }
 
     /// The core at a switch, if there is one.
@@ -468,38 +463,6 @@ impl Nodes {
         [socket].into_iter().chain(between).chain([node])
     }
 
-    /// The latency of the longest link between nodes, before it is cut to what a link can have.
-    pub fn longest(&self) -> u64 {
-        let steps = self.size.iter().map(|&side| u64::from(side) - 1).max().unwrap_or(0).max(1);
-        u64::from(self.node_latency) * if self.distance { steps } else { 1 }
-    }
-
-    /// Short name of a switch: `n1_0_s2_core3`.
-    pub fn switch_name(&self, switch: u32) -> String {
-        let place = self.place(switch);
-        let mut name = String::from("n");
-        if self.size.is_empty() {
-            name.push('0');
-        }
-        for (dimension, at) in self.coordinates(place.node).into_iter().enumerate() {
-            let _ = write!(name, "{}{at}", if dimension > 0 { "_" } else { "" });
-        }
-        let _ = write!(name, "_s{}_{}", place.socket, self.die.switch_name(place.switch));
-        name
-    }
-
-    pub(super) fn switch_by_numbers(&self, name: &str, numbers: &[u64]) -> Option<u64> {
-        let dimensions = self.size.len().max(1);
-        let [coordinates @ .., socket, number] = numbers else { return None };
-        if coordinates.len() != dimensions || *socket >= u64::from(self.sockets) {
-            return None;
-        }
-        let local = name.rsplit('_').next()?;
-        let switch = self.die.switch_by_numbers(local, &[*number]).filter(|&at| at < u64::from(self.die_switches()))?;
-        let node = if self.size.is_empty() { 0 } else { super::mesh::coordinate_number(&self.size, coordinates)? };
-        Some((node * u64::from(self.sockets) + socket) * u64::from(self.die_switches()) + switch)
-    }
-
     /// Hierarchical name of a switch without its last part: `node1_0.socket2.tile0.core3`.
     fn path(&self, switch: u32) -> String {
         let place = self.place(switch);
@@ -507,36 +470,6 @@ impl Nodes {
         let node = if at.is_empty() { "0".to_owned() } else { at.join("_") };
         let (tile, _) = self.die.place(place.switch);
         format!("node{node}.socket{}.tile{tile}.{}", place.socket, self.die.switch_name(place.switch))
-    }
-
-    /// A drawing: dies in a row or a square for a node, nodes on a grid.
-    pub(super) fn position(&self, switch: u32) -> (f64, f64) {
-        let place = self.place(switch);
-        let columns = f64::from(self.sockets).sqrt().ceil().max(1.0) as u32;
-        let (width, height) = (f64::from(self.die.tiles) * 3.0 + 1.0, 3.5);
-        let rows = self.sockets.div_ceil(columns);
-        let (dx, dy) = self.die.position(place.switch);
-        let (x, y) = if self.size.is_empty() { (0.0, 0.0) } else { super::mesh::position(&self.size, place.node) };
-        (
-            x * (width * f64::from(columns) + 1.5) + f64::from(place.socket % columns) * width + dx,
-            y * (height * f64::from(rows) + 1.5) + f64::from(place.socket / columns) * height + dy,
-        )
-    }
-
-    /// The same with fewer nodes and sockets, but as many dimensions.
-    pub(super) fn smaller(&self) -> Option<Nodes> {
-        let longest = self.size.iter().copied().max().unwrap_or(1);
-        if longest > 2 {
-            let size = self.size.iter().map(|&side| side.min(longest - 1).min(8)).collect();
-            return Some(Nodes { size, ..self.clone() });
-        }
-        let each = self.subnode_sockets();
-        if self.subnodes.count > 1 {
-            let fewer = (each - 1).min(4);
-            let subnodes = Subnodes { links: self.columns().min(fewer), ..self.subnodes };
-            return (each > 1).then(|| Nodes { sockets: fewer * subnodes.count, subnodes, ..self.clone() });
-        }
-        (self.sockets > 2).then(|| Nodes { sockets: (self.sockets - 1).min(4), ..self.clone() })
     }
 
     /// Names of its levels of links; without subnodes there are none between them.
@@ -552,7 +485,7 @@ impl Nodes {
             plan: Plan { vcs: common.vcs, nodes: Vec::new(), links: Vec::new(), levels: self.levels() },
             ends: (0..cores).map(|end| self.end_place(end)).collect(),
             cores: cores as usize,
-            external_ports: self.ports(),
+            external_ports: self.switch_ports(),
         }
     }
 
@@ -580,13 +513,13 @@ impl Nodes {
             name: String::new(),
             path: String::new(),
         };
-        let ports = self.ports() + u16::from(common.engine);
+        let ports = self.switch_ports() + u16::from(common.engine);
         let mut wired = Vec::new();
         if compact {
             // Where a link leaves and where it arrives.
             wired = used.to_vec();
             for (switch, &outs) in used.iter().enumerate() {
-                for out in (0..self.ports()).filter(|out| outs >> out & 1 == 1 && *out != port::LOCAL) {
+                for out in (0..self.switch_ports()).filter(|out| outs >> out & 1 == 1 && *out != port::LOCAL) {
                     let link = self.link(switch as u32, out).expect("only ports with a link are used");
                     wired[link.switch as usize] |= 1 << link.port;
                 }
@@ -610,7 +543,7 @@ impl Nodes {
         plan.links.reserve(used.iter().map(|outs| outs.count_ones() as usize).sum());
         for (switch, &outs) in used.iter().enumerate() {
             let switch = switch as u32;
-            for out in (0..self.ports()).filter(|out| outs >> out & 1 == 1) {
+            for out in (0..self.switch_ports()).filter(|out| outs >> out & 1 == 1) {
                 if out == port::LOCAL {
                     let end = self.end_of(switch).expect("only cores have a local link") + used.len() as u32;
                     plan.links.push(join((end, 0), (switch, number(switch, out)), common.local, 0));
@@ -627,12 +560,150 @@ impl Nodes {
         }
         wired
     }
+}
 
-    /// Its switches, links and end points.
-    pub fn site(&self, common: &Common) -> Site {
+impl Topology for Nodes {
+    fn kind(&self) -> TopologyKind {
+        TopologyKind::Nodes
+    }
+
+    fn switches(&self) -> Option<u64> {
+        self.nodes()?.checked_mul(u64::from(self.sockets))?.checked_mul(u64::from(self.die_switches()))
+    }
+
+    fn end_points(&self) -> Option<u64> {
+        self.cores()
+    }
+
+    fn ports(&self) -> u32 {
+        self.switch_ports().into()
+    }
+
+    /// `n1_0_s2_core3`.
+    fn switch_name(&self, switch: u32) -> String {
+        let place = self.place(switch);
+        let mut name = String::from("n");
+        if self.size.is_empty() {
+            name.push('0');
+        }
+        for (dimension, at) in self.coordinates(place.node).into_iter().enumerate() {
+            let _ = write!(name, "{}{at}", if dimension > 0 { "_" } else { "" });
+        }
+        let _ = write!(name, "_s{}_{}", place.socket, self.die.switch_name(place.switch));
+        name
+    }
+
+    fn switch_by_numbers(&self, name: &str, numbers: &[u64]) -> Option<u64> {
+        let dimensions = self.size.len().max(1);
+        let [coordinates @ .., socket, number] = numbers else { return None };
+        if coordinates.len() != dimensions || *socket >= u64::from(self.sockets) {
+            return None;
+        }
+        let local = name.rsplit('_').next()?;
+        let switch = self.die.switch_by_numbers(local, &[*number]).filter(|&at| at < u64::from(self.die_switches()))?;
+        let node = if self.size.is_empty() { 0 } else { grid::coordinate_number(&self.size, coordinates)? };
+        Some((node * u64::from(self.sockets) + socket) * u64::from(self.die_switches()) + switch)
+    }
+
+    fn end_place(&self, end: u32) -> EndPlace {
+        let place = self.die.end_place(end % self.die_cores());
+        EndPlace { switch: end / self.die_cores() * self.die_switches() + place.switch, ..place }
+    }
+
+    fn describe(&self) -> String {
+        let (tiles, positions) = (self.die.tiles, self.die.positions);
+        let count = self.nodes().unwrap_or(0);
+        let of = if self.size.len() > 1 { format!(" ({})", grid::sides(&self.size)) } else { String::new() };
+        let plural = |count: u64, more: &'static str| if count == 1 { "" } else { more };
+        format!(
+            "{count} node{}{of} of {}{} socket{} of {tiles} tile{} x {positions} switch{}",
+            plural(count, "s"),
+            if self.subnodes.count > 1 { format!("{} subnodes of ", self.subnodes.count) } else { String::new() },
+            self.subnode_sockets(),
+            plural(self.subnode_sockets().into(), "s"),
+            plural(tiles.into(), "s"),
+            plural(positions.into(), "es")
+        )
+    }
+
+    /// Dies in a row or a square for a node, nodes on a grid.
+    fn position(&self, switch: u32) -> (f64, f64) {
+        let place = self.place(switch);
+        let columns = f64::from(self.sockets).sqrt().ceil().max(1.0) as u32;
+        let (width, height) = (f64::from(self.die.tiles) * 3.0 + 1.0, 3.5);
+        let rows = self.sockets.div_ceil(columns);
+        let (dx, dy) = self.die.position(place.switch);
+        let (x, y) = if self.size.is_empty() { (0.0, 0.0) } else { grid::position(&self.size, place.node) };
+        (
+            x * (width * f64::from(columns) + 1.5) + f64::from(place.socket % columns) * width + dx,
+            y * (height * f64::from(rows) + 1.5) + f64::from(place.socket / columns) * height + dy,
+        )
+    }
+
+    fn parameters(&self) -> Vec<(&'static str, Parameter)> {
+        let own: [(_, Parameter); 2] = [("size", (&self.size).into()), ("sockets", self.sockets.into())];
+        let subnodes: [(_, Parameter); 2] =
+            [("subnodes", self.subnodes.count.into()), ("subnode_links", self.subnodes.links.into())];
+        let latency = if self.distance { Lengths::Distance } else { Lengths::Equal };
+        let last: [(_, Parameter); 2] = [("hsio_ports", self.hsio_ports.into()), ("latency", latency.name().into())];
+        let subnodes = subnodes.into_iter().filter(|_| self.subnodes.count > 1);
+        own.into_iter().chain(subnodes).chain(self.die.parameters()).chain(last).collect()
+    }
+
+    /// Fewer nodes and sockets, but as many dimensions.
+    fn smaller(&self) -> Option<Shape> {
+        let longest = self.size.iter().copied().max().unwrap_or(1);
+        if longest > 2 {
+            let size = self.size.iter().map(|&side| side.min(longest - 1).min(8)).collect();
+            return Some(Shape::Nodes(Nodes { size, ..self.clone() }));
+        }
+        let each = self.subnode_sockets();
+        if self.subnodes.count > 1 {
+            let fewer = (each - 1).min(4);
+            let subnodes = Subnodes { links: self.columns().min(fewer), ..self.subnodes };
+            let nodes = || Nodes { sockets: fewer * subnodes.count, subnodes, ..self.clone() };
+            return (each > 1).then(|| Shape::Nodes(nodes()));
+        }
+        (self.sockets > 2).then(|| Shape::Nodes(Nodes { sockets: (self.sockets - 1).min(4), ..self.clone() }))
+    }
+
+    fn algorithms(&self) -> &'static [Algorithm] {
+        &[Algorithm::DimensionOrder]
+    }
+
+    fn longest_link(&self, _: u64) -> (u64, u64) {
+        let steps = self.size.iter().map(|&side| u64::from(side) - 1).max().unwrap_or(0).max(1);
+        let step = u64::from(self.node_latency);
+        (step * if self.distance { steps } else { 1 }, step)
+    }
+
+    /// Whether the ports that leave the dies of a node suffice (requirement P-TOPO-4).
+    fn fault(&self, given: &TopologyFile) -> Option<Complaint> {
+        let budget = self.budget();
+        if budget.suffices {
+            return None;
+        }
+        let key = if given.size.is_some() && budget.nodes > 0 { "size" } else { "sockets" };
+        let inside = budget.sockets + budget.subnodes;
+        let free = budget.ports.saturating_sub(inside);
+        let message = format!(
+            "a node would need {} HSIO ports for other nodes and {inside} for its sockets, it has {}",
+            budget.nodes, budget.ports
+        );
+        let expected = if budget.subnodes > 0 {
+            "fewer sockets, `topology.subnode_links` or nodes, or more `topology.hsio_ports`".to_owned()
+        } else if budget.ports < budget.sockets {
+            format!("up to {} sockets, or more `topology.hsio_ports`", budget.ports / u64::from(self.sockets) + 1)
+        } else {
+            format!("sides whose sum is at most {}, or more `topology.hsio_ports`", free + self.size.len() as u64)
+        };
+        Some(Complaint::at(format!("topology.{key}"), message, expected))
+    }
+
+    fn site(&self, common: &Common) -> Site {
         let switches = self.switches().expect("a size that was checked") as u32;
         let cores = self.cores().expect("a size that was checked") as u32;
-        let ports = self.ports();
+        let ports = self.ports() as u16;
         let nodes = (0..switches).map(|switch| PlanNode {
             kind: NodeKind::Switch,
             ports: ports + u16::from(common.engine),
@@ -656,6 +727,56 @@ impl Nodes {
         }
         site
     }
+}
+
+/// How a system of nodes is read.
+pub(super) const READER: Reader = Reader {
+    called: "system of nodes",
+    keys: &["size", "sockets", "subnodes", "subnode_links", "tiles", "positions", "hsio_ports", "latency"],
+    sized_by: |given| if given.size.is_none() { "sockets" } else { "size" },
+    read: |given, around, complaints| {
+        refuse_folded(given, complaints);
+        Some(Shape::Nodes(Nodes {
+            size: given.size.iter().flatten().map(|&side| shape_count(side)).collect(),
+            subnodes: read_subnodes(given, around, complaints)?,
+            sockets: sockets(given) as u32,
+            die: Die::of(given),
+            hsio_ports: given.hsio_ports.unwrap_or(2) as u16,
+            socket_latency: around.socket.latency,
+            node_latency: around.node.latency,
+            socket_width: around.socket.cycles_per_flit,
+            node_width: around.node.cycles_per_flit,
+            distance: given.latency == Some(Lengths::Distance),
+        }))
+    },
+};
+
+/// Sockets of a node.
+fn sockets(given: &TopologyFile) -> u64 {
+    given.sockets.unwrap_or(16 * given.subnodes.unwrap_or(1))
+}
+
+/// How the sockets of a node are divided.
+fn read_subnodes(given: &TopologyFile, around: &Surroundings<'_>, complaints: &mut Vec<Complaint>) -> Option<Subnodes> {
+    let (count, sockets) = (given.subnodes.unwrap_or(1), sockets(given));
+    if !sockets.is_multiple_of(count) {
+        let key = if given.sockets.is_some() { "sockets" } else { "subnodes" };
+        let message = format!("{sockets} sockets cannot be divided into {count} equal subnodes");
+        complaints.push(Complaint::at(format!("topology.{key}"), message, format!("a multiple of {count}")));
+        return None;
+    }
+    if count == 1 {
+        let keys = [("topology.subnode_links", given.subnode_links.is_some()), ("link.subnode", around.subnode_given)];
+        for (key, _) in keys.iter().filter(|(_, given)| *given) {
+            let expected = "`topology.subnodes` = 2 or more";
+            complaints.push(Complaint::at_key(*key, "a node without subnodes has no such links", expected));
+        }
+        return Some(Subnodes::default());
+    }
+    let LinkParams { latency, cycles_per_flit } =
+        around.subnode.unwrap_or(LinkParams { latency: 1, cycles_per_flit: 1 });
+    let links = given.subnode_links.unwrap_or(sockets / count) as u32;
+    Some(Subnodes { count: count as u32, links, latency, width: cycles_per_flit })
 }
 
 #[cfg(test)]

@@ -1,5 +1,9 @@
 //! What a topology lays out, and the parameters that all topologies share.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Parameter;
 use crate::{NodeKind, Plan, PlanLink, PlanNode, Vcs};
 
 /// Latency and width of the links of a level.
@@ -24,17 +28,29 @@ pub struct Common {
     pub local: LinkParams,
 }
 
-/// How the latencies of links between switches follow from [`Common::link`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+/// How the latencies of links follow from that of a step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Lengths {
-    /// All links of a dimension have the same latency.
+    /// The same for all links of a dimension.
     #[default]
     Equal,
-    /// The latency is that of a step times the steps between the switches in their row: a row of tiles on a chip. The
-    /// link that closes a ring of a torus of side k spans k - 1 steps.
+    /// The latency of a step times the switches it spans in its row.
+    // A row of tiles on a chip. The link that closes a ring of a torus of side k spans k - 1 steps.
     Distance,
-    /// Twice the latency of a step for every link: a torus folded so that its rings have no long link.
+    /// Twice the latency of a step: a torus that is folded to have no long links.
     Folded,
+}
+
+impl Lengths {
+    /// Its word in a scenario.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Lengths::Equal => "equal",
+            Lengths::Distance => "distance",
+            Lengths::Folded => "folded",
+        }
+    }
 }
 
 /// Latencies of links between switches, where a topology has several kinds.
@@ -60,6 +76,13 @@ impl Wiring {
         LinkParams { latency, ..common.link }
     }
 
+    /// Its keys with their values, as a document shows them; lengths where a topology has that key.
+    pub(super) fn parameters(&self, lengths: bool) -> impl Iterator<Item = (&'static str, Parameter)> {
+        let word = lengths.then(|| ("latency", self.lengths.name().into()));
+        let list = (!self.latencies.is_empty()).then(|| ("latencies_cycles", (&self.latencies).into()));
+        word.into_iter().chain(list)
+    }
+
     /// The longest latency that results, before it is cut to what a link can have: scenario checks ask.
     pub fn longest(&self, step: u64, sides: &[u32]) -> u64 {
         let times = |side: u32| match self.lengths {
@@ -73,12 +96,20 @@ impl Wiring {
 }
 
 /// Where an end point attaches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct EndPlace {
     /// The switch.
     pub switch: u32,
     /// Its port.
     pub port: u16,
+}
+
+impl EndPlace {
+    /// That of an end point where all switches have `concentration` of them, from port `first` on.
+    pub(super) fn of_equals(end: u32, concentration: u16, first: u32) -> EndPlace {
+        let (switch, local) = (end / u32::from(concentration), end % u32::from(concentration));
+        EndPlace { switch, port: (first + local) as u16 }
+    }
 }
 
 /// Switches, links and end points of a topology; how packets find their way is no part of it.
@@ -98,6 +129,19 @@ impl Site {
     /// Switches and links, to which end points are added.
     pub(super) fn new(plan: Plan, cores: usize, external_ports: u16) -> Site {
         Site { plan, ends: Vec::new(), cores, external_ports }
+    }
+
+    /// Adds `concentration` end points to each of the first `switches` switches, from port `first` on.
+    pub(super) fn populate(&mut self, switches: u32, first: u16, concentration: u16, local: LinkParams) {
+        for switch in 0..switches {
+            for end in 0..concentration {
+                let node = &self.plan.nodes[switch as usize];
+                let leaf = if concentration == 1 { "node".to_string() } else { format!("node{end}") };
+                let name = format!("{}.{leaf}", node.name);
+                let path = format!("{}.{leaf}", node.path.strip_suffix(".switch").unwrap_or(&node.path));
+                self.push_end(EndPlace { switch, port: first + end }, local, name, path);
+            }
+        }
     }
 
     /// Adds an end point.

@@ -20,7 +20,9 @@
 //! | `concentration` | end points a switch | from 1 | shared links | a port each |
 //! | `wiring` | cycles | from 1 | [`Lengths`](super::Lengths): equal, folded (twice), or the closing link side - 1 times | auto buffers grow with the round trip |
 
-use super::{Common, Mesh, Site, Wiring, mesh};
+use super::grid::{self, Grid};
+use super::rule::Reader;
+use super::{Common, Complaint, Mesh, Shape, Site, TopologyKind, Wiring, mesh};
 
 /// A torus's shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,9 +40,54 @@ impl Torus {
     pub fn as_mesh(&self) -> Mesh {
         Mesh { size: self.size.clone(), concentration: self.concentration }
     }
+}
 
-    /// Its switches, links and end points.
-    pub fn site(&self, common: &Common) -> Site {
-        mesh::grid(&self.as_mesh(), true, "torus", common, &self.wiring)
+impl Grid for Torus {
+    const KIND: TopologyKind = TopologyKind::Torus;
+    const NAME: &'static str = "torus";
+    const LENGTHS: bool = true;
+    const LEAST: u32 = 3;
+
+    fn size(&self) -> &Vec<u32> {
+        &self.size
+    }
+
+    fn concentration(&self) -> u16 {
+        self.concentration
+    }
+
+    fn wiring(&self) -> &Wiring {
+        &self.wiring
+    }
+
+    fn first_end_port(&self) -> u32 {
+        self.as_mesh().first_local_port().into()
+    }
+
+    fn laid_out(&self, common: &Common) -> Site {
+        mesh::lay_out(&self.as_mesh(), true, "torus", common, &self.wiring)
+    }
+
+    fn resized(&self, size: Vec<u32>) -> Shape {
+        Shape::Torus(Torus { size, ..self.clone() })
     }
 }
+
+/// How a torus is read.
+pub(super) const READER: Reader = Reader {
+    called: "torus",
+    keys: &["size", "concentration", "latency", "latencies_cycles"],
+    sized_by: |_| "size",
+    read: |given, around, complaints| {
+        let size = grid::read_size(given, complaints)?;
+        let sides = given.size.as_ref()?;
+        if let Some(at) = sides.iter().position(|&side| side > u64::from(u16::MAX))
+            && sides.iter().all(|&side| side <= around.most_switches)
+        {
+            let expected = format!("up to {} switches a ring", u16::MAX);
+            complaints.push(Complaint::at(format!("topology.size[{at}]"), "a ring cannot be so long", expected));
+            return None;
+        }
+        Some(Shape::Torus(Torus { size, concentration: given.end_points_a_switch(1), wiring: given.wiring() }))
+    },
+};

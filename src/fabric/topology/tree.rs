@@ -22,8 +22,10 @@
 //!
 //! Point-to-point packets climb to the lowest common switch and descend: there is one route, and none can deadlock.
 
+use super::rule::Reader;
 use super::site::join;
-use super::{Common, EndPlace, Site};
+use super::{Common, Complaint, EndPlace, Parameter, Shape, Site, Topology, TopologyKind};
+use crate::routing::Algorithm;
 use crate::{NodeKind, Plan, PlanNode};
 
 /// A tree's shape.
@@ -41,25 +43,9 @@ impl GenericTree {
         self.branching[..level].iter().fold(1u64, |product, &b| product.saturating_mul(u64::from(b)))
     }
 
-    /// How many switches there are.
-    pub fn switches(&self) -> u64 {
-        (0..self.branching.len()).fold(0u64, |sum, level| sum.saturating_add(self.width(level)))
-    }
-
     /// How many end points there are below the lowest switches.
     pub fn leaves(&self) -> u64 {
         self.width(self.branching.len())
-    }
-
-    /// How many end points there are.
-    pub fn end_points(&self) -> u64 {
-        self.leaves().saturating_add(u64::from(self.roots))
-    }
-
-    /// Ports of a switch without its engine.
-    pub fn ports(&self) -> u32 {
-        let widest = self.branching.iter().copied().max().map_or(0, u32::from);
-        (widest + 1).max(self.branching.first().copied().map_or(0, u32::from) + u32::from(self.roots))
     }
 
     /// Level of a switch, and its place within the level.
@@ -80,51 +66,6 @@ impl GenericTree {
         (0..level).map(|level| self.width(level)).sum()
     }
 
-    /// Name of a switch.
-    pub fn name(&self, switch: u32) -> String {
-        let (level, mut at) = self.place(switch);
-        if level == 0 {
-            return "top".into();
-        }
-        let mut steps = Vec::new();
-        for up in (0..level).rev() {
-            steps.push((at % u64::from(self.branching[up])).to_string());
-            at /= u64::from(self.branching[up]);
-        }
-        steps.reverse();
-        format!("s{}", steps.join("_"))
-    }
-
-    /// The number of the switch whose name has these numbers in it.
-    pub(super) fn switch_by_numbers(&self, steps: &[u64]) -> Option<u64> {
-        if steps.len() >= self.branching.len() {
-            return None;
-        }
-        let mut at = 0u64;
-        for (&step, &below) in steps.iter().zip(&self.branching) {
-            at = at.checked_mul(u64::from(below))?.checked_add(step)?;
-        }
-        Some(self.first(steps.len()) + at)
-    }
-
-    /// Its place in a drawing: children spread below their parent.
-    pub(super) fn position(&self, switch: u32) -> (f64, f64) {
-        let (level, place) = self.place(switch);
-        let widest = self.width(self.branching.len() - 1) as f64 * 1.4;
-        let share = widest / self.width(level) as f64;
-        ((place as f64 + 0.5) * share, level as f64 * 1.8)
-    }
-
-    /// Where an end point attaches.
-    pub fn end_point(&self, end: u64) -> EndPlace {
-        let last = self.branching.len() - 1;
-        if end >= self.leaves() {
-            return EndPlace { switch: 0, port: self.branching[0] + (end - self.leaves()) as u16 };
-        }
-        let below = u64::from(self.branching[last]);
-        EndPlace { switch: (self.first(last) + end / below) as u32, port: (end % below) as u16 }
-    }
-
     /// The output port of a step from switch `at` towards switch `to`; `None` if they are the same.
     pub fn hop(&self, at: u32, to: u32) -> Option<u16> {
         if at == to {
@@ -140,14 +81,89 @@ impl GenericTree {
         // Below this switch: down to the child on the way; anywhere else: up.
         if to_level == level && to_place == place { Some(step as u16) } else { Some(self.branching[level]) }
     }
+}
 
-    /// Its switches, links and end points.
-    pub fn site(&self, common: &Common) -> Site {
-        let switches = u32::try_from(self.switches()).expect("scenario checks bound the size");
+impl Topology for GenericTree {
+    fn kind(&self) -> TopologyKind {
+        TopologyKind::Tree
+    }
+
+    fn switches(&self) -> Option<u64> {
+        Some((0..self.branching.len()).fold(0u64, |sum, level| sum.saturating_add(self.width(level))))
+    }
+
+    fn end_points(&self) -> Option<u64> {
+        Some(self.leaves().saturating_add(u64::from(self.roots)))
+    }
+
+    /// All switches have as many as the widest needs.
+    fn ports(&self) -> u32 {
+        let widest = self.branching.iter().copied().max().map_or(0, u32::from);
+        (widest + 1).max(self.branching.first().copied().map_or(0, u32::from) + u32::from(self.roots))
+    }
+
+    fn switch_name(&self, switch: u32) -> String {
+        let (level, mut at) = self.place(switch);
+        if level == 0 {
+            return "top".into();
+        }
+        let mut steps = Vec::new();
+        for up in (0..level).rev() {
+            steps.push((at % u64::from(self.branching[up])).to_string());
+            at /= u64::from(self.branching[up]);
+        }
+        steps.reverse();
+        format!("s{}", steps.join("_"))
+    }
+
+    fn switch_by_numbers(&self, _: &str, steps: &[u64]) -> Option<u64> {
+        if steps.len() >= self.branching.len() {
+            return None;
+        }
+        let mut at = 0u64;
+        for (&step, &below) in steps.iter().zip(&self.branching) {
+            at = at.checked_mul(u64::from(below))?.checked_add(step)?;
+        }
+        Some(self.first(steps.len()) + at)
+    }
+
+    fn end_place(&self, end: u32) -> EndPlace {
+        let end = u64::from(end);
+        let last = self.branching.len() - 1;
+        if end >= self.leaves() {
+            return EndPlace { switch: 0, port: self.branching[0] + (end - self.leaves()) as u16 };
+        }
+        let below = u64::from(self.branching[last]);
+        EndPlace { switch: (self.first(last) + end / below) as u32, port: (end % below) as u16 }
+    }
+
+    fn describe(&self) -> String {
+        let branching: Vec<String> = self.branching.iter().map(ToString::to_string).collect();
+        format!("tree of {} switches (branching {})", self.switches().unwrap_or(u64::MAX), branching.join(" x "))
+    }
+
+    /// Children spread below their parent.
+    fn position(&self, switch: u32) -> (f64, f64) {
+        let (level, place) = self.place(switch);
+        let widest = self.width(self.branching.len() - 1) as f64 * 1.4;
+        let share = widest / self.width(level) as f64;
+        ((place as f64 + 0.5) * share, level as f64 * 1.8)
+    }
+
+    fn parameters(&self) -> Vec<(&'static str, Parameter)> {
+        vec![("branching", (&self.branching).into()), ("roots", self.roots.into())]
+    }
+
+    fn algorithms(&self) -> &'static [Algorithm] {
+        &[Algorithm::MinimalRandom]
+    }
+
+    fn site(&self, common: &Common) -> Site {
+        let switches = self.switches().and_then(|n| u32::try_from(n).ok()).expect("scenario checks bound the size");
         let external = u16::try_from(self.ports()).expect("scenario checks bound the ports");
         let nodes = (0..switches)
             .map(|switch| {
-                let name = self.name(switch);
+                let name = self.switch_name(switch);
                 let path = format!("tree.{name}.switch");
                 let ports = external + u16::from(common.engine);
                 PlanNode { kind: NodeKind::Switch, ports, engine: common.engine, name, path }
@@ -165,17 +181,36 @@ impl GenericTree {
                 links.push(join((child, up), (parent, down), common.link, level as u8));
             }
         }
-        let mut site = Site::new(Plan { vcs: common.vcs, nodes, links, levels }, self.end_points() as usize, external);
-        for end in 0..self.end_points() {
-            let leaf = end < self.leaves();
-            let number = if leaf { end } else { end - self.leaves() };
+        let (leaves, ends) = (self.leaves() as u32, (self.leaves() + u64::from(self.roots)) as u32);
+        let mut site = Site::new(Plan { vcs: common.vcs, nodes, links, levels }, ends as usize, external);
+        for end in 0..ends {
+            let leaf = end < leaves;
+            let number = if leaf { end } else { end - leaves };
             let name = format!("{}{number}", if leaf { "leaf" } else { "root" });
             let path = format!("tree.{name}");
-            site.push_end(self.end_point(end), common.local, name, path);
+            site.push_end(self.end_place(end), common.local, name, path);
         }
         site
     }
 }
+
+/// How a tree is read.
+pub(super) const READER: Reader = Reader {
+    called: "tree",
+    keys: &["branching", "roots"],
+    sized_by: |_| "branching",
+    read: |given, _, complaints| {
+        let Some(branching) = &given.branching else {
+            let expected = "children of a switch of each level, the last counts end points: [4, 4]";
+            complaints.push(Complaint::missing("branching", "a tree has no default shape", expected));
+            return None;
+        };
+        Some(Shape::Tree(GenericTree {
+            branching: branching.iter().map(|&below| below as u16).collect(),
+            roots: given.roots.unwrap_or(1) as u16,
+        }))
+    },
+};
 
 #[cfg(test)]
 mod tests {

@@ -130,6 +130,7 @@ impl Nodes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::topology::Topology as _;
     use std::collections::{BTreeMap, BTreeSet};
 
     /// The links of a tree, from the ways of all places to a root.

@@ -3,7 +3,8 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `topology` | `[topology]` and `[routing]` |
+//! | [`TopologyFile`] | `[topology]`, which topologies bring with them |
+//! | `routing` | `[routing]` |
 //! | `switch` | `[switch]` |
 //! | `link` | `[link]` and `[memory]` |
 //! | `collective` | `[[collective]]` |
@@ -25,18 +26,20 @@ use job::JobFile;
 mod collective;
 pub mod job;
 mod link;
+mod routing;
 mod switch;
-mod topology;
 mod traffic;
 mod words;
 
 pub use collective::{CollectiveFile, CollectiveKind, DataFile, Distribution, Number, SwitchRegistersFile};
 pub use link::{Bandwidth, HeaderFile, LinkFile, MemoryFile, ReliabilityFile};
+pub use routing::RoutingFile;
 pub use switch::{Arbiter, CengFile, MOST_CHANNELS, RouterFile, SwitchAllocator, SwitchFile, VcAllocator};
-pub use topology::{AlgorithmFile, LengthsFile, RoutingFile, TopologyFile, TopologyKind};
 pub use traffic::{
     Confidence, FlowFile, HotspotFile, InjectionKind, MeasureFile, PacketFlits, Pattern, TrafficFile, WeightFile,
 };
+pub use watershed_fabric::routing::Algorithm;
+pub use watershed_fabric::topology::{Lengths, TopologyFile, TopologyKind};
 pub(crate) use words::stands_elsewhere;
 pub use words::{Auto, DelayFile, Frequency, ParticipantsFile, auto_or, names, operations, types};
 

@@ -36,7 +36,7 @@ use super::embed::{Key, Vectors};
 use super::{REQUEST, RESPONSE};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::rc::Rc;
-use watershed_fabric::topology::{EndPlace, NodePlace, Nodes};
+use watershed_fabric::topology::{EndPlace, NodePlace, Nodes, Topology as _};
 
 /// Why a scan has no tree.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -113,7 +113,7 @@ impl<'a> NodeLinks<'a> {
     pub(super) fn new(nodes: &'a Nodes) -> NodeLinks<'a> {
         let die = nodes.die_switches();
         let edges = (0..nodes.sockets * die).map(|switch| {
-            let links = (0..nodes.ports()).filter(|&port| !Nodes::is_hsio(port));
+            let links = (0..nodes.switch_ports()).filter(|&port| !Nodes::is_hsio(port));
             let links = links.filter_map(|output| nodes.link(switch, output).map(|link| (output, link)));
             links.map(|(output, link)| Edge { output, to: link.switch, input: link.port }).collect()
         });

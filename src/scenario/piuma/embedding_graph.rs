@@ -9,7 +9,7 @@ use watershed_piuma::legality::Footprint;
 
 /// The graph of switches, where no arithmetic knows the ways of trees.
 pub(crate) fn switch_graph(layout: &Layout) -> Option<SwitchGraph> {
-    (!matches!(layout.shape, Shape::Die(_) | Shape::Nodes(_) | Shape::Mesh(..))).then(|| SwitchGraph::new(layout))
+    (!matches!(layout.shape, Shape::Die(_) | Shape::Nodes(_) | Shape::Mesh(_))).then(|| SwitchGraph::new(layout))
 }
 
 /// What is known of the link at each port of a switch. Links of a system of nodes follow from its arithmetic: not all of them need

@@ -51,7 +51,7 @@ fn every_link_is_there_once_and_leads_back() {
         let switches = shape.switches().unwrap() as u32;
         let mut levels = [0; 6];
         for switch in 0..switches {
-            for port in 0..shape.ports() + 3 {
+            for port in 0..shape.switch_ports() + 3 {
                 let Some(link) = shape.link(switch, port) else { continue };
                 let back = shape.link(link.switch, link.port).expect("a link has two ends");
                 assert_eq!((back.switch, back.port, back.level, back.steps), (switch, port, link.level, link.steps));
@@ -70,7 +70,7 @@ fn sockets_are_all_to_all_and_nodes_differ_in_one_coordinate() {
         let (mut sockets, mut peers) = (BTreeSet::new(), BTreeSet::new());
         let mut between = BTreeMap::new();
         for switch in 0..shape.switches().unwrap() as u32 {
-            for port in (0..shape.ports()).filter(|&port| Nodes::is_hsio(port)) {
+            for port in (0..shape.switch_ports()).filter(|&port| Nodes::is_hsio(port)) {
                 let Some(link) = shape.link(switch, port) else { continue };
                 let (a, b) = (shape.place(switch), shape.place(link.switch));
                 let each = shape.subnode_sockets();
@@ -108,7 +108,7 @@ fn the_layout_says_what_the_arithmetic_says() {
             let name = shape.switch_name(switch);
             assert_eq!(layout.shape.switch_by_name(&name), Some(switch), "{name}");
             assert_eq!(shape.number(shape.place(switch)), switch);
-            for port in 0..shape.ports() {
+            for port in 0..shape.switch_ports() {
                 let expected = match shape.end_of(switch) {
                     Some(end) if port == port::LOCAL => Some((layout.switches() as u32 + end, 0)),
                     _ => shape.link(switch, port).map(|link| (link.switch, link.port)),
