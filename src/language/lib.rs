@@ -4,8 +4,7 @@
 //! |---|---|
 //! | [`file`](mod@file) | a whole scenario: topology, switches, links, jobs, traffic, measurement |
 //! | [`programs`] | programs that threads of PIUMA cores run |
-//! | [`armed`] | `[armed]` |
-//! | [`pbv`] | `[pbv]` |
+//! | [`file::armed`], [`file::pbv`] | `[armed]`, `[pbv]` |
 //! | [`hosts`] | collectives in software |
 //! | [`workload`] | `[workload]` |
 //! | [`golden`] | `[golden]` |
@@ -25,13 +24,11 @@
 //! assert_eq!(ScenarioFile::schema()["title"], "watershed scenario");
 //! ```
 
-pub mod armed;
 pub mod file;
 pub mod golden;
 pub mod hosts;
 pub mod limits;
 pub mod names;
-pub mod pbv;
 pub mod programs;
 pub mod result_detail;
 pub mod workload;

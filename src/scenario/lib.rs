@@ -14,14 +14,12 @@
 //!
 //! | file | holds |
 //! |------|-------|
-//! | [`armed`] | scenarios of the armed family: their table, system, run and report |
 //! | [`programs`] | programs of cores, multicast trees, collectives that programs call |
 //! | [`hosts`] | collectives in software, to compare with |
 //! | [`workload`] | traces of applications that end points run |
 //! | [`segments`] | collectives of several trees, each for a segment of the vector |
 //! | [`scan`] | order registers of prefix scans, and the golden result of every rank |
 //! | [`golden`] | the golden result of a collective |
-//! | [`pbv`] | scenarios of the PBV family |
 //! | [`file`](mod@file) | the format: one struct a table; its doc comments are the reference |
 //! | [`schema`] | the JSON Schema made from those structs, and the check against it |
 //! | [`source`] | text, places, overrides |
@@ -50,11 +48,9 @@
 //! | [`trace`] | text files that traffic is read from |
 //! | [`measure`] | warm-up, window and drain; latencies, confidence, accepted traffic |
 //! | [`run`](mod@run) | running: one runner for every family |
-//! | [`spec`], [`specs`] | what sets a family apart before a system is built, and which families there are |
-//! | `build_families` | builds the system with the families that it needs |
-//! | `piuma` | runs of the PIUMA family and of the plain fabric |
+//! | [`families`] | which families there are; a folder for each: its tables, system, run and report |
+//! | `spec` | what a family says of itself before a system is built |
 //! | `switches` | what switches, links and channels are made of |
-//! | `mixed` | systems with the engines of several families |
 //! | [`ladder`] | who sent what to whom when, of the PIUMA family and plain traffic |
 //! | [`record`](mod@record) | inputs and outputs of one block, for a bench |
 //! | [`why`] | where the cycles of a collective's latency went |
@@ -65,10 +61,8 @@ use std::sync::Arc;
 
 use watershed_workload::Trace;
 
-pub mod armed;
 pub(crate) mod background;
 pub mod build;
-mod build_families;
 mod built_collective;
 pub mod checkpoint;
 pub mod collective;
@@ -81,6 +75,7 @@ pub mod drawing;
 pub mod embedding;
 pub mod estimate;
 pub mod expr;
+pub mod families;
 mod fastest_clock;
 mod fault;
 pub mod golden;
@@ -95,10 +90,7 @@ pub mod ladder;
 pub mod link;
 pub mod measure;
 pub mod migrate;
-mod mixed;
 mod participants;
-pub mod pbv;
-mod piuma;
 pub mod problem;
 pub mod programs;
 pub mod read;
@@ -116,8 +108,7 @@ pub mod snapshot;
 pub mod soundness;
 pub mod source;
 pub(crate) mod sources;
-pub mod spec;
-pub mod specs;
+mod spec;
 pub mod summary;
 mod switches;
 mod timeline;
@@ -129,6 +120,7 @@ pub mod why;
 pub mod workload;
 
 pub use config::Scenario;
+pub use families::*;
 pub use file::ScenarioFile;
 pub use problem::{Problem, Problems};
 pub use source::Source;

@@ -1,22 +1,26 @@
 //! What sets a family apart before a system of it is built.
 //!
 //! A family says here which keys of the language it lacks, what travels on its channels, how long the headers beside its flits are,
-//! and what golden files hold of it. `build_families` and [`specs`](super::specs) have the arms over all of them.
+//! what golden files hold of it, and how a system with it is built. [`families`](super::families) has the arms over all of them.
 
 use crate::config::{Link, Scenario};
+use crate::run::family::StartedRun;
+use crate::run::options::{RunError, RunOptions};
 use crate::workload::file::Engine;
+use crate::{Loaded, Problems};
+use watershed_piuma::claim::Wiring;
 
 /// Bits that say which flit of a packet this is, and its channel: head, tail, channel (5).
 const CONTROL_BITS: u64 = 7;
 
 /// Side-band bits that travel and are stored with a flit where it has no header: those of control, flags (5), collective id (12).
-pub const SIDE_BAND_BITS: u64 = CONTROL_BITS + 5 + 12;
+pub(crate) const SIDE_BAND_BITS: u64 = CONTROL_BITS + 5 + 12;
 
 /// The same where every collective flit has a header.
 pub(crate) const HEADER_FLIT_BITS: u64 = CONTROL_BITS + Link::HEADER_BITS as u64;
 
 /// A family, before a system of it is built.
-pub trait FamilySpec: Sync {
+pub(crate) trait FamilySpec: Sync {
     /// The keys it lacks.
     fn lacks(&self) -> Lacks;
 
@@ -35,6 +39,26 @@ pub trait FamilySpec: Sync {
 
     /// What golden files hold of it unless a scenario says otherwise.
     fn watched(&self, scenario: &Scenario) -> Watched;
+
+    /// Builds the system of a scenario, and what its families have under way there. In windows, parts of it may run ahead of each other
+    /// where nothing reads the system between two cycles.
+    ///
+    /// # Errors
+    /// The scenario is wrong in a way that only shows when the system is built.
+    fn build<'a>(
+        &self,
+        loaded: &'a Loaded,
+        options: &RunOptions<'_>,
+        windows: bool,
+    ) -> Result<StartedRun<'a>, RunError>;
+
+    /// What only a system that was built can tell of its cost: the wires of claims, and the armed family's engines.
+    ///
+    /// # Errors
+    /// The scenario is wrong in a way that only shows when the system is built.
+    fn wiring(&self, _loaded: &Loaded) -> Result<(Wiring, usize), Problems> {
+        Ok((Wiring::default(), 0))
+    }
 }
 
 /// A list of channels from how many there are of each kind.
@@ -43,7 +67,7 @@ pub(crate) fn channels(of: &[(ChannelKind, u8)]) -> Vec<ChannelKind> {
 }
 
 /// Keys that mean nothing in a family.
-pub struct Lacks {
+pub(crate) struct Lacks {
     /// The keys.
     pub keys: &'static [&'static str],
     /// Where they mean nothing: "in the armed family".

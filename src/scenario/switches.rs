@@ -1,9 +1,9 @@
 //! What the switches, links and channels of a scenario are made of, as the fabric wants to know it.
 
 use super::config::{Arbiter, Auto, Scenario};
+use super::families::spec;
 use super::file::{self, ReliabilityFile};
 use super::spec::ChannelKind;
-use super::specs::spec;
 use watershed_armed::FRAME_BYTES;
 use watershed_fabric::arbiter::Policy;
 use watershed_fabric::replay::Reliability;

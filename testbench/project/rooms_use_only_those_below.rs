@@ -86,11 +86,11 @@ fn every_folder_is_a_member() {
         .collect();
     assert_eq!(there, drawn);
     let manifest: toml::Table = toml::from_str(&read("Cargo.toml")).unwrap();
-    let members: BTreeSet<String> = manifest["workspace"]["members"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|path| path.as_str().unwrap().trim_start_matches("src/").to_owned())
-        .collect();
-    assert_eq!(members, drawn);
+    let listed = |key: &str| -> Vec<String> {
+        let list = manifest["workspace"][key].as_array().unwrap().iter();
+        list.map(|path| path.as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(listed("members"), ["src/*"]);
+    assert_eq!(listed("default-members"), [".", "src/*"]);
+    assert_eq!(listed("exclude"), NO_MEMBERS.map(|name| format!("src/{name}")));
 }

@@ -17,7 +17,15 @@ fn no_field_of_a_state_is_left_out() {
         for path in files(&root().join("src").join(member)) {
             let text = std::fs::read_to_string(&path).unwrap();
             seen += text.matches("serde::Deserialize").count();
-            for (number, line) in text.lines().enumerate().filter(|(_, line)| line.contains("serde(")) {
+            let mut state = true;
+            for (number, line) in text.lines().enumerate() {
+                if line.trim_start().starts_with("#[derive(") {
+                    // Tables of the language are read and shown as TOML and JSON, and what is only shown is never read back.
+                    state = line.contains("Deserialize") && !line.contains("JsonSchema");
+                }
+                if !state || !line.contains("serde(") {
+                    continue;
+                }
                 let unfit = UNFIT.iter().find(|word| line.contains(**word));
                 assert_eq!(unfit, None, "{}:{}: {line}", path.display(), number + 1);
             }

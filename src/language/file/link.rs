@@ -131,7 +131,7 @@ pub struct ReliabilityFile {
     #[schemars(range(min = 1, max = 1024))]
     pub receive_frames: u32,
     /// Cycles without an acknowledgement after which frames are sent again; "auto" is the round trip and a full buffer.
-    #[schemars(schema_with = "crate::armed::cycles_or_auto")]
+    #[schemars(schema_with = "super::armed::cycles_or_auto")]
     pub timeout_cycles: Auto<u64>,
     /// Time-outs in a row with nothing heard from the far side after which a frame is given up.
     #[schemars(range(min = 1, max = 255))]

@@ -8,24 +8,28 @@
 //! | `switch` | `[switch]` |
 //! | `link` | `[link]` and `[memory]` |
 //! | `collective` | `[[collective]]` |
+//! | [`armed`] | `[armed]` |
+//! | [`pbv`] | `[pbv]` |
 //! | `traffic` | `[[traffic]]` and `[measure]` |
 //! | `words` | values that may be a word, such as "auto", and the schemas that tables share |
 
 use schemars::JsonSchema;
 use serde::{Deserialize as DeriveDeserialize, Serialize};
 
-use super::armed::ArmedFile;
 use super::golden::Golden;
 use super::hosts::HostFile;
-use super::pbv::PbvFile;
 use super::programs::{CoreFile, MulticastFile, ProgramFile};
 use super::result_detail::ResultDetail;
 use super::workload::WorkloadFile;
+use armed::ArmedFile;
 use job::JobFile;
+use pbv::PbvFile;
 
+pub mod armed;
 mod collective;
 pub mod job;
 mod link;
+pub mod pbv;
 mod routing;
 mod switch;
 mod traffic;

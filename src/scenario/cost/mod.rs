@@ -36,10 +36,9 @@ use crossbar::CrossbarPorts;
 use model::{Block, Datapath, Format};
 use technology::Technology;
 
-use super::build_families::wiring;
 use super::config::{Family, Scenario};
+use super::families::spec;
 use super::spec::ChannelKind;
-use super::specs::spec;
 use super::switches::{buffer, channel_kinds, pipeline};
 use super::{Loaded, Problem, Problems};
 use watershed_fabric::topology::{Common, Layout};
@@ -474,7 +473,7 @@ pub fn cost(loaded: &Loaded) -> Result<Cost, Problems> {
 /// # Errors
 /// The scenario cannot be laid out.
 pub fn cost_by(loaded: &Loaded, technology: &Technology) -> Result<Cost, Problems> {
-    let (wiring, engines) = wiring(loaded)?;
+    let (wiring, engines) = spec(loaded.scenario.family).wiring(loaded)?;
     Ok(cost_with_wiring(&loaded.scenario, technology, &wiring, engines as u64))
 }
 

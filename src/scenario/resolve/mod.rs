@@ -16,6 +16,7 @@ use std::sync::Arc;
 use serde_json::{Value as Json, json};
 
 use super::config::{Clock, Latency, Link, Memory, Rounding, Scenario, Switch, Topology, Wave};
+use super::families::spec;
 use super::file::{
     Auto, Bandwidth, CengFile, CollectiveFile, Family, Frequency, MOST_CHANNELS, ScenarioFile, TopologyKind,
 };
@@ -23,7 +24,6 @@ use super::problem::Problem;
 use super::programs::config::{self as programs, Programs};
 use super::source::{Source, alternatives};
 use super::spec::Lacks;
-use super::specs::spec;
 use super::workload::config::TracedWorkload;
 use super::{jobs, link, mixed, names, segments, units};
 use watershed_fabric::topology::Graph;

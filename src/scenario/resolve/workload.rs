@@ -8,13 +8,13 @@ use watershed_workload::{CollectiveOp, Group, Trace, goal};
 
 use crate::armed::config::Armed;
 use crate::config::{Data, Family, Topology};
+use crate::families::spec;
 use crate::file::{ParticipantsFile, ScenarioFile};
 use crate::names::{self, DType, NamedValues};
 use crate::pbv::config::Pbv;
 use crate::problem::Problem;
 use crate::programs::config::ends;
 use crate::shipped;
-use crate::specs::spec;
 use crate::workload::config::{NetworkJob, TracedWorkload, Workload};
 use crate::workload::file::{Engine, WorkloadFile};
 use crate::workload::network;

@@ -27,6 +27,11 @@ pub(crate) enum StepOutcome {
 /// A system, and what its families have under way there.
 pub(crate) type StartedRun<'a> = (Box<System>, Vec<Box<dyn Family + 'a>>);
 
+/// A run of one family.
+pub(crate) fn started<'a>((system, run): (Box<System>, impl Family + 'a)) -> StartedRun<'a> {
+    (system, vec![Box::new(run)])
+}
+
 /// The outcome of the jobs.
 #[derive(Default)]
 pub(crate) struct Report {

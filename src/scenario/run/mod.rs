@@ -14,7 +14,8 @@
 //! | `watchdog` | stalls: work is left and no progress is made, in every family |
 //! | `wave` | waveforms |
 
-use super::{Loaded, build_families};
+use super::Loaded;
+use super::families::spec;
 use crate::checkpoint::Checkpoint;
 use runner::Runner;
 
@@ -44,7 +45,7 @@ pub use wave::sides_of;
 /// # Errors
 /// See [`RunError`].
 pub fn check(loaded: &Loaded) -> Result<(), RunError> {
-    build_families::build(loaded, &RunOptions::default(), false)?;
+    spec(loaded.scenario.family).build(loaded, &RunOptions::default(), false)?;
     Ok(())
 }
 

@@ -13,10 +13,11 @@ use super::watchdog::{LOOK, Watchdog};
 use super::wave::{close_wave, open_wave, trace_error};
 use crate::background::{Background, NextStep};
 use crate::checkpoint::{self, Identity};
+use crate::families::spec;
 use crate::record::{self, recording};
 use crate::result::{Check, Document, Links, Outcome};
 use crate::timeline::Timeline;
-use crate::{Loaded, Problem, build_families};
+use crate::{Loaded, Problem};
 use watershed_fabric::{Evaluation, Step};
 use watershed_kernel::Cycle;
 use watershed_probe::TraceSummary;
@@ -53,7 +54,7 @@ impl<'a> Runner<'a> {
     /// # Errors
     /// The scenario is wrong in a way that only shows when the system is built, or a trace of traffic cannot be read.
     pub fn build(loaded: &'a Loaded, options: &RunOptions<'_>, windows: bool) -> Result<Runner<'a>, RunError> {
-        let (mut system, list) = build_families::build(loaded, options, windows)?;
+        let (mut system, list) = spec(loaded.scenario.family).build(loaded, options, windows)?;
         if let Some(ranks) = options.ranks {
             if system.parts() > 1 {
                 system.share_with(Arc::clone(ranks));

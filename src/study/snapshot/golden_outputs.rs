@@ -2,8 +2,8 @@
 
 use watershed_fabric::topology::Shape;
 use watershed_scenario::Scenario;
+use watershed_scenario::families::watched;
 use watershed_scenario::snapshot::Part;
-use watershed_scenario::specs::spec;
 
 /// Cycles of a picture that does not say how many: more columns do not fit on a line.
 const COLUMNS: u64 = 25;
@@ -32,7 +32,7 @@ impl GoldenOutputs {
 
 /// What the golden files of a scenario hold.
 pub fn golden_outputs(scenario: &Scenario) -> GoldenOutputs {
-    let (golden, defaults) = (&scenario.golden, spec(scenario.family).watched(scenario));
+    let (golden, defaults) = (&scenario.golden, watched(scenario));
     let owned = |globs: &[&str]| globs.iter().map(ToString::to_string).collect::<Vec<_>>();
     let parts = golden.files.clone().unwrap_or_else(|| {
         let mut parts = vec![Part::Document, Part::Summary, Part::Wave];

@@ -33,4 +33,4 @@ pub mod run;
 pub(crate) mod spec;
 pub mod stranger_frames;
 
-pub use watershed_language::pbv as file;
+pub use watershed_language::file::pbv as file;

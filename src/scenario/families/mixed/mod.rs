@@ -7,5 +7,5 @@
 //! | `spec` | what sets it apart before a system is built |
 
 pub(super) mod build;
-pub(super) mod channels;
+pub(crate) mod channels;
 pub(super) mod spec;

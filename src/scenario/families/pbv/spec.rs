@@ -1,6 +1,10 @@
 //! What sets the PBV family apart before a system is built.
 
+use super::run::Run;
+use crate::Loaded;
 use crate::config::Scenario;
+use crate::run::family::{StartedRun, started};
+use crate::run::options::{RunError, RunOptions};
 use crate::spec::{ChannelKind, FamilySpec, Lacks, Watched, channels};
 use crate::workload::file::Engine;
 
@@ -51,5 +55,14 @@ impl FamilySpec for Pbv {
             ],
             picture_cycles: (600, 626),
         }
+    }
+
+    fn build<'a>(
+        &self,
+        loaded: &'a Loaded,
+        options: &RunOptions<'_>,
+        _windows: bool,
+    ) -> Result<StartedRun<'a>, RunError> {
+        Ok(started(Run::build(loaded, options)?))
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::armed::{ComputeFile, ContributionFile, EffectFile, LateFile, LinkLayerFile, cycles_or_auto, is_two};
+use super::armed::{ComputeFile, ContributionFile, EffectFile, LateFile, LinkLayerFile, cycles_or_auto, is_two};
 use crate::file::{Auto, Number, ParticipantsFile, auto_or, names};
 use crate::names::{DType, Op, Round};
 use watershed_fabric::FlitSize;

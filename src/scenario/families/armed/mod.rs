@@ -25,4 +25,4 @@ pub mod result;
 pub mod run;
 pub(crate) mod spec;
 
-pub use watershed_language::armed as file;
+pub use watershed_language::file::armed as file;
