@@ -116,7 +116,7 @@ pub fn figures(shape: &Shape, link: &crate::config::Link) -> Option<(String, Jso
     if switches <= LAID_OUT {
         return None;
     }
-    let (longest, _) = nodes.longest_link(nodes.node_latency.into());
+    let longest = nodes.longest();
     let (socket, node) = (u64::from(nodes.socket_latency), u64::from(nodes.node_latency));
     let (step, between) = (link.latency.cycles, u64::from(nodes.subnodes.latency));
     let latencies =

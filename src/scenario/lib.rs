@@ -49,7 +49,7 @@
 //! | [`measure`] | warm-up, window and drain; latencies, confidence, accepted traffic |
 //! | [`run`](mod@run) | running: one runner for every family |
 //! | [`families`] | which families there are; a folder for each: its tables, system, run and report |
-//! | `spec` | what a family says of itself before a system is built |
+//! | `spec` | what sets a family apart before it runs |
 //! | `switches` | what switches, links and channels are made of |
 //! | [`ladder`] | who sent what to whom when, of the PIUMA family and plain traffic |
 //! | [`record`](mod@record) | inputs and outputs of one block, for a bench |
@@ -120,7 +120,8 @@ pub mod why;
 pub mod workload;
 
 pub use config::Scenario;
-pub use families::*;
+pub use families::{armed, pbv};
+pub(crate) use families::{mixed, piuma};
 pub use file::ScenarioFile;
 pub use problem::{Problem, Problems};
 pub use source::Source;

@@ -1,4 +1,4 @@
-//! What sets a family apart before a system of it is built.
+//! What sets a family apart before it runs.
 //!
 //! A family says here which keys of the language it lacks, what travels on its channels, how long the headers beside its flits are,
 //! what golden files hold of it, and how a system with it is built. [`families`](super::families) has the arms over all of them.
@@ -19,7 +19,7 @@ pub(crate) const SIDE_BAND_BITS: u64 = CONTROL_BITS + 5 + 12;
 /// The same where every collective flit has a header.
 pub(crate) const HEADER_FLIT_BITS: u64 = CONTROL_BITS + Link::HEADER_BITS as u64;
 
-/// A family, before a system of it is built.
+/// A family, before it runs.
 pub(crate) trait FamilySpec: Sync {
     /// The keys it lacks.
     fn lacks(&self) -> Lacks;
@@ -78,7 +78,7 @@ pub(crate) struct Lacks {
 
 /// What travels on a virtual channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ChannelKind {
+pub(crate) enum ChannelKind {
     /// Operands and results of PIUMA's collectives.
     Collective,
     /// Reduction frames.

@@ -1,10 +1,10 @@
-//! Which routing algorithms there are; [`Topology::algorithms`](crate::topology::Topology::algorithms) says on which topology.
+//! Which routing algorithms there are; [`Topology::algorithms`](crate::topology::Topology::algorithms) says on which topology, and
+//! [`relation`](super::relation) what each means there.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Routing algorithms.
-// What each means on each topology is in [`relation`](super::relation).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Algorithm {

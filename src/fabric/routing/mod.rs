@@ -8,7 +8,7 @@
 //! | [`proof`] | reachability and freedom of deadlock, from the relation itself |
 
 mod algorithm;
-pub(super) mod maps;
+mod maps;
 pub mod proof;
 pub mod relation;
 #[cfg(test)]
@@ -16,6 +16,7 @@ mod tests;
 
 pub use algorithm::{Algorithm, Unroutable};
 pub use maps::HeadPosition;
+pub(crate) use maps::MAX_DIMENSIONS;
 pub use proof::{Flaw, Proof, Relation, dependency_cycle, prove, prove_within, walk};
 pub use relation::{Choice, ChoiceKind, Router, entropy};
 

@@ -120,7 +120,7 @@ impl Topology for Dragonfly {
     }
 
     fn end_place(&self, end: u32) -> EndPlace {
-        EndPlace::of_equals(end, self.concentration, self.first_local_port())
+        EndPlace::on_equal_switches(end, self.concentration, self.first_local_port())
     }
 
     fn describe(&self) -> String {

@@ -90,7 +90,7 @@ impl Topology for FatTree {
     }
 
     fn end_place(&self, end: u32) -> EndPlace {
-        EndPlace::of_equals(end, self.concentration, 0)
+        EndPlace::on_equal_switches(end, self.concentration, 0)
     }
 
     fn describe(&self) -> String {

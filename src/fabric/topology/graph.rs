@@ -113,7 +113,7 @@ impl Topology for Graph {
     }
 
     fn site(&self, common: &Common) -> Site {
-        let external = self.ports() as u16;
+        let external = u16::try_from(self.ports()).expect("scenario checks bound the ports");
         let node = |switch: &GraphSwitch| PlanNode {
             kind: NodeKind::Switch,
             ports: external + u16::from(common.engine),

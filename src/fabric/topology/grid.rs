@@ -11,8 +11,12 @@ use super::{
 use crate::routing::Algorithm;
 use crate::{NodeKind, PlanNode};
 
+/// The routing algorithms on a grid, the default first.
+pub(super) const ALGORITHMS: &[Algorithm] =
+    &[Algorithm::DimensionOrder, Algorithm::MinimalRandom, Algorithm::Valiant, Algorithm::Adaptive];
+
 /// A topology on a grid, all of whose switches have as many end points.
-pub(super) trait Grid {
+pub(super) trait OnGrid {
     /// Its kind.
     const KIND: TopologyKind;
     /// Its name, for people.
@@ -23,7 +27,7 @@ pub(super) trait Grid {
     const LEAST: u32;
 
     /// Switches along each dimension.
-    fn size(&self) -> &Vec<u32>;
+    fn size(&self) -> &[u32];
 
     /// End points of a switch.
     fn concentration(&self) -> u16;
@@ -32,27 +36,27 @@ pub(super) trait Grid {
     fn wiring(&self) -> &Wiring;
 
     /// The first port of an end point.
-    fn first_end_port(&self) -> u32;
+    fn first_local_port(&self) -> u32;
 
     /// Switches, links and end points.
-    fn laid_out(&self, common: &Common) -> Site;
+    fn grid_site(&self, common: &Common) -> Site;
 
     /// The same with other sides.
     fn resized(&self, size: Vec<u32>) -> Shape;
 
     /// Routing algorithms, the default first.
-    fn routings(&self) -> &'static [Algorithm] {
-        &[Algorithm::DimensionOrder, Algorithm::MinimalRandom, Algorithm::Valiant, Algorithm::Adaptive]
+    fn grid_algorithms(&self) -> &'static [Algorithm] {
+        ALGORITHMS
     }
 }
 
-impl<T: Grid> Topology for T {
+impl<T: OnGrid> Topology for T {
     fn kind(&self) -> TopologyKind {
         T::KIND
     }
 
     fn site(&self, common: &Common) -> Site {
-        self.laid_out(common)
+        self.grid_site(common)
     }
 
     fn switches(&self) -> Option<u64> {
@@ -64,7 +68,7 @@ impl<T: Grid> Topology for T {
     }
 
     fn ports(&self) -> u32 {
-        self.first_end_port() + u32::from(self.concentration())
+        self.first_local_port() + u32::from(self.concentration())
     }
 
     fn switch_name(&self, switch: u32) -> String {
@@ -76,7 +80,7 @@ impl<T: Grid> Topology for T {
     }
 
     fn end_place(&self, end: u32) -> EndPlace {
-        EndPlace::of_equals(end, self.concentration(), self.first_end_port())
+        EndPlace::on_equal_switches(end, self.concentration(), self.first_local_port())
     }
 
     fn describe(&self) -> String {
@@ -101,7 +105,7 @@ impl<T: Grid> Topology for T {
     }
 
     fn algorithms(&self) -> &'static [Algorithm] {
-        self.routings()
+        self.grid_algorithms()
     }
 
     fn latency_kinds(&self) -> Option<(usize, &'static str)> {
@@ -115,12 +119,13 @@ impl<T: Grid> Topology for T {
 
 /// The sides of a grid; without them there is none.
 pub(super) fn read_size(given: &TopologyFile, complaints: &mut Vec<Complaint>) -> Option<Vec<u32>> {
-    if given.size.is_none() {
+    let Some(size) = &given.size else {
         let what = format!("a {} has no default size", given.kind.name());
         let expected = "the switches along each dimension, for example [4, 4]";
         complaints.push(Complaint::missing("size", &what, expected));
-    }
-    Some(given.size.as_ref()?.iter().map(|&side| shape_count(side)).collect())
+        return None;
+    };
+    Some(size.iter().map(|&side| shape_count(side)).collect())
 }
 
 /// The product of the sides, or `None` if it overflows.

@@ -22,7 +22,7 @@
 //! | `concentration` | end points a switch | from 1 | shared links | a port each |
 //! | `wiring` | cycles | from 1 | with [`Lengths::Distance`](super::Lengths) a link takes its step latency times the places it spans: an on-chip flattened butterfly of tiles of c end points has a step of the square root of c | |
 
-use super::grid::{self, Grid};
+use super::grid::{self, OnGrid};
 use super::rule::Reader;
 use super::site::join;
 use super::{Common, Complaint, Lengths, Shape, Site, TopologyFile, TopologyKind, Wiring};
@@ -46,13 +46,13 @@ impl HyperX {
     }
 }
 
-impl Grid for HyperX {
+impl OnGrid for HyperX {
     const KIND: TopologyKind = TopologyKind::Hyperx;
     const NAME: &'static str = "HyperX";
     const LENGTHS: bool = true;
     const LEAST: u32 = 2;
 
-    fn size(&self) -> &Vec<u32> {
+    fn size(&self) -> &[u32] {
         &self.size
     }
 
@@ -64,11 +64,11 @@ impl Grid for HyperX {
         &self.wiring
     }
 
-    fn first_end_port(&self) -> u32 {
-        self.first_local_port()
+    fn first_local_port(&self) -> u32 {
+        HyperX::first_local_port(self)
     }
 
-    fn laid_out(&self, common: &Common) -> Site {
+    fn grid_site(&self, common: &Common) -> Site {
         let switches: u32 = self.size.iter().product();
         let first_local = self.first_local_port() as u16;
         let external = first_local + self.concentration;

@@ -10,13 +10,12 @@
 //! switches. A side of 1 adds no ports, so `size = [1]` with several end points is a single switch (a star). Ports at
 //! the border have no link. Point-to-point packets correct the dimensions in order.
 
-use super::grid::{self, Grid};
+use super::grid::{self, OnGrid};
 use super::rule::Reader;
 use super::site::join;
 use super::{Common, Shape, Site, TopologyKind, Wiring};
 use crate::Plan;
-use crate::routing::Algorithm;
-use crate::routing::maps::MAX_DIMENSIONS;
+use crate::routing::{Algorithm, MAX_DIMENSIONS};
 
 /// A mesh's shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,13 +83,13 @@ pub struct WiredMesh {
     pub wiring: Wiring,
 }
 
-impl Grid for WiredMesh {
+impl OnGrid for WiredMesh {
     const KIND: TopologyKind = TopologyKind::Mesh;
     const NAME: &'static str = "mesh";
     const LENGTHS: bool = false;
     const LEAST: u32 = 2;
 
-    fn size(&self) -> &Vec<u32> {
+    fn size(&self) -> &[u32] {
         &self.mesh.size
     }
 
@@ -102,11 +101,11 @@ impl Grid for WiredMesh {
         &self.wiring
     }
 
-    fn first_end_port(&self) -> u32 {
+    fn first_local_port(&self) -> u32 {
         self.mesh.first_local_port().into()
     }
 
-    fn laid_out(&self, common: &Common) -> Site {
+    fn grid_site(&self, common: &Common) -> Site {
         lay_out(&self.mesh, false, "mesh", common, &self.wiring)
     }
 
@@ -114,13 +113,13 @@ impl Grid for WiredMesh {
         Mesh { size, ..self.mesh }.wired(self.wiring.clone())
     }
 
-    fn routings(&self) -> &'static [Algorithm] {
+    fn grid_algorithms(&self) -> &'static [Algorithm] {
         let size = &self.mesh.size;
         // Too many dimensions or too long a side for the table of coordinates.
         if size.len() > MAX_DIMENSIONS || size.iter().any(|&side| side > u32::from(u16::MAX)) {
             return &[Algorithm::DimensionOrder];
         }
-        &[Algorithm::DimensionOrder, Algorithm::MinimalRandom, Algorithm::Valiant, Algorithm::Adaptive]
+        grid::ALGORITHMS
     }
 }
 

@@ -1,8 +1,8 @@
 //! Topologies: which switches there are, how they are linked, where end points attach.
 //!
 //! A topology yields a [`Site`]: the plan of the system and the place of every end point. With a point-to-point routing it
-//! is a [`Layout`]. Every topology implements the trait [`Topology`](trait@Topology).
-//! A new one is a file here, and in this file its word, its variant of [`Shape`] and its keys;
+//! is a [`Layout`]. Every topology implements the trait [`Topology`].
+//! A new one is a file of this folder, and in `mod.rs` its word, its variant of [`Shape`] and its keys;
 //! [`routing`](super::routing) gives it shortest paths until it has a rule of its own.
 //!
 //! | file | what | switches | ports of a switch, engine and free ones not counted |
@@ -17,7 +17,8 @@
 //! | [`tree`](GenericTree) | tree with a branching factor for each level | 1 + b + b b' + ... | children + parent |
 //! | [`graph`](Graph) | a file of switches and links | | |
 //!
-//! [`trees`] lays several trees on one of them.
+//! `rule` has the trait and how a topology is read, `grid` what those on a grid have in common; [`trees`] lays several trees on a
+//! topology.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -275,13 +276,13 @@ impl TopologyFile {
         self.kind.reader().called
     }
 
-    /// The key that its number of switches follows from most.
+    /// The key to blame for too many switches.
     pub fn sized_by(&self) -> &'static str {
         (self.kind.reader().sized_by)(self)
     }
 
-    /// The shape of the keys that are given, which are in the ranges of the schema, and what is wrong with them. Sizes may still be too
-    /// big, and what is wrong need not keep a shape from being made.
+    /// Makes the shape, and says what is wrong with the keys, which need not keep a shape from being made. Keys are in the ranges of the
+    /// schema; sizes may still be too big.
     pub fn shape(&self, around: &Surroundings<'_>) -> (Option<Shape>, Vec<Complaint>) {
         let mut complaints = Vec::new();
         let shape = (self.kind.reader().read)(self, around, &mut complaints);
@@ -300,7 +301,7 @@ impl TopologyFile {
     }
 }
 
-/// A count for a shape; the largest, which is refused later, for what does not fit.
+/// A count of a shape. One that does not fit becomes the largest, which a limit refuses.
 fn shape_count(value: u64) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }

@@ -164,7 +164,7 @@ impl Nodes {
 
     /// Number of nodes, or `None` if that overflows.
     pub fn nodes(&self) -> Option<u64> {
-        self.size.iter().try_fold(1u64, |product, &side| product.checked_mul(u64::from(side)))
+        grid::product(&self.size)
     }
 
     /// Number of cores, or `None` if that overflows.
@@ -463,6 +463,12 @@ impl Nodes {
         [socket].into_iter().chain(between).chain([node])
     }
 
+    /// The latency of the longest link between nodes, before it is cut to what a link can have.
+    pub fn longest(&self) -> u64 {
+        let steps = self.size.iter().map(|&side| u64::from(side) - 1).max().unwrap_or(0).max(1);
+        u64::from(self.node_latency) * if self.distance { steps } else { 1 }
+    }
+
     /// Hierarchical name of a switch without its last part: `node1_0.socket2.tile0.core3`.
     fn path(&self, switch: u32) -> String {
         let place = self.place(switch);
@@ -641,7 +647,7 @@ impl Topology for Nodes {
     }
 
     fn parameters(&self) -> Vec<(&'static str, Parameter)> {
-        let own: [(_, Parameter); 2] = [("size", (&self.size).into()), ("sockets", self.sockets.into())];
+        let own: [(_, Parameter); 2] = [("size", self.size[..].into()), ("sockets", self.sockets.into())];
         let subnodes: [(_, Parameter); 2] =
             [("subnodes", self.subnodes.count.into()), ("subnode_links", self.subnodes.links.into())];
         let latency = if self.distance { Lengths::Distance } else { Lengths::Equal };
@@ -671,13 +677,12 @@ impl Topology for Nodes {
         &[Algorithm::DimensionOrder]
     }
 
+    /// That between nodes: all others are as `[link]` says.
     fn longest_link(&self, _: u64) -> (u64, u64) {
-        let steps = self.size.iter().map(|&side| u64::from(side) - 1).max().unwrap_or(0).max(1);
-        let step = u64::from(self.node_latency);
-        (step * if self.distance { steps } else { 1 }, step)
+        (self.longest(), self.node_latency.into())
     }
 
-    /// Whether the ports that leave the dies of a node suffice (requirement P-TOPO-4).
+    /// Too few ports leave the dies of a node (requirement P-TOPO-4).
     fn fault(&self, given: &TopologyFile) -> Option<Complaint> {
         let budget = self.budget();
         if budget.suffices {
@@ -766,7 +771,7 @@ fn read_subnodes(given: &TopologyFile, around: &Surroundings<'_>, complaints: &m
         return None;
     }
     if count == 1 {
-        let keys = [("topology.subnode_links", given.subnode_links.is_some()), ("link.subnode", around.subnode_given)];
+        let keys = [("topology.subnode_links", given.subnode_links.is_some()), ("link.subnode", around.subnode_table)];
         for (key, _) in keys.iter().filter(|(_, given)| *given) {
             let expected = "`topology.subnodes` = 2 or more";
             complaints.push(Complaint::at_key(*key, "a node without subnodes has no such links", expected));

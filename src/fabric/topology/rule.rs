@@ -13,7 +13,8 @@ use crate::routing::Algorithm;
 
 /// A topology with all its parameters.
 ///
-/// Counts are `None` where they overflow. All other methods are asked about sizes that have been checked only.
+/// Counts are `None`, or the largest number, where they overflow. Methods that number or place switches and end points are asked only
+/// once the counts are known to be in the limits of a system.
 pub trait Topology {
     /// Its kind.
     fn kind(&self) -> TopologyKind;
@@ -33,7 +34,7 @@ pub trait Topology {
     /// Short name of a switch.
     fn switch_name(&self, switch: u32) -> String;
 
-    /// The switch that a name may be of, by the numbers in it; who asks compares their names.
+    /// The switch that a name may be of, by the numbers in it: [`switch_by_name`](Self::switch_by_name) compares the names.
     fn switch_by_numbers(&self, name: &str, numbers: &[u64]) -> Option<u64>;
 
     /// The switch of a short name.
@@ -78,13 +79,13 @@ pub trait Topology {
         None
     }
 
-    /// Cycles of the longest link between switches, before they are cut to what a link can have, and of the link that it is a multiple
-    /// of; `step` is what `[link]` gives for links between switches.
+    /// Cycles of the longest link between switches, and of one step of it. Neither is cut to what a link can have. `step` is what
+    /// `[link]` gives for links between switches.
     fn longest_link(&self, step: u64) -> (u64, u64) {
         (step, step)
     }
 
-    /// What the sizes do not leave room for.
+    /// What is wrong with its sizes together.
     fn fault(&self, _given: &TopologyFile) -> Option<Complaint> {
         None
     }
@@ -120,8 +121,8 @@ impl From<&'static str> for Parameter {
     }
 }
 
-impl<T: Copy + Into<u64>> From<&Vec<T>> for Parameter {
-    fn from(counts: &Vec<T>) -> Parameter {
+impl<T: Copy + Into<u64>> From<&[T]> for Parameter {
+    fn from(counts: &[T]) -> Parameter {
         Parameter::Counts(counts.iter().map(|&count| count.into()).collect())
     }
 }
@@ -138,7 +139,7 @@ pub(super) struct Reader {
     pub(super) read: fn(&TopologyFile, &Surroundings<'_>, &mut Vec<Complaint>) -> Option<Shape>,
 }
 
-/// What some topologies need to know of the rest of a scenario, all of it checked.
+/// What some topologies need to know of the rest of a scenario, in the ranges of links.
 #[derive(Clone, Copy, Debug)]
 pub struct Surroundings<'a> {
     /// Links between the sockets of a node.
@@ -147,8 +148,8 @@ pub struct Surroundings<'a> {
     pub node: LinkParams,
     /// Links between the subnodes of a node, if `[link]` says what they are.
     pub subnode: Option<LinkParams>,
-    /// Whether `link.subnode` is given.
-    pub subnode_given: bool,
+    /// Whether there is a table `link.subnode`.
+    pub subnode_table: bool,
     /// The contents of `topology.file`.
     pub graph: Option<&'a Arc<Graph>>,
     /// Switches that a system can have.
@@ -170,17 +171,21 @@ pub struct Complaint {
 
 impl Complaint {
     /// About a value.
-    pub fn at(path: impl Into<String>, message: impl Into<String>, expected: impl Into<String>) -> Complaint {
+    pub(super) fn at(path: impl Into<String>, message: impl Into<String>, expected: impl Into<String>) -> Complaint {
         Complaint { path: path.into(), of_key: false, message: message.into(), expected: expected.into() }
     }
 
     /// About a key that should not be there.
-    pub fn at_key(path: impl Into<String>, message: impl Into<String>, expected: impl Into<String>) -> Complaint {
+    pub(super) fn at_key(
+        path: impl Into<String>,
+        message: impl Into<String>,
+        expected: impl Into<String>,
+    ) -> Complaint {
         Complaint { of_key: true, ..Complaint::at(path, message, expected) }
     }
 
     /// About a key that is not there.
-    pub fn missing(key: &str, what: &str, expected: &str) -> Complaint {
+    pub(super) fn missing(key: &str, what: &str, expected: &str) -> Complaint {
         Complaint::at(format!("topology.{key}"), format!("`topology.{key}` is missing: {what}"), expected)
     }
 }

@@ -36,7 +36,6 @@ pub enum Lengths {
     #[default]
     Equal,
     /// The latency of a step times the switches it spans in its row.
-    // A row of tiles on a chip. The link that closes a ring of a torus of side k spans k - 1 steps.
     Distance,
     /// Twice the latency of a step: a torus that is folded to have no long links.
     Folded,
@@ -79,12 +78,12 @@ impl Wiring {
     /// Its keys with their values, as a document shows them; lengths where a topology has that key.
     pub(super) fn parameters(&self, lengths: bool) -> impl Iterator<Item = (&'static str, Parameter)> {
         let word = lengths.then(|| ("latency", self.lengths.name().into()));
-        let list = (!self.latencies.is_empty()).then(|| ("latencies_cycles", (&self.latencies).into()));
+        let list = (!self.latencies.is_empty()).then(|| ("latencies_cycles", self.latencies[..].into()));
         word.into_iter().chain(list)
     }
 
-    /// The longest latency that results, before it is cut to what a link can have: scenario checks ask.
-    pub fn longest(&self, step: u64, sides: &[u32]) -> u64 {
+    /// The longest latency that results, before it is cut to what a link can have.
+    pub(super) fn longest(&self, step: u64, sides: &[u32]) -> u64 {
         let times = |side: u32| match self.lengths {
             Lengths::Equal => 1,
             Lengths::Distance => u64::from(side.max(2) - 1),
@@ -106,7 +105,7 @@ pub struct EndPlace {
 
 impl EndPlace {
     /// That of an end point where all switches have `concentration` of them, from port `first` on.
-    pub(super) fn of_equals(end: u32, concentration: u16, first: u32) -> EndPlace {
+    pub(super) fn on_equal_switches(end: u32, concentration: u16, first: u32) -> EndPlace {
         let (switch, local) = (end / u32::from(concentration), end % u32::from(concentration));
         EndPlace { switch, port: (first + local) as u16 }
     }

@@ -20,7 +20,7 @@
 //! | `concentration` | end points a switch | from 1 | shared links | a port each |
 //! | `wiring` | cycles | from 1 | [`Lengths`](super::Lengths): equal, folded (twice), or the closing link side - 1 times | auto buffers grow with the round trip |
 
-use super::grid::{self, Grid};
+use super::grid::{self, OnGrid};
 use super::rule::Reader;
 use super::{Common, Complaint, Mesh, Shape, Site, TopologyKind, Wiring, mesh};
 
@@ -42,13 +42,13 @@ impl Torus {
     }
 }
 
-impl Grid for Torus {
+impl OnGrid for Torus {
     const KIND: TopologyKind = TopologyKind::Torus;
     const NAME: &'static str = "torus";
     const LENGTHS: bool = true;
     const LEAST: u32 = 3;
 
-    fn size(&self) -> &Vec<u32> {
+    fn size(&self) -> &[u32] {
         &self.size
     }
 
@@ -60,11 +60,11 @@ impl Grid for Torus {
         &self.wiring
     }
 
-    fn first_end_port(&self) -> u32 {
+    fn first_local_port(&self) -> u32 {
         self.as_mesh().first_local_port().into()
     }
 
-    fn laid_out(&self, common: &Common) -> Site {
+    fn grid_site(&self, common: &Common) -> Site {
         mesh::lay_out(&self.as_mesh(), true, "torus", common, &self.wiring)
     }
 

@@ -151,7 +151,7 @@ impl Topology for GenericTree {
     }
 
     fn parameters(&self) -> Vec<(&'static str, Parameter)> {
-        vec![("branching", (&self.branching).into()), ("roots", self.roots.into())]
+        vec![("branching", self.branching[..].into()), ("roots", self.roots.into())]
     }
 
     fn algorithms(&self) -> &'static [Algorithm] {

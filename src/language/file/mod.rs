@@ -3,7 +3,7 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | [`TopologyFile`] | `[topology]`, which topologies bring with them |
+//! | `watershed_fabric::topology` | `[topology]` |
 //! | `routing` | `[routing]` |
 //! | `switch` | `[switch]` |
 //! | `link` | `[link]` and `[memory]` |
@@ -42,8 +42,7 @@ pub use switch::{Arbiter, CengFile, MOST_CHANNELS, RouterFile, SwitchAllocator, 
 pub use traffic::{
     Confidence, FlowFile, HotspotFile, InjectionKind, MeasureFile, PacketFlits, Pattern, TrafficFile, WeightFile,
 };
-pub use watershed_fabric::routing::Algorithm;
-pub use watershed_fabric::topology::{Lengths, TopologyFile, TopologyKind};
+pub use watershed_fabric::topology::{TopologyFile, TopologyKind};
 pub(crate) use words::stands_elsewhere;
 pub use words::{Auto, DelayFile, Frequency, ParticipantsFile, auto_or, names, operations, types};
 

@@ -1,4 +1,4 @@
-//! `[routing]`; `[topology]` is what topologies bring with them.
+//! `[routing]`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize as DeriveDeserialize, Serialize};

@@ -1,11 +1,11 @@
-//! The families: one folder each, and the one `match` over them.
+//! The families: a folder each (the plain fabric is in that of PIUMA), and the list of them all.
 //!
 //! A family says in its `spec` which keys of the language it lacks, what travels on its channels, what golden files hold of it, and how
-//! a system with it is built. All other code asks that; what runs in a system is told by the trait of the
-//! [runner](crate::run).
+//! a system with it is built. What it does in a run, it tells the [runner](crate::run).
 
 use crate::config::{Family, Scenario};
-use crate::spec::{FamilySpec, Watched};
+use crate::spec::FamilySpec;
+pub use crate::spec::Watched;
 
 pub mod armed;
 pub(crate) mod mixed;
@@ -23,7 +23,7 @@ pub(crate) fn spec(family: Family) -> &'static dyn FamilySpec {
     }
 }
 
-/// What golden files hold of a scenario that does not say it.
+/// What golden files hold of a scenario unless it says otherwise.
 pub fn watched(scenario: &Scenario) -> Watched {
     spec(scenario.family).watched(scenario)
 }

@@ -66,7 +66,7 @@ impl Resolver<'_> {
 
     /// Keys of other topologies.
     fn foreign_topology_keys(&mut self, topology: &TopologyFile) {
-        let given = serde_json::to_value(topology).unwrap_or_default();
+        let given = serde_json::to_value(topology).expect("a table of plain values");
         let keys = topology.keys();
         let others = given.as_object().into_iter().flatten().map(|(key, _)| key.as_str());
         for key in others.filter(|key| *key != "kind" && !keys.contains(key)) {
@@ -88,7 +88,7 @@ impl Resolver<'_> {
             socket: params(link.socket_latency, link.socket_cycles_per_flit),
             node: params(link.node_latency, link.node_cycles_per_flit),
             subnode: link.subnode.map(subnode),
-            subnode_given: file.link.subnode.is_some(),
+            subnode_table: file.link.subnode.is_some(),
             graph: graph.as_ref(),
             most_switches: limits::SWITCHES,
         };

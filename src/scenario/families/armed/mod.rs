@@ -3,7 +3,7 @@
 //! | file | holds |
 //! |------|-------|
 //! | [`file`](mod@file) | the `[armed]` table |
-//! | `spec` | what sets the family apart before a system is built |
+//! | `spec` | what sets the family apart before it runs |
 //! | [`config`] | the same after checking: the input of `build` |
 //! | [`build`] | trees, engines, end points |
 //! | `faults` | links that misbehave or send again, dead end points |

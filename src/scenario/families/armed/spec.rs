@@ -1,4 +1,4 @@
-//! What sets the armed family apart before a system is built.
+//! What sets the armed family apart before it runs.
 
 use super::build::{self, BuildOptions};
 use super::run::Run;

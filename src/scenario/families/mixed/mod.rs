@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `channels` | whose channels are whose |
 //! | `build` | the system with all of them, and what runs on it |
-//! | `spec` | what sets it apart before a system is built |
+//! | `spec` | what sets it apart before it runs |
 
 pub(super) mod build;
 pub(crate) mod channels;

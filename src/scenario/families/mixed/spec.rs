@@ -1,4 +1,4 @@
-//! What sets a network of several families apart before a system is built.
+//! What sets a network of several families apart before it runs.
 
 use super::build;
 use super::channels::{has_engines, map};

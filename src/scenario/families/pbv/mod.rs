@@ -3,7 +3,7 @@
 //! | file | holds |
 //! |------|-------|
 //! | [`file`](mod@file) | the `[pbv]` table |
-//! | `spec` | what sets the family apart before a system is built |
+//! | `spec` | what sets the family apart before it runs |
 //! | [`config`] | the same after checking: what a system is built from |
 //! | `rules` | rules that hold on every network |
 //! | [`context_share`] | rounds that are spread over several contexts |

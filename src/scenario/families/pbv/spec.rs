@@ -1,4 +1,4 @@
-//! What sets the PBV family apart before a system is built.
+//! What sets the PBV family apart before it runs.
 
 use super::run::Run;
 use crate::Loaded;

@@ -8,7 +8,7 @@
 //! | [`overlaps`] | which trees those are |
 //! | [`embedding_graph`] | the graph under the embeddings: routes, neighbours, searched ways |
 //! | [`run`] | starts of collectives, and the end of the run |
-//! | [`spec`] | what sets them apart before a system is built |
+//! | [`spec`] | what sets them apart before they run |
 //! | [`results`] | results of collectives, critical paths, checks |
 
 mod claims;

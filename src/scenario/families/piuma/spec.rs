@@ -1,4 +1,4 @@
-//! What sets the PIUMA family, and the plain fabric, apart before a system is built.
+//! What sets the PIUMA family, and the plain fabric, apart before it runs.
 
 use super::run::Run;
 use crate::build::{self, BuildOptions};
