@@ -49,7 +49,7 @@
 //! | [`measure`] | warm-up, window and drain; latencies, confidence, accepted traffic |
 //! | [`run`](mod@run) | running: one runner for every family |
 //! | [`families`] | which families there are; a folder for each: its tables, system, run and report |
-//! | `spec` | what sets a family apart before it runs |
+//! | [`spec`] | what sets a family apart before it runs |
 //! | `switches` | what switches, links and channels are made of |
 //! | [`ladder`] | who sent what to whom when, of the PIUMA family and plain traffic |
 //! | [`record`](mod@record) | inputs and outputs of one block, for a bench |
@@ -108,7 +108,7 @@ pub mod snapshot;
 pub mod soundness;
 pub mod source;
 pub(crate) mod sources;
-mod spec;
+pub mod spec;
 pub mod summary;
 mod switches;
 mod timeline;

@@ -1,14 +1,10 @@
 //! What sets a family apart before it runs.
 //!
 //! A family says here which keys of the language it lacks, what travels on its channels, how long the headers beside its flits are,
-//! what golden files hold of it, and how a system with it is built. [`families`](super::families) has the arms over all of them.
+//! and what golden files hold of it.
 
 use crate::config::{Link, Scenario};
-use crate::run::family::StartedRun;
-use crate::run::options::{RunError, RunOptions};
 use crate::workload::file::Engine;
-use crate::{Loaded, Problems};
-use watershed_piuma::claim::Wiring;
 
 /// Bits that say which flit of a packet this is, and its channel: head, tail, channel (5).
 const CONTROL_BITS: u64 = 7;
@@ -39,26 +35,6 @@ pub(crate) trait FamilySpec: Sync {
 
     /// What golden files hold of it unless a scenario says otherwise.
     fn watched(&self, scenario: &Scenario) -> Watched;
-
-    /// Builds the system of a scenario, and what its families have under way there. In windows, parts of it may run ahead of each other
-    /// where nothing reads the system between two cycles.
-    ///
-    /// # Errors
-    /// The scenario is wrong in a way that only shows when the system is built.
-    fn build<'a>(
-        &self,
-        loaded: &'a Loaded,
-        options: &RunOptions<'_>,
-        windows: bool,
-    ) -> Result<StartedRun<'a>, RunError>;
-
-    /// What only a system that was built can tell of its cost: the wires of claims, and the armed family's engines.
-    ///
-    /// # Errors
-    /// The scenario is wrong in a way that only shows when the system is built.
-    fn wiring(&self, _loaded: &Loaded) -> Result<(Wiring, usize), Problems> {
-        Ok((Wiring::default(), 0))
-    }
 }
 
 /// A list of channels from how many there are of each kind.

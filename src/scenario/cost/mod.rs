@@ -38,6 +38,7 @@ use technology::Technology;
 
 use super::config::{Family, Scenario};
 use super::families::spec;
+use super::run::family::builder;
 use super::spec::ChannelKind;
 use super::switches::{buffer, channel_kinds, pipeline};
 use super::{Loaded, Problem, Problems};
@@ -473,7 +474,7 @@ pub fn cost(loaded: &Loaded) -> Result<Cost, Problems> {
 /// # Errors
 /// The scenario cannot be laid out.
 pub fn cost_by(loaded: &Loaded, technology: &Technology) -> Result<Cost, Problems> {
-    let (wiring, engines) = spec(loaded.scenario.family).wiring(loaded)?;
+    let (wiring, engines) = builder(loaded.scenario.family).wiring(loaded)?;
     Ok(cost_with_wiring(&loaded.scenario, technology, &wiring, engines as u64))
 }
 

@@ -1,26 +1,34 @@
 //! The families: a folder each (the plain fabric is in that of PIUMA), and the list of them all.
 //!
-//! A family says in its `spec` which keys of the language it lacks, what travels on its channels, what golden files hold of it, and how
-//! a system with it is built. What it does in a run, it tells the [runner](crate::run).
+//! A family says in its `spec` which keys of the language it lacks, what travels on its channels, and what golden files hold of it
+//! ([`FamilySpec`](crate::spec::FamilySpec)). How a system with it is built, and what it does in a run, it tells the
+//! [runner](crate::run).
 
 use crate::config::{Family, Scenario};
-use crate::spec::FamilySpec;
-pub use crate::spec::Watched;
+use crate::spec::{FamilySpec, Watched};
 
 pub mod armed;
 pub(crate) mod mixed;
 pub mod pbv;
 pub(crate) mod piuma;
 
+/// What stands for a family, as any of the traits that it implements.
+macro_rules! of_family {
+    ($family:expr) => {
+        match $family {
+            $crate::config::Family::Piuma => &$crate::families::piuma::spec::Piuma,
+            $crate::config::Family::Fabric => &$crate::families::piuma::spec::Fabric,
+            $crate::config::Family::Armed => &$crate::families::armed::spec::Armed,
+            $crate::config::Family::Pbv => &$crate::families::pbv::spec::Pbv,
+            $crate::config::Family::Mixed => &$crate::families::mixed::spec::Mixed,
+        }
+    };
+}
+pub(crate) use of_family;
+
 /// What sets a family apart.
 pub(crate) fn spec(family: Family) -> &'static dyn FamilySpec {
-    match family {
-        Family::Piuma => &piuma::spec::Piuma,
-        Family::Fabric => &piuma::spec::Fabric,
-        Family::Armed => &armed::spec::Armed,
-        Family::Pbv => &pbv::spec::Pbv,
-        Family::Mixed => &mixed::spec::Mixed,
-    }
+    of_family!(family)
 }
 
 /// What golden files hold of a scenario unless it says otherwise.

@@ -6,11 +6,14 @@
 use super::options::{Flip, Progress, RunError, RunOptions};
 use super::system::System;
 use super::watchdog::Watchdog;
+use crate::families::of_family;
 use crate::result::{Check, Document, Outcome, ResultData};
 use crate::sources::Sources;
 use crate::why::{Why, WhyQuery};
+use crate::{Loaded, Problems, config};
 use watershed_fabric::Step;
 use watershed_kernel::Cycle;
+use watershed_piuma::claim::Wiring;
 use watershed_probe::ladder::Ladder;
 use watershed_state::{Loader, Mismatch, Saver};
 
@@ -26,6 +29,34 @@ pub(crate) enum StepOutcome {
 
 /// A system, and what its families have under way there.
 pub(crate) type StartedRun<'a> = (Box<System>, Vec<Box<dyn Family + 'a>>);
+
+/// How a system with a family is built.
+pub(crate) trait FamilyBuild: Sync {
+    /// Builds the system of a scenario, and what its families have under way there. In windows, parts of it may run ahead of each other
+    /// where nothing reads the system between two cycles.
+    ///
+    /// # Errors
+    /// The scenario is wrong in a way that only shows when the system is built.
+    fn build<'a>(
+        &self,
+        loaded: &'a Loaded,
+        options: &RunOptions<'_>,
+        windows: bool,
+    ) -> Result<StartedRun<'a>, RunError>;
+
+    /// What only a system that was built can tell of its cost: the wires of claims, and the armed family's engines.
+    ///
+    /// # Errors
+    /// The scenario is wrong in a way that only shows when the system is built.
+    fn wiring(&self, _loaded: &Loaded) -> Result<(Wiring, usize), Problems> {
+        Ok((Wiring::default(), 0))
+    }
+}
+
+/// How systems of a family are built.
+pub(crate) fn builder(family: config::Family) -> &'static dyn FamilyBuild {
+    of_family!(family)
+}
 
 /// A run of one family.
 pub(crate) fn started<'a>((system, run): (Box<System>, impl Family + 'a)) -> StartedRun<'a> {

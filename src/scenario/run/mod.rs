@@ -15,7 +15,6 @@
 //! | `wave` | waveforms |
 
 use super::Loaded;
-use super::families::spec;
 use crate::checkpoint::Checkpoint;
 use runner::Runner;
 
@@ -45,7 +44,7 @@ pub use wave::sides_of;
 /// # Errors
 /// See [`RunError`].
 pub fn check(loaded: &Loaded) -> Result<(), RunError> {
-    spec(loaded.scenario.family).build(loaded, &RunOptions::default(), false)?;
+    family::builder(loaded.scenario.family).build(loaded, &RunOptions::default(), false)?;
     Ok(())
 }
 

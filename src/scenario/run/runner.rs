@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::families::Families;
-use super::family::{Report, StepOutcome};
+use super::family::{Report, StepOutcome, builder};
 use super::links::link_report;
 use super::options::{Control, NetworkContents, RunError, RunOptions};
 use super::outcome::RunResult;
@@ -13,7 +13,6 @@ use super::watchdog::{LOOK, Watchdog};
 use super::wave::{close_wave, open_wave, trace_error};
 use crate::background::{Background, NextStep};
 use crate::checkpoint::{self, Identity};
-use crate::families::spec;
 use crate::record::{self, recording};
 use crate::result::{Check, Document, Links, Outcome};
 use crate::timeline::Timeline;
@@ -54,7 +53,7 @@ impl<'a> Runner<'a> {
     /// # Errors
     /// The scenario is wrong in a way that only shows when the system is built, or a trace of traffic cannot be read.
     pub fn build(loaded: &'a Loaded, options: &RunOptions<'_>, windows: bool) -> Result<Runner<'a>, RunError> {
-        let (mut system, list) = spec(loaded.scenario.family).build(loaded, options, windows)?;
+        let (mut system, list) = builder(loaded.scenario.family).build(loaded, options, windows)?;
         if let Some(ranks) = options.ranks {
             if system.parts() > 1 {
                 system.share_with(Arc::clone(ranks));

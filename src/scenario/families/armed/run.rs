@@ -9,21 +9,23 @@ use super::config::Armed;
 use super::golden::engines;
 use super::ladder::ladder;
 use super::result::ArmedResult;
-use crate::Loaded;
+use super::spec::Armed as ArmedFamily;
 use crate::counters::counts;
 use crate::result::{Check, Document, Outcome, ResultData};
-use crate::run::family::{Family, Report, StepOutcome};
+use crate::run::family::{Family, FamilyBuild, Report, StartedRun, StepOutcome, started};
 use crate::run::options::{Flip, Progress, RunError, RunOptions};
 use crate::run::system::{ArmedSystem, System, Views};
 use crate::run::watchdog::{Watchdog, not_done, stall_message};
 use crate::sources::Sources;
 use crate::why;
+use crate::{Loaded, Problems};
 use watershed_armed::frame::FRAME_BYTES;
 use watershed_armed::root::RootRound;
 use watershed_armed::{Discard, Leaf, Refusals, Root, RootState, RoundEnd, Soft, WireBlock};
 use watershed_fabric::fault::FaultyLink;
 use watershed_fabric::{NodeKind, Step};
 use watershed_kernel::Cycle;
+use watershed_piuma::claim::Wiring;
 use watershed_probe::ladder::Ladder;
 use watershed_state::{Loader, Mismatch, Saver};
 
@@ -361,5 +363,20 @@ impl Family for Run<'_> {
 
     fn ladder(&self, system: &System) -> Option<Ladder> {
         Some(ladder(system.armed(), &self.build))
+    }
+}
+
+impl FamilyBuild for ArmedFamily {
+    fn build<'a>(
+        &self,
+        loaded: &'a Loaded,
+        options: &RunOptions<'_>,
+        _windows: bool,
+    ) -> Result<StartedRun<'a>, RunError> {
+        Ok(started(Run::build(loaded, options)?))
+    }
+
+    fn wiring(&self, loaded: &Loaded) -> Result<(Wiring, usize), Problems> {
+        Ok((Wiring::default(), build(loaded, BuildOptions::default())?.engines.len()))
     }
 }

@@ -1,15 +1,9 @@
 //! What sets the armed family apart before it runs.
 
-use super::build::{self, BuildOptions};
-use super::run::Run;
 use crate::config::Scenario;
-use crate::run::family::{StartedRun, started};
-use crate::run::options::{RunError, RunOptions};
 use crate::spec::{ChannelKind, FamilySpec, Lacks, Watched, channels};
 use crate::workload::file::Engine;
-use crate::{Loaded, Problems};
 use watershed_armed::CHANNELS;
-use watershed_piuma::claim::Wiring;
 
 /// Switches with reduction engines on their links.
 pub(crate) struct Armed;
@@ -55,18 +49,5 @@ impl FamilySpec for Armed {
             picture: &["**.{top,s0_0,t0_0,g0_0}.P*.engine.descriptor0.{state,seqno,count}"],
             picture_cycles: (88, 113),
         }
-    }
-
-    fn build<'a>(
-        &self,
-        loaded: &'a Loaded,
-        options: &RunOptions<'_>,
-        _windows: bool,
-    ) -> Result<StartedRun<'a>, RunError> {
-        Ok(started(Run::build(loaded, options)?))
-    }
-
-    fn wiring(&self, loaded: &Loaded) -> Result<(Wiring, usize), Problems> {
-        Ok((Wiring::default(), build::build(loaded, BuildOptions::default())?.engines.len()))
     }
 }

@@ -5,10 +5,11 @@
 //! armed family's engines, nearest to the switch. Blocks behind internal ports and at end points change no plan.
 
 use super::channels::{groups, has_engines, map};
+use super::spec::Mixed;
 use crate::build::{self as common, routed_layout};
 use crate::config::Scenario;
 use crate::problem::Problem;
-use crate::run::family::{Family, StartedRun};
+use crate::run::family::{Family, FamilyBuild, StartedRun};
 use crate::run::options::{RunError, RunOptions};
 use crate::run::system::Views;
 use crate::sources::Sources;
@@ -19,6 +20,7 @@ use watershed_fabric::routing::Routes;
 use watershed_fabric::topology::{Common, Layout, Neighbours};
 use watershed_fabric::{Blocks, Parts, PlanLink, RouterCfg, Shares, SwitchCfg};
 use watershed_mixed::{End, FamilyJoins, Tables, WireBlock};
+use watershed_piuma::claim::Wiring;
 
 /// Whether there is anything of PIUMA's: engines, hosts, programs or ranks of a workload.
 fn has_cores(scenario: &Scenario) -> bool {
@@ -187,4 +189,21 @@ fn assemble(loaded: &Loaded, options: &RunOptions<'_>, problems: &mut Vec<Proble
     let system = watershed_mixed::system(parts, plan, tables, blocks, switch, &depths, map.names());
     let sources = (!scenario.traffic.is_empty()).then_some(sources);
     Some(MixedBuild { system, piuma: of_piuma, armed: of_armed, pbv: of_pbv, sources })
+}
+
+impl FamilyBuild for Mixed {
+    fn build<'a>(
+        &self,
+        loaded: &'a Loaded,
+        options: &RunOptions<'_>,
+        _windows: bool,
+    ) -> Result<StartedRun<'a>, RunError> {
+        build(loaded, options)
+    }
+
+    fn wiring(&self, loaded: &Loaded) -> Result<(Wiring, usize), Problems> {
+        let built = assembled(loaded)?;
+        let wiring = built.piuma.map(|ready| ready.claims.wiring).unwrap_or_default();
+        Ok((wiring, built.armed.map_or(0, |ready| ready.engines.len())))
+    }
 }

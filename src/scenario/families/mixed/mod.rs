@@ -8,4 +8,4 @@
 
 pub(super) mod build;
 pub(crate) mod channels;
-pub(super) mod spec;
+pub(crate) mod spec;

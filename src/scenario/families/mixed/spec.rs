@@ -1,13 +1,8 @@
 //! What sets a network of several families apart before it runs.
 
-use super::build;
 use super::channels::{has_engines, map};
 use crate::config::Scenario;
-use crate::run::family::StartedRun;
-use crate::run::options::{RunError, RunOptions};
 use crate::spec::{ChannelKind, FamilySpec, HEADER_FLIT_BITS, Lacks, SIDE_BAND_BITS, Watched};
-use crate::{Loaded, Problems};
-use watershed_piuma::claim::Wiring;
 
 /// Engines of several families in one network.
 pub(crate) struct Mixed;
@@ -45,20 +40,5 @@ impl FamilySpec for Mixed {
             picture: &["**.{top,s1_1,t1_1,g0_0}.**.ceng.*", "**.{top,s0_0,t0_0,g0_0}.P*.engine.active"],
             picture_cycles: (start + 25, start + 50),
         }
-    }
-
-    fn build<'a>(
-        &self,
-        loaded: &'a Loaded,
-        options: &RunOptions<'_>,
-        _windows: bool,
-    ) -> Result<StartedRun<'a>, RunError> {
-        build::build(loaded, options)
-    }
-
-    fn wiring(&self, loaded: &Loaded) -> Result<(Wiring, usize), Problems> {
-        let built = build::assembled(loaded)?;
-        let wiring = built.piuma.map(|ready| ready.claims.wiring).unwrap_or_default();
-        Ok((wiring, built.armed.map_or(0, |ready| ready.engines.len())))
     }
 }

@@ -12,11 +12,12 @@ use super::ladder::ladder;
 use super::mailbox_reports;
 use super::report::{Answer, LISTED};
 use super::result::{EnginesResult, PbvResult};
+use super::spec::Pbv as PbvFamily;
 use crate::Loaded;
 use crate::armed::file::EffectFile;
 use crate::counters::counts;
 use crate::result::{Check, Document, Outcome, ResultData};
-use crate::run::family::{Family, Report};
+use crate::run::family::{Family, FamilyBuild, Report, StartedRun, started};
 use crate::run::options::{Flip, Progress, RunError, RunOptions};
 use crate::run::system::{PbvSystem, System, Views};
 use crate::run::watchdog::{Watchdog, not_done, stall_message};
@@ -355,4 +356,15 @@ fn open_rounds(pbv: &PbvResult) -> Option<String> {
     });
     let open: Vec<String> = open.collect();
     (!open.is_empty()).then(|| open.join("; "))
+}
+
+impl FamilyBuild for PbvFamily {
+    fn build<'a>(
+        &self,
+        loaded: &'a Loaded,
+        options: &RunOptions<'_>,
+        _windows: bool,
+    ) -> Result<StartedRun<'a>, RunError> {
+        Ok(started(Run::build(loaded, options)?))
+    }
 }

@@ -1,10 +1,6 @@
 //! What sets the PBV family apart before it runs.
 
-use super::run::Run;
-use crate::Loaded;
 use crate::config::Scenario;
-use crate::run::family::{StartedRun, started};
-use crate::run::options::{RunError, RunOptions};
 use crate::spec::{ChannelKind, FamilySpec, Lacks, Watched, channels};
 use crate::workload::file::Engine;
 
@@ -55,14 +51,5 @@ impl FamilySpec for Pbv {
             ],
             picture_cycles: (600, 626),
         }
-    }
-
-    fn build<'a>(
-        &self,
-        loaded: &'a Loaded,
-        options: &RunOptions<'_>,
-        _windows: bool,
-    ) -> Result<StartedRun<'a>, RunError> {
-        Ok(started(Run::build(loaded, options)?))
     }
 }

@@ -3,20 +3,22 @@
 use std::ops::Deref;
 
 use super::claims::Claims;
+use super::spec::{Fabric, Piuma};
 use crate::build::{BuildOptions, PiumaBuild, build};
-use crate::config::{self, Collective};
+use crate::config::{self, Collective, Scenario};
 use crate::names::nearest;
 use crate::programs::{circular_wait, rules::StoreRules};
 use crate::result::{Check, Document, Outcome};
-use crate::run::family::{Family, Report, StepOutcome};
+use crate::run::family::{Family, FamilyBuild, Report, StartedRun, StepOutcome, started};
 use crate::run::options::{Flip, Progress, RunError, RunOptions};
 use crate::run::system::{PiumaSystem, System, Views};
 use crate::run::watchdog::Watchdog;
 use crate::sources::Sources;
 use crate::why::{Why, WhyQuery};
-use crate::{Loaded, hosts, ladder, workload};
+use crate::{Loaded, Problems, hosts, ladder, workload};
 use watershed_fabric::Step;
 use watershed_kernel::Cycle;
+use watershed_piuma::claim::Wiring;
 use watershed_piuma::{Job, Store, Tap};
 use watershed_probe::ladder::Ladder;
 use watershed_state::{Loader, Mismatch, Saver, state};
@@ -518,3 +520,39 @@ impl Family for Run<'_> {
 
 /// What a run watches: set-routed and point-to-point flits that end points and engines take and send.
 const WATCHED: usize = 2;
+
+impl FamilyBuild for Piuma {
+    fn build<'a>(
+        &self,
+        loaded: &'a Loaded,
+        options: &RunOptions<'_>,
+        windows: bool,
+    ) -> Result<StartedRun<'a>, RunError> {
+        Ok(started(Run::build(loaded, options, windows)?))
+    }
+
+    fn wiring(&self, loaded: &Loaded) -> Result<(Wiring, usize), Problems> {
+        if trees(&loaded.scenario) < 2 {
+            return Ok((Wiring::default(), 0));
+        }
+        let options = BuildOptions { no_monitors: true, ..BuildOptions::default() };
+        Ok((build(loaded, options)?.claims.wiring, 0))
+    }
+}
+
+impl FamilyBuild for Fabric {
+    fn build<'a>(
+        &self,
+        loaded: &'a Loaded,
+        options: &RunOptions<'_>,
+        windows: bool,
+    ) -> Result<StartedRun<'a>, RunError> {
+        Ok(started(Run::build(loaded, options, windows)?))
+    }
+}
+
+/// Trees that registers may hold.
+fn trees(scenario: &Scenario) -> u64 {
+    let multicasts = scenario.programs.as_ref().map_or(0, |programs| programs.multicasts.len());
+    multicasts as u64 + scenario.collectives.iter().map(|of| u64::from(of.segments)).sum::<u64>()
+}

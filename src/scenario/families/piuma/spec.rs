@@ -1,16 +1,10 @@
 //! What sets the PIUMA family, and the plain fabric, apart before it runs.
 
-use super::run::Run;
-use crate::build::{self, BuildOptions};
 use crate::config::Scenario;
-use crate::run::family::{StartedRun, started};
-use crate::run::options::{RunError, RunOptions};
 use crate::segments;
 use crate::spec::{ChannelKind, FamilySpec, HEADER_FLIT_BITS, Lacks, Watched, channels};
 use crate::workload::file::Engine;
-use crate::{Loaded, Problems};
 use watershed_piuma::CHANNELS;
-use watershed_piuma::claim::Wiring;
 
 /// Switches with a collective engine.
 pub(crate) struct Piuma;
@@ -50,23 +44,6 @@ impl FamilySpec for Piuma {
             picture_cycles: (start + 25, start + 50),
         }
     }
-
-    fn build<'a>(
-        &self,
-        loaded: &'a Loaded,
-        options: &RunOptions<'_>,
-        windows: bool,
-    ) -> Result<StartedRun<'a>, RunError> {
-        Ok(started(Run::build(loaded, options, windows)?))
-    }
-
-    fn wiring(&self, loaded: &Loaded) -> Result<(Wiring, usize), Problems> {
-        if trees(&loaded.scenario) < 2 {
-            return Ok((Wiring::default(), 0));
-        }
-        let options = BuildOptions { no_monitors: true, ..BuildOptions::default() };
-        Ok((build::build(loaded, options)?.claims.wiring, 0))
-    }
 }
 
 /// Plain virtual-channel routers.
@@ -104,19 +81,4 @@ impl FamilySpec for Fabric {
             picture_cycles: (0, 25),
         }
     }
-
-    fn build<'a>(
-        &self,
-        loaded: &'a Loaded,
-        options: &RunOptions<'_>,
-        windows: bool,
-    ) -> Result<StartedRun<'a>, RunError> {
-        Ok(started(Run::build(loaded, options, windows)?))
-    }
-}
-
-/// Trees that registers may hold.
-fn trees(scenario: &Scenario) -> u64 {
-    let multicasts = scenario.programs.as_ref().map_or(0, |programs| programs.multicasts.len());
-    multicasts as u64 + scenario.collectives.iter().map(|of| u64::from(of.segments)).sum::<u64>()
 }
