@@ -17,7 +17,9 @@ use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use lz4_flex::frame::{FrameDecoder, FrameEncoder};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
 use crate::Loaded;
 use watershed_files::AtomicFile;
@@ -76,11 +78,15 @@ pub struct Checkpoint {
 fn build() -> u64 {
     static BUILD: OnceLock<u64> = OnceLock::new();
     *BUILD.get_or_init(|| {
-        let mut hash = DefaultHasher::new();
         let program = std::env::current_exe().and_then(std::fs::read);
-        hash.write(&program.unwrap_or_default());
-        hash.finish()
+        short(Sha256::new_with_prefix(program.unwrap_or_default()))
     })
+}
+
+/// The first eight bytes of a hash.
+fn short(hash: Sha256) -> u64 {
+    let bytes = hash.finalize();
+    bytes[..8].iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte))
 }
 
 impl Identity {
@@ -136,8 +142,8 @@ impl Checkpoint {
         let header: Header = serde_json::from_str(&lines[1]).map_err(|_| damaged())?;
         let mut packed = HashedStream::new(file);
         let mut state = Vec::new();
-        lz4_flex::frame::FrameDecoder::new(&mut packed).read_to_end(&mut state).map_err(|_| damaged())?;
-        let hash = packed.hash.finish();
+        FrameDecoder::new(&mut packed).read_to_end(&mut state).map_err(|_| damaged())?;
+        let hash = short(packed.hash);
         let mut rest = Vec::new();
         packed.inner.read_to_end(&mut rest).map_err(unread)?;
         if rest != hash.to_le_bytes() {
@@ -207,7 +213,7 @@ impl<'a> Writer<'a> {
         to.write_all(MAGIC.as_bytes())?;
         serde_json::to_writer(&mut to, &self.header)?;
         to.write_all(b"\n")?;
-        Ok(Saver::to(Box::new(StateWriter(lz4_flex::frame::FrameEncoder::new(HashedStream::new(to))))))
+        Ok(Saver::to(Box::new(StateWriter(BufWriter::new(FrameEncoder::new(HashedStream::new(to)))))))
     }
 
     /// Another process writes the one of this cycle.
@@ -232,19 +238,19 @@ impl<'a> Writer<'a> {
 /// Bytes on their way, and the hash of those that have passed.
 struct HashedStream<T> {
     inner: T,
-    hash: DefaultHasher,
+    hash: Sha256,
 }
 
 impl<T> HashedStream<T> {
     fn new(inner: T) -> HashedStream<T> {
-        HashedStream { inner, hash: DefaultHasher::new() }
+        HashedStream { inner, hash: Sha256::new() }
     }
 }
 
 impl<T: Read> Read for HashedStream<T> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(bytes)?;
-        self.hash.write(&bytes[..read]);
+        self.hash.update(&bytes[..read]);
         Ok(read)
     }
 }
@@ -252,7 +258,7 @@ impl<T: Read> Read for HashedStream<T> {
 impl<T: Write> Write for HashedStream<T> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.inner.write(bytes)?;
-        self.hash.write(&bytes[..written]);
+        self.hash.update(&bytes[..written]);
         Ok(written)
     }
 
@@ -261,8 +267,8 @@ impl<T: Write> Write for HashedStream<T> {
     }
 }
 
-/// State on its way into a file.
-struct StateWriter(lz4_flex::frame::FrameEncoder<HashedStream<BufWriter<AtomicFile>>>);
+/// State on its way into a file: a field of it is a few bytes.
+struct StateWriter(BufWriter<FrameEncoder<HashedStream<BufWriter<AtomicFile>>>>);
 
 impl Write for StateWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -276,8 +282,9 @@ impl Write for StateWriter {
 
 impl Sink for StateWriter {
     fn end(self: Box<Self>) -> io::Result<()> {
-        let HashedStream { mut inner, hash } = self.0.finish().map_err(io::Error::other)?;
-        inner.write_all(&hash.finish().to_le_bytes())?;
+        let packed = self.0.into_inner().map_err(io::IntoInnerError::into_error)?;
+        let HashedStream { mut inner, hash } = packed.finish().map_err(io::Error::other)?;
+        inner.write_all(&short(hash).to_le_bytes())?;
         let draft = inner.into_inner().map_err(io::IntoInnerError::into_error)?;
         draft.keep()
     }
