@@ -421,25 +421,46 @@ fn links(scenario: &Scenario, layout: &Layout, bill: &mut CostSheet) {
     }
 }
 
+/// What hangs on links that are alike.
+struct LinkQueues {
+    /// Flits of each channel's queue.
+    depths: Vec<u64>,
+    /// Bits of the credit counters of channels whose flits leave by sets of outputs.
+    set_counters: u64,
+    /// Bits of the other credit counters.
+    unicast_counters: u64,
+    /// Ports of switches with such queues.
+    count: u64,
+}
+
 /// What hangs on links: queues at the inputs of switches, credit counters at their outputs.
 fn buffers(scenario: &Scenario, kinds: &[ChannelKind], layout: &Layout, bill: &mut CostSheet) -> Vec<CrossbarPorts> {
     let flit = stored_bits(scenario);
     let mut ports = vec![CrossbarPorts::default(); layout.plan.count(NodeKind::Switch)];
-    let mut queues: BTreeMap<Vec<u64>, u64> = BTreeMap::new();
+    // Links of one latency and width are alike: queues at both ends, and counters of their credits.
+    let mut alike: BTreeMap<(u16, u16, u8), LinkQueues> = BTreeMap::new();
     for link in &layout.plan.links {
-        let depths: Vec<u64> = kinds.iter().map(|&kind| u64::from(buffer(scenario, kind, link))).collect();
-        let counters = |set| {
-            let of = kinds.iter().zip(&depths).filter(|(kind, _)| kind.is_set() == set);
-            of.map(|(_, flits)| levels(flits + 1)).sum::<u64>()
-        };
+        let of = alike.entry((link.latency, link.cycles_per_flit, link.level)).or_insert_with(|| {
+            let depths: Vec<u64> = kinds.iter().map(|&kind| u64::from(buffer(scenario, kind, link))).collect();
+            let counters = |set| {
+                let of = kinds.iter().zip(&depths).filter(|(kind, _)| kind.is_set() == set);
+                of.map(|(_, flits)| levels(flits + 1)).sum::<u64>()
+            };
+            let (set_counters, unicast_counters) = (counters(true), counters(false));
+            LinkQueues { depths, set_counters, unicast_counters, count: 0 }
+        });
         for node in [link.a.0, link.b.0] {
-            if let Some(of) = ports.get_mut(node as usize) {
-                of.links += 1;
-                of.set_counters += counters(true);
-                of.unicast_counters += counters(false);
-                *queues.entry(depths.clone()).or_default() += 1;
+            if let Some(port) = ports.get_mut(node as usize) {
+                port.links += 1;
+                port.set_counters += of.set_counters;
+                port.unicast_counters += of.unicast_counters;
+                of.count += 1;
             }
         }
+    }
+    let mut queues: BTreeMap<Vec<u64>, u64> = BTreeMap::new();
+    for of in alike.into_values() {
+        *queues.entry(of.depths).or_default() += of.count;
     }
     for (depths, count) in queues {
         let flits: u64 = depths.iter().sum();
