@@ -16,7 +16,7 @@
 //! A circle is named channel by channel.
 //!
 //! Cost: destinations x draws x places; [`prove_within`] refuses what is above a bound, and the caller proves
-//! [`Shape::smaller`](crate::topology::Shape::smaller) instead.
+//! [`Topology::smaller`](crate::topology::Topology::smaller) instead.
 
 use super::Routing;
 use super::maps::HeadPosition;

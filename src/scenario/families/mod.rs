@@ -1,7 +1,7 @@
 //! The families: a folder each (the plain fabric is in that of PIUMA), and the list of them all.
 //!
 //! A family says in its `spec` which keys of the language it lacks, what travels on its channels, and what golden files hold of it
-//! ([`FamilySpec`](crate::spec::FamilySpec)). How a system with it is built, and what it does in a run, it tells the
+//! (`FamilySpec`). How a system with it is built, and what it does in a run, it tells the
 //! [runner](crate::run).
 
 use crate::config::{Family, Scenario};
