@@ -48,6 +48,9 @@ fn entries() -> (Vec<Entry>, Vec<String>) {
             Err(error) => errors.push(format!("error: {path}: {}", error.message())),
         }
     }
+    // Families in the order of their first scenario.
+    let families: Vec<String> = entries.iter().map(|entry: &Entry| entry.family.clone()).collect();
+    entries.sort_by_key(|entry| families.iter().position(|family| *family == entry.family));
     (entries, errors)
 }
 

@@ -502,7 +502,7 @@ impl Checker {
                     None => "a table".to_owned(),
                 },
             },
-            _ => "something else".to_owned(),
+            _ => "a value".to_owned(),
         }
     }
 }

@@ -174,9 +174,7 @@ impl Resolver<'_> {
             }
             CollectiveKind::Barrier => {
                 if given.is_some_and(|op| op != Op::Barrier) {
-                    self.report(
-                        Problem::at(op_path, "a barrier carries no data to operate on").expected("\"barrier\""),
-                    );
+                    self.report(Problem::at(op_path, "a barrier carries no data to operate on").expected("no `op`"));
                 }
                 Some(Op::Barrier)
             }

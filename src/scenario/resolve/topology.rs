@@ -139,7 +139,7 @@ impl Resolver<'_> {
             if self.source.has("routing") {
                 self.report(
                     Problem::at_key("routing", "`routing` can be chosen in a plain fabric only")
-                        .help("packets beside collectives go in dimension order"),
+                        .help(format!("packets beside collectives take {} routing", shape.algorithms()[0].name())),
                 );
             }
             return None;

@@ -24,7 +24,7 @@ impl FamilySpec for Armed {
                 "pbv",
             ],
             place: "in the armed family",
-            help: "its reductions are in [[armed.reduction]]",
+            help: "its engines are described by [armed], and what they do by [[job]]",
         }
     }
 

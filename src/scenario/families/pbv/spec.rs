@@ -23,7 +23,7 @@ impl FamilySpec for Pbv {
                 "host",
             ],
             place: "in the pbv family",
-            help: "its collectives are in [[pbv.collective]]",
+            help: "its engines are described by [pbv], and what they do by [[job]]",
         }
     }
 
