@@ -30,6 +30,9 @@ pub(crate) enum StepOutcome {
 /// A system, and what its families have under way there.
 pub(crate) type StartedRun<'a> = (Box<System>, Vec<Box<dyn Family + 'a>>);
 
+/// What building them ends with.
+pub(crate) type Started<'a> = Result<StartedRun<'a>, RunError>;
+
 /// How a system with a family is built.
 pub(crate) trait FamilyBuild: Sync {
     /// Builds the system of a scenario, and what its families have under way there. In windows, parts of it may run ahead of each other
@@ -37,12 +40,7 @@ pub(crate) trait FamilyBuild: Sync {
     ///
     /// # Errors
     /// The scenario is wrong in a way that only shows when the system is built.
-    fn build<'a>(
-        &self,
-        loaded: &'a Loaded,
-        options: &RunOptions<'_>,
-        windows: bool,
-    ) -> Result<StartedRun<'a>, RunError>;
+    fn build<'a>(&self, loaded: &'a Loaded, options: &RunOptions<'_>, windows: bool) -> Started<'a>;
 
     /// What only a system that was built can tell of its cost: the wires of claims, and the armed family's engines.
     ///

@@ -12,7 +12,7 @@ use super::result::ArmedResult;
 use super::spec::Armed as ArmedFamily;
 use crate::counters::counts;
 use crate::result::{Check, Document, Outcome, ResultData};
-use crate::run::family::{Family, FamilyBuild, Report, StartedRun, StepOutcome, started};
+use crate::run::family::{Family, FamilyBuild, Report, Started, StepOutcome, started};
 use crate::run::options::{Flip, Progress, RunError, RunOptions};
 use crate::run::system::{ArmedSystem, System, Views};
 use crate::run::watchdog::{Watchdog, not_done, stall_message};
@@ -367,12 +367,7 @@ impl Family for Run<'_> {
 }
 
 impl FamilyBuild for ArmedFamily {
-    fn build<'a>(
-        &self,
-        loaded: &'a Loaded,
-        options: &RunOptions<'_>,
-        _windows: bool,
-    ) -> Result<StartedRun<'a>, RunError> {
+    fn build<'a>(&self, loaded: &'a Loaded, options: &RunOptions<'_>, _windows: bool) -> Started<'a> {
         Ok(started(Run::build(loaded, options)?))
     }
 

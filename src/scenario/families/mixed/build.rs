@@ -9,7 +9,7 @@ use super::spec::Mixed;
 use crate::build::{self as common, routed_layout};
 use crate::config::Scenario;
 use crate::problem::Problem;
-use crate::run::family::{Family, FamilyBuild, StartedRun};
+use crate::run::family::{Family, FamilyBuild, Started, StartedRun};
 use crate::run::options::{RunError, RunOptions};
 use crate::run::system::Views;
 use crate::sources::Sources;
@@ -192,12 +192,7 @@ fn assemble(loaded: &Loaded, options: &RunOptions<'_>, problems: &mut Vec<Proble
 }
 
 impl FamilyBuild for Mixed {
-    fn build<'a>(
-        &self,
-        loaded: &'a Loaded,
-        options: &RunOptions<'_>,
-        _windows: bool,
-    ) -> Result<StartedRun<'a>, RunError> {
+    fn build<'a>(&self, loaded: &'a Loaded, options: &RunOptions<'_>, _windows: bool) -> Started<'a> {
         build(loaded, options)
     }
 

@@ -17,7 +17,7 @@ use crate::Loaded;
 use crate::armed::file::EffectFile;
 use crate::counters::counts;
 use crate::result::{Check, Document, Outcome, ResultData};
-use crate::run::family::{Family, FamilyBuild, Report, StartedRun, started};
+use crate::run::family::{Family, FamilyBuild, Report, Started, started};
 use crate::run::options::{Flip, Progress, RunError, RunOptions};
 use crate::run::system::{PbvSystem, System, Views};
 use crate::run::watchdog::{Watchdog, not_done, stall_message};
@@ -359,12 +359,7 @@ fn open_rounds(pbv: &PbvResult) -> Option<String> {
 }
 
 impl FamilyBuild for PbvFamily {
-    fn build<'a>(
-        &self,
-        loaded: &'a Loaded,
-        options: &RunOptions<'_>,
-        _windows: bool,
-    ) -> Result<StartedRun<'a>, RunError> {
+    fn build<'a>(&self, loaded: &'a Loaded, options: &RunOptions<'_>, _windows: bool) -> Started<'a> {
         Ok(started(Run::build(loaded, options)?))
     }
 }

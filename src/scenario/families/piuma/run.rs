@@ -9,7 +9,7 @@ use crate::config::{self, Collective, Scenario};
 use crate::names::nearest;
 use crate::programs::{circular_wait, rules::StoreRules};
 use crate::result::{Check, Document, Outcome};
-use crate::run::family::{Family, FamilyBuild, Report, StartedRun, StepOutcome, started};
+use crate::run::family::{Family, FamilyBuild, Report, Started, StepOutcome, started};
 use crate::run::options::{Flip, Progress, RunError, RunOptions};
 use crate::run::system::{PiumaSystem, System, Views};
 use crate::run::watchdog::Watchdog;
@@ -522,12 +522,7 @@ impl Family for Run<'_> {
 const WATCHED: usize = 2;
 
 impl FamilyBuild for Piuma {
-    fn build<'a>(
-        &self,
-        loaded: &'a Loaded,
-        options: &RunOptions<'_>,
-        windows: bool,
-    ) -> Result<StartedRun<'a>, RunError> {
+    fn build<'a>(&self, loaded: &'a Loaded, options: &RunOptions<'_>, windows: bool) -> Started<'a> {
         Ok(started(Run::build(loaded, options, windows)?))
     }
 
@@ -541,13 +536,8 @@ impl FamilyBuild for Piuma {
 }
 
 impl FamilyBuild for Fabric {
-    fn build<'a>(
-        &self,
-        loaded: &'a Loaded,
-        options: &RunOptions<'_>,
-        windows: bool,
-    ) -> Result<StartedRun<'a>, RunError> {
-        Ok(started(Run::build(loaded, options, windows)?))
+    fn build<'a>(&self, loaded: &'a Loaded, options: &RunOptions<'_>, windows: bool) -> Started<'a> {
+        Piuma.build(loaded, options, windows)
     }
 }
 
