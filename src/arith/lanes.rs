@@ -33,14 +33,40 @@ pub fn lanes_apply(dtype: DType, a: u64, b: u64, mut function: impl FnMut(u64, u
 /// # Panics
 ///
 /// If there are more lanes than a word holds.
+#[inline]
 pub fn pack_lanes(dtype: DType, lanes: &[u64]) -> u64 {
     assert!(lanes.len() <= dtype.lanes() as usize, "{} lanes of {dtype} do not fit a 64-bit word", lanes.len());
     lanes.iter().enumerate().fold(0, |word, (k, lane)| word | ((lane & dtype.lane_mask()) << (k as u32 * dtype.bits())))
 }
 
 /// The right-justified lanes of a word, lane 0 first.
+#[inline]
 pub fn unpack_lanes(dtype: DType, word: u64) -> impl Iterator<Item = u64> {
     (0..dtype.lanes()).map(move |index| lane(dtype, word, index))
+}
+
+// Never inlined, as those below: callers are compiled without optimisation, and a row is long.
+/// Elements in words, element 0 in lane 0 of the first; missing lanes of the last word are zero.
+#[inline(never)]
+pub fn pack_words(dtype: DType, elements: &[u64]) -> Vec<u64> {
+    elements.chunks(dtype.lanes() as usize).map(|lanes| pack_lanes(dtype, lanes)).collect()
+}
+
+/// The first `count` elements in words; the last word may have lanes that are not used.
+#[inline(never)]
+pub fn unpack_words(dtype: DType, words: &[u64], count: usize) -> Vec<u64> {
+    words.iter().flat_map(|&word| unpack_lanes(dtype, word)).take(count).collect()
+}
+
+/// Elements as bytes: each little-endian and as wide as its type.
+#[inline(never)]
+pub fn element_bytes(dtype: DType, elements: &[u64]) -> Vec<u8> {
+    let width = dtype.bits() as usize / 8;
+    let mut bytes = Vec::with_capacity(elements.len() * width);
+    for element in elements {
+        bytes.extend_from_slice(&element.to_le_bytes()[..width]);
+    }
+    bytes
 }
 
 #[cfg(test)]
@@ -56,6 +82,30 @@ mod tests {
             assert_eq!(pack_lanes(dtype, &lanes), word);
         }
         assert_eq!(lane(DType::F16, word, 1), 0x4433);
+    }
+
+    #[test]
+    fn rows_of_any_length_come_back_from_words() {
+        for &dtype in DType::ALL {
+            for count in 0..=2 * dtype.lanes() as usize + 1 {
+                let row: Vec<u64> = (1..=count as u64).collect();
+                let words = pack_words(dtype, &row);
+                assert_eq!(words.len(), count.div_ceil(dtype.lanes() as usize), "{count} elements of {dtype}");
+                assert_eq!(unpack_words(dtype, &words, count), row, "{count} elements of {dtype}");
+                let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+                let of_row = element_bytes(dtype, &row);
+                assert_eq!(of_row.len() * 8, count * dtype.bits() as usize, "{count} elements of {dtype}");
+                assert_eq!(of_row, bytes[..of_row.len()], "lane 0 lies lowest: {count} elements of {dtype}");
+                let lanes = words.len() * dtype.lanes() as usize;
+                let padded = unpack_words(dtype, &words, lanes);
+                assert_eq!(
+                    (padded.len(), padded[count..].iter().sum::<u64>()),
+                    (lanes, 0),
+                    "{count} elements of {dtype}"
+                );
+            }
+        }
+        assert_eq!(pack_words(DType::F16, &[1, 2, 3, 4, 5]), [0x0004_0003_0002_0001, 5]);
     }
 
     #[test]

@@ -46,7 +46,7 @@ pub mod unit;
 pub mod widen;
 
 pub use code::ResultCode;
-pub use lanes::{lane, lanes_apply, pack_lanes, unpack_lanes};
+pub use lanes::{element_bytes, lane, lanes_apply, pack_lanes, pack_words, unpack_lanes, unpack_words};
 pub use pipe::{Pipe, PipeIn, PipeOut};
 pub use quad::{Contribution, Opcode, Quad, QuadPipe, QuadRegister, QuadUnit};
 pub use tree::{BadTreeCfg, Operands, Tree, TreeCfg, TreeIn, TreeOut};

@@ -75,6 +75,12 @@ impl Stream {
         }
     }
 
+    /// The bits of `count` elements, one after the other.
+    #[inline(never)]
+    pub fn elements(&mut self, count: u64, distribution: Distribution, layout: Layout) -> Vec<u64> {
+        (0..count).map(|_| self.element(distribution, layout)).collect()
+    }
+
     /// The bits of one element.
     pub fn element(&mut self, distribution: Distribution, layout: Layout) -> u64 {
         match (distribution, layout) {
@@ -176,7 +182,7 @@ mod tests {
 
     fn draw(distribution: Distribution, dtype: DType, count: usize) -> Vec<u64> {
         let mut stream = Stream::data(1, 0, 0);
-        (0..count).map(|_| stream.element(distribution, layout(dtype))).collect()
+        stream.elements(count as u64, distribution, layout(dtype))
     }
 
     fn floats(distribution: Distribution) -> Vec<f64> {

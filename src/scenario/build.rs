@@ -699,8 +699,7 @@ impl<'a> Builder<'a> {
         let mut input = Vec::with_capacity(collective.rows() * stored_words as usize);
         let mut contributions = 0;
         self.loaded.each_row(index, |row| {
-            let lanes = row.chunks(collective.dtype.lanes() as usize);
-            input.extend(lanes.map(|lanes| arith::pack_lanes(collective.dtype, lanes)));
+            input.extend(arith::pack_words(collective.dtype, row));
             contributions += 1;
         });
         empty(words, stored_words, input.into(), contributions)

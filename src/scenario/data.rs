@@ -8,6 +8,7 @@ use super::names::{DType, Layout, layout};
 use super::problem::Problem;
 use super::random::Stream;
 use super::{limits, number, shipped};
+use watershed_arith::element_bytes;
 
 /// One row a contributing participant (see [`Collective::rows`]); one element a word, its bits at the low end.
 pub type Rows = Vec<Vec<u64>>;
@@ -22,8 +23,8 @@ pub struct Table {
 
 impl Table {
     /// Appends a row.
-    pub fn push(&mut self, row: impl IntoIterator<Item = u64>) {
-        self.words.extend(row);
+    pub fn push(&mut self, row: &[u64]) {
+        self.words.extend_from_slice(row);
         self.ends.push(self.words.len());
     }
 
@@ -57,7 +58,7 @@ impl From<Rows> for Table {
     fn from(rows: Rows) -> Table {
         let mut table = Table::default();
         for row in rows {
-            table.push(row);
+            table.push(&row);
         }
         table
     }
@@ -75,12 +76,8 @@ pub fn for_each_row(
 ) -> Result<(), Problem> {
     if let Data::Random(distribution) = &collective.data {
         let layout = layout(collective.dtype);
-        let mut elements = Vec::with_capacity(collective.elements as usize);
         for row in 0..collective.rows() {
-            let mut stream = Stream::data(seed, index, row);
-            elements.clear();
-            elements.extend((0..collective.elements).map(|_| stream.element(*distribution, layout)));
-            take(&elements);
+            take(&Stream::data(seed, index, row).elements(collective.elements, *distribution, layout));
         }
         return Ok(());
     }
@@ -101,10 +98,7 @@ pub fn load(collective: &Collective, index: usize, seed: u64) -> Result<Rows, Pr
     match &collective.data {
         Data::None | Data::Called => Ok(Vec::new()),
         Data::Random(distribution) => Ok((0..rows)
-            .map(|row| {
-                let mut stream = Stream::data(seed, index, row);
-                (0..elements).map(|_| stream.element(*distribution, layout)).collect()
-            })
+            .map(|row| Stream::data(seed, index, row).elements(collective.elements, *distribution, layout))
             .collect()),
         // Checked when the scenario was resolved.
         Data::Values(values) => Ok(values
@@ -300,14 +294,7 @@ pub fn pieces<'a, E>(
     rows: impl Iterator<Item = &'a [u64]>,
     mut take: impl FnMut(&[u8]) -> Result<(), E>,
 ) -> Result<(), E> {
-    let width = width(dtype);
-    let mut bytes = Vec::with_capacity(PIECE * width);
-    for piece in rows.flat_map(|row| row.chunks(PIECE)) {
-        bytes.clear();
-        bytes.extend(piece.iter().flat_map(|word| word.to_le_bytes().into_iter().take(width)));
-        take(&bytes)?;
-    }
-    Ok(())
+    rows.flat_map(|row| row.chunks(PIECE)).try_for_each(|piece| take(&element_bytes(dtype, piece)))
 }
 
 /// Writes rows as a two-dimensional `.npy` array.

@@ -33,14 +33,15 @@ pub fn vectors(loaded: &Loaded, index: usize) -> Vec<Vec<u64>> {
         (None, None) => (0..host.ranks.len())
             .map(|rank| {
                 let number = if host.file.draws.is_own() { 1 << 33 | index } else { index };
-                let mut stream = Stream::data(loaded.scenario.seed, number, rank);
-                (0..host.elements).map(|_| stream.element(host.random, layout(host.dtype))).collect()
+                Stream::data(loaded.scenario.seed, number, rank).elements(
+                    host.elements,
+                    host.random,
+                    layout(host.dtype),
+                )
             })
             .collect(),
     };
-    let lanes = host.dtype.lanes() as usize;
-    let pack = |row: &Vec<u64>| row.chunks(lanes).map(|lanes| arith::pack_lanes(host.dtype, lanes)).collect();
-    rows.iter().map(pack).collect()
+    rows.iter().map(|row| arith::pack_words(host.dtype, row)).collect()
 }
 
 /// What all ranks of a host know.

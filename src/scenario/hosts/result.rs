@@ -11,7 +11,7 @@ use crate::Loaded;
 use crate::build::PiumaBuild;
 use crate::result::{Check, ResultData};
 use crate::run::system::PiumaSystem as System;
-use watershed_arith::Mode;
+use watershed_arith::{Mode, unpack_words};
 use watershed_oracle as oracle;
 use watershed_piuma::host::{Counts, Host as Rank};
 
@@ -129,10 +129,7 @@ pub fn report(
 /// What all ranks of every host have in the end, a row a rank; no rows in ideal mode, where no data move.
 pub fn data(loaded: &Loaded, system: &System) -> Vec<ResultData> {
     let one = |(index, host): (usize, &Host)| {
-        let unpack = |rank: &Rank| {
-            let lanes = rank.vector().iter().flat_map(|&word| watershed_arith::unpack_lanes(host.dtype, word));
-            lanes.take(host.elements as usize).collect()
-        };
+        let unpack = |rank: &Rank| unpack_words(host.dtype, rank.vector(), host.elements as usize);
         let rows = match host.file.mode {
             HostMode::Ideal => Vec::new(),
             HostMode::Fabric => ranks(system, host, index).map(unpack).collect(),

@@ -491,6 +491,5 @@ fn random(seed: u64, what: usize, core: usize, count: u64, dtype: DType) -> Vec<
         Bits::Integer { .. } => crate::file::Distribution::Integers,
     };
     let mut stream = Stream::data(seed, 1 << 32 | what, core);
-    let elements: Vec<u64> = (0..count).map(|_| stream.element(distribution, bits)).collect();
-    elements.chunks(dtype.lanes() as usize).map(|lanes| arith::pack_lanes(dtype, lanes)).collect()
+    arith::pack_words(dtype, &stream.elements(count, distribution, bits))
 }

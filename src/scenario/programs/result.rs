@@ -217,8 +217,7 @@ fn is_exact(
         raised |= arith::Flags::from_bits(job.flags());
         if job.kind().receives {
             landed += 1;
-            let words = job.output().iter();
-            let got: Vec<u64> = words.flat_map(|&word| arith::unpack_lanes(dtype, word)).take(elements).collect();
+            let got = arith::unpack_words(dtype, job.output(), elements);
             if got != expected[if expected.len() == 1 { 0 } else { rank }] {
                 return false;
             }

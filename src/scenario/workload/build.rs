@@ -83,11 +83,7 @@ pub fn vector(scenario: &Scenario, collective: u32, member: u32, words: u64) -> 
         Layout::Integer { .. } => crate::file::Distribution::Integers,
     };
     let mut stream = Stream::data(scenario.seed, 1 << 34 | collective as usize, member as usize);
-    let mut word = || {
-        let lanes: Vec<u64> = (0..dtype.lanes()).map(|_| stream.element(distribution, bits)).collect();
-        arith::pack_lanes(dtype, &lanes)
-    };
-    (0..words).map(|_| word()).collect()
+    arith::pack_words(dtype, &stream.elements(words * u64::from(dtype.lanes()), distribution, bits))
 }
 
 /// Says what is wrong with two collectives of groups that share a link or an engine, if trees do not claim. Whether it is.

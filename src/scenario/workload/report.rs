@@ -295,8 +295,7 @@ impl ReportedRun<'_> {
             golden::rows(collective, tree, collective.participants.len(), words as usize * lanes, &|row, word| {
                 rows[row.min(rows.len() - 1)][word]
             });
-        let packed = expected[0].chunks(lanes).map(|lanes| arith::pack_lanes(self.workload.dtype, lanes)).collect();
-        (packed, Some(flags))
+        (arith::pack_words(self.workload.dtype, &expected[0]), Some(flags))
     }
 
     /// The result of engines that reduce in the order of arrival. Where the order cannot matter it is that of any order. Else it is what the

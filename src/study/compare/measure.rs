@@ -515,7 +515,7 @@ fn results_of(contestant: &Contestant, all: &[ResultData]) -> Option<(DType, Tab
     let mut rows = Table::default();
     for round in 0..all[0].rows.len() {
         let here = all.iter().filter(|data| round < data.rows.len());
-        here.for_each(|data| rows.push(data.rows.row(round).iter().copied()));
+        here.for_each(|data| rows.push(data.rows.row(round)));
     }
     Some((all[0].dtype, rows))
 }

@@ -26,7 +26,7 @@ use crate::problem::Problem;
 use crate::random::Stream;
 use crate::topology::Topology;
 use crate::values::{self, Length};
-use watershed_arith::{DType, Op, Round, pack_lanes};
+use watershed_arith::{DType, Op, Round, pack_words};
 use watershed_pbv::engine::messages_of;
 use watershed_pbv::packet::{MAX_PAYLOAD_BYTES, Message};
 
@@ -252,8 +252,7 @@ impl Collective {
         let of = self;
         let shape = layout(of.dtype);
         let rounds = if of.same_every_round { 1 } else { of.rounds };
-        let packed =
-            |row: &[u64]| row.chunks(of.dtype.lanes() as usize).map(|lanes| pack_lanes(of.dtype, lanes)).collect();
+        let packed = |row: &[u64]| pack_words(of.dtype, row);
         let round =
             |place| of.share.filter(|_| !of.same_every_round).map_or(place, |share: ContextShare| share.round(place));
         match &of.data {
@@ -269,10 +268,7 @@ impl Collective {
                 .map(|rank| {
                     let first = index - of.share.map_or(0, |share| share.number as usize);
                     let mut stream = Stream::data(seed, first, rank);
-                    let mut draw = || -> Vec<u64> {
-                        let row: Vec<u64> = (0..of.elements).map(|_| stream.element(*distribution, shape)).collect();
-                        packed(&row)
-                    };
+                    let mut draw = || packed(&stream.elements(of.elements.into(), *distribution, shape));
                     let (mut words, mut drawn) = (Vec::new(), 0);
                     for place in 0..rounds {
                         (drawn..round(place)).for_each(|_| drop(draw()));

@@ -11,7 +11,7 @@ use crate::armed::result::Outcomes;
 use crate::job_result::{MinMeanMax, latency};
 use crate::names::NamedValues;
 use crate::result::{Check, hex};
-use watershed_arith::{Flags, unpack_lanes};
+use watershed_arith::{Flags, unpack_words};
 use watershed_pbv::gather::Gather;
 use watershed_pbv::packet::{Body, Message, Status};
 use watershed_pbv::system::engines;
@@ -407,8 +407,7 @@ fn matching_value(
 
 /// The elements in words; the last word may have lanes that are not used.
 fn elements(of: &Collective, words: &[u64]) -> Vec<u64> {
-    let lanes = words.iter().flat_map(|&word| unpack_lanes(of.dtype, word));
-    lanes.take(of.elements as usize).collect()
+    unpack_words(of.dtype, words, of.elements as usize)
 }
 
 /// What a multicast brings.

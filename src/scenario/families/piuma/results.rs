@@ -260,10 +260,11 @@ impl RunView<'_, '_> {
             }
             if self.part(index, part).any(|(_, job)| job.kind().receives) {
                 // The segments of the vector, one after the other.
-                rows.push(self.part(index, part).flat_map(|(segment, job)| {
+                let of_segments = self.part(index, part).map(|(segment, job)| {
                     let elements = (segment.elements.end - segment.elements.start) as usize;
-                    job.output().iter().flat_map(|&word| arith::unpack_lanes(dtype, word)).take(elements)
-                }));
+                    arith::unpack_words(dtype, job.output(), elements)
+                });
+                rows.push(&of_segments.collect::<Vec<_>>().concat());
                 receivers.push(built.jobs[part].0 as u32);
             }
         }
@@ -295,15 +296,21 @@ impl RunView<'_, '_> {
             let expected = |at: usize| if all.len() == 1 { &all[0] } else { &all[at] };
             result.oracle = hex(dtype, self.loaded.scenario.results.head(expected(0)));
             result.oracle_flags = oracle_flags.names().map(String::from).collect();
-            let exact = |(at, row): (usize, &[u64])| {
+            // Compared as a whole first: rows are long, and almost always alike.
+            let wrong: Vec<(usize, &[u64])> =
+                rows.iter().enumerate().filter(|(at, row)| row != expected(*at)).collect();
+            let exact = |&(at, row): &(usize, &[u64])| {
                 row.iter().zip(expected(at)).filter(|(got, expected)| got == expected).count()
             };
-            result.exact_elements = rows.iter().enumerate().map(exact).min().unwrap_or(0) as u64;
-            let whole = rows.iter().enumerate().all(|(at, row)| row == expected(at));
+            let whole = rows.iter().next().map_or(0, <[u64]>::len);
+            result.exact_elements = wrong.iter().map(exact).min().unwrap_or(whole) as u64;
             result.bit_exact = Some(
-                whole && !rows.is_empty() && flags == oracle_flags && self.state[index] == CollectiveState::Complete,
+                wrong.is_empty()
+                    && !rows.is_empty()
+                    && flags == oracle_flags
+                    && self.state[index] == CollectiveState::Complete,
             );
-            result.first_difference = rows.iter().enumerate().find_map(|(rank, row)| {
+            result.first_difference = wrong.iter().find_map(|&(rank, row)| {
                 let expected = expected(rank);
                 let at = row.iter().zip(expected).position(|(got, expected)| got != expected)?;
                 Some(self.difference(index, receivers[rank] as usize, at, row[at], expected[at]))
