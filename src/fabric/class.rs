@@ -126,6 +126,7 @@ impl ClassRegisters {
     }
 
     /// A packet of this class asks.
+    #[inline]
     fn note(&mut self, class: u8) {
         self.differ |= *self.only.get_or_insert(class) != class;
     }

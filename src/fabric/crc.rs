@@ -31,6 +31,7 @@ const fn crc_table() -> [[u32; 256]; 8] {
 static CRC: [[u32; 256]; 8] = crc_table();
 
 /// CRC-32 of these bytes.
+#[inline]
 pub fn crc32(bytes: &[u8]) -> u32 {
     let mut crc = !0u32;
     let mut chunks = bytes.chunks_exact(8);

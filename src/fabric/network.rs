@@ -724,51 +724,61 @@ impl<J, B, E, const W: usize> Part<J, B, E, W> {
         let wake = if self.wires.nodes[node as usize].flags.plain() {
             let (wires, tables) = (&mut self.wires, common.tables);
             super::unicast::tick_word(wires, &mut self.arbiters, &mut self.scratch, tables, node, &common.cfg)
+        } else if node < common.switches {
+            self.tick_switch(common, node)
         } else {
-            self.tick_other(common, node)
+            self.tick_block(common, node)
         };
         self.wires.schedule(node, wake);
     }
 
-    /// The same of a node that is not a plain switch.
-    fn tick_other<T>(&mut self, common: &CycleContext<'_, T>, node: u32) -> Wake
+    /// The same of a switch that has more than point-to-point channels.
+    fn tick_switch<T>(&mut self, common: &CycleContext<'_, T>, node: u32) -> Wake
     where
         T: Tables<W>,
         J: Join<Tables = T>,
         B: Block<Tables = T>,
         E: Block<Tables = T>,
     {
-        if node < common.switches {
-            let info = self.wires.nodes[node as usize];
-            let shift = self.wires.flow.vc_shift;
-            let join = if info.flags.engine() { &mut self.joins[node as usize] } else { &mut self.idle_join };
-            super::switch::tick(Cx {
-                wires: &mut self.wires,
-                arbiters: &mut self.arbiters,
-                forks: &mut self.forks,
-                scratch: &mut self.scratch,
-                join,
-                tables: common.tables,
-                node,
-                base: info.port_base,
-                first_queue: (info.port_base as usize) << shift,
-                engine: if info.flags.engine() { info.ports - 1 } else { u16::MAX },
-                pipeline: common.cfg.pipeline,
-                router: common.cfg.router,
-                taken_in: PortSet::EMPTY,
-                taken_out: PortSet::EMPTY,
-                reserved: PortSet::EMPTY,
-                changed: false,
-                wake: Wake::OnInput,
-            })
-        } else {
-            let end = node.checked_sub(common.first_end);
-            let bump = self.wires.nodes.place(node).wrapping_sub(self.first_bump);
-            let mut io = Io::new(&mut self.wires, node, end.is_none());
-            match end {
-                None => self.bumps[bump].tick(&mut io, common.tables),
-                Some(end) => self.ends[end as usize].tick(&mut io, common.tables),
-            }
+        let info = self.wires.nodes[node as usize];
+        let shift = self.wires.flow.vc_shift;
+        let join = if info.flags.engine() { &mut self.joins[node as usize] } else { &mut self.idle_join };
+        super::switch::tick(Cx {
+            wires: &mut self.wires,
+            arbiters: &mut self.arbiters,
+            forks: &mut self.forks,
+            scratch: &mut self.scratch,
+            join,
+            tables: common.tables,
+            node,
+            base: info.port_base,
+            first_queue: (info.port_base as usize) << shift,
+            engine: if info.flags.engine() { info.ports - 1 } else { u16::MAX },
+            pipeline: common.cfg.pipeline,
+            router: common.cfg.router,
+            taken_in: PortSet::EMPTY,
+            taken_out: PortSet::EMPTY,
+            reserved: PortSet::EMPTY,
+            changed: false,
+            wake: Wake::OnInput,
+        })
+    }
+
+    /// The same of an end point, or of a block in the wire.
+    #[inline(always)]
+    fn tick_block<T>(&mut self, common: &CycleContext<'_, T>, node: u32) -> Wake
+    where
+        T: Tables<W>,
+        J: Join<Tables = T>,
+        B: Block<Tables = T>,
+        E: Block<Tables = T>,
+    {
+        let end = node.checked_sub(common.first_end);
+        let bump = self.wires.nodes.place(node).wrapping_sub(self.first_bump);
+        let mut io = Io::new(&mut self.wires, node, end.is_none());
+        match end {
+            None => self.bumps[bump].tick(&mut io, common.tables),
+            Some(end) => self.ends[end as usize].tick(&mut io, common.tables),
         }
     }
 }

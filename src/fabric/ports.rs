@@ -135,7 +135,7 @@ impl Port {
         *flits = flits.wrapping_add(1);
         *packets = packets.wrapping_add(u16::from(head));
         // Rarely is any of it so: one branch for all three.
-        let [flits_over, packets_over] = [*flits, *packets].map(|count| u64::from(count == 0));
+        let (flits_over, packets_over) = (u64::from(*flits == 0), u64::from(*packets == 0));
         if flits_over | packets_over | all >> 16 != 0 {
             stats.carry(port, set, flits_over, if head { packets_over } else { 0 }, all >> 16);
         }

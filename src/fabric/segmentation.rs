@@ -92,6 +92,7 @@ impl FlitSize {
 
     /// Puts flit `index` of a frame, whose words are `first` and `more`, into its place; what lies behind the end of `frame`
     /// is padding.
+    #[inline]
     pub fn put(self, frame: &mut [u64], index: usize, first: u64, more: &[u64]) {
         let pieces = usize::from(self.pieces);
         let word = |k: usize| if k == 0 { first } else { more.get(k - 1).copied().unwrap_or(0) };

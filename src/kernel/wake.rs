@@ -18,6 +18,7 @@ pub enum Wake {
 impl Wake {
     /// The earlier of two answers.
     #[must_use]
+    #[inline]
     pub fn or(self, other: Wake) -> Wake {
         match (self, other) {
             (Wake::Next, _) | (_, Wake::Next) => Wake::Next,

@@ -155,6 +155,7 @@ impl Metrics {
     }
 
     /// The level of a queue at the start of the cycle to which these metrics have [advanced](Self::advance).
+    #[inline]
     pub fn set(&mut self, queue: usize, level: u32) {
         self.levels[queue] = level;
         self.filled = self.filled & !(1 << queue) | u32::from(level > 0) << queue;

@@ -536,6 +536,7 @@ fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
+#[inline]
 fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from(u32_at(bytes, at)) << 32 | u64::from(u32_at(bytes, at + 4))
 }
@@ -729,6 +730,7 @@ impl Packet {
     ///
     /// # Errors
     /// The first thing that is wrong with it.
+    #[inline]
     pub fn from_flits(words: &[u64]) -> Result<Packet, PacketError> {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
         Packet::decode(&bytes)

@@ -386,6 +386,7 @@ impl Core {
     }
 
     /// The channels of its planes on which something has come, a bit each.
+    #[inline]
     fn arrivals(&self, io: &Io<'_>) -> u32 {
         io.occupied(0) & ((1 << channel(self.planes, REQUEST)) - 1)
     }

@@ -114,19 +114,19 @@ impl Block for End {
             }
             wake = wake.or(port.send(io, registers, traffic.as_ref()));
         }
-        let all = io.shown();
-        if registers.shares.messages > 0 {
-            io.show(Channels { vcs: Vcs { unicast: registers.shares.messages, ..all.vcs }, ..all });
-        }
         if let Some(core) = &mut self.core {
+            let all = io.shown();
+            if registers.shares.messages > 0 {
+                io.show(Channels { vcs: Vcs { unicast: registers.shares.messages, ..all.vcs }, ..all });
+            }
             for host in &mut *hosts {
                 wake = wake.or(host.tick(core, io));
             }
             if let Some(rank) = rank {
                 wake = wake.or(rank.tick(core, io));
             }
+            io.show(all);
         }
-        io.show(all);
         let waits = port.as_ref().is_some_and(|port| port.wants_credits());
         if let Some(traffic) = traffic {
             wake = wake.or(traffic.tick(io));

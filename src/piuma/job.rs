@@ -352,11 +352,13 @@ impl Job {
     }
 
     /// Whether the next word read comes from memory, and not from the fragmenter's own register.
+    #[inline]
     pub(super) fn pays_read(&self) -> bool {
         self.kind.data && is_whole(self.read_q, self.words_read())
     }
 
     /// Whether the next word received goes to memory, and not into the collecting register.
+    #[inline]
     pub(super) fn pays_write(&self) -> bool {
         let after = self.received_q + 1;
         self.kind.data && (after == self.task.words || is_whole(after, self.words_written()))
@@ -379,6 +381,7 @@ impl Job {
     }
 
     /// Reads a word; it is at the fragmenter in cycle `there`, and not before the one ahead of it.
+    #[inline]
     pub(super) fn fetch(&mut self, there: Cycle, local: Option<&Vec<u64>>) {
         if self.place().is_some() && is_whole(self.read_q, self.words_read()) {
             let word = self.own(self.read_q / self.words_read(), local);
@@ -394,6 +397,7 @@ impl Job {
     }
 
     /// Writes words; they land in cycle `lands`.
+    #[inline]
     fn store(&mut self, words: usize, lands: Cycle) {
         for _ in 0..words {
             self.landing.push(lands, || &mut self.extras.get_or_insert_default().landing);
@@ -401,6 +405,7 @@ impl Job {
     }
 
     /// Counts the words that land in cycle `now`.
+    #[inline]
     pub(super) fn land(&mut self, now: Cycle) {
         while self.landing.is_due(now) {
             self.landing.pop(self.extras.as_mut().map(|extras| &mut extras.landing));
@@ -431,6 +436,7 @@ impl Job {
     }
 
     /// Takes a word of the result; it lands, with those that were collected before it, in cycle `lands`.
+    #[inline]
     pub(super) fn take(&mut self, word: u64, flags: u8, lands: Cycle, local: LocalMemory<'_>) {
         self.flags |= flags;
         let Some(Conversion { pair, mode, narrows: true }) = self.task.conversion else {
@@ -532,6 +538,7 @@ impl Job {
     }
 
     /// Sends the oldest word at the fragmenter.
+    #[inline]
     pub(super) fn leave(&mut self) -> Flit {
         let number = self.sent();
         self.at_fragmenter.pop(self.extras.as_mut().map(|extras| &mut extras.at_fragmenter));
@@ -544,6 +551,7 @@ impl Job {
     }
 
     /// Whether it takes the next packet of its collective.
+    #[inline]
     pub(super) fn takes(&self, now: Cycle) -> bool {
         self.is_active(now) && self.kind.receives && self.arrived() < self.task.words
     }
@@ -617,6 +625,7 @@ impl Job {
     }
 
     /// Whether a read could be granted: words are left and the fragmenter has a place for one more in its pipeline.
+    #[inline]
     pub(super) fn wants_read(&self, read_latency: u64) -> bool {
         self.kind.sends && self.read_q < self.task.words && self.waiting() < read_latency + 2
     }

@@ -55,6 +55,7 @@ pub struct Io<'a> {
 
 impl<'a> Io<'a> {
     /// What block `node` sees, which sits in a wire or at the end of one.
+    #[inline]
     pub(crate) fn new(wires: &'a mut Wires, node: u32, in_wire: bool) -> Io<'a> {
         let base = wires.port(node, 0);
         let shown = Channels { first: 0, vcs: wires.flow.vcs };
@@ -286,6 +287,7 @@ impl<'a> Io<'a> {
     }
 
     /// Takes the flit at the head of an input queue, with all its words.
+    #[inline]
     pub fn take_wide(&mut self, port: u16, vc: u8) -> WideFlit {
         let flit = self.take(port, vc);
         WideFlit { flit, more: self.wires.flow.more.taken().into() }
