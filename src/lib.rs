@@ -124,8 +124,6 @@
 #[doc(inline)]
 pub use watershed_arith as arith;
 #[doc(inline)]
-pub use watershed_armed as armed;
-#[doc(inline)]
 pub use watershed_cli as cli;
 #[doc(inline)]
 pub use watershed_fabric as fabric;
@@ -137,19 +135,15 @@ pub mod guide;
 #[doc(inline)]
 pub use watershed_kernel as kernel;
 #[doc(inline)]
-pub use watershed_mixed as mixed;
-#[doc(inline)]
 pub use watershed_operands as operands;
 #[doc(inline)]
 pub use watershed_oracle as oracle;
 #[doc(inline)]
-pub use watershed_pbv as pbv;
-#[doc(inline)]
-pub use watershed_piuma as piuma;
-#[doc(inline)]
 pub use watershed_probe as probe;
 #[doc(inline)]
 pub use watershed_scenario as scenario;
+#[doc(inline)]
+pub use watershed_scenario::families::blocks::*;
 pub use watershed_state as state;
 #[doc(inline)]
 pub use watershed_study as study;

@@ -12,6 +12,18 @@ pub(crate) mod mixed;
 pub mod pbv;
 pub(crate) mod piuma;
 
+/// The clocked blocks of each family: the crates that scenarios can build systems from.
+pub mod blocks {
+    #[doc(inline)]
+    pub use watershed_armed as armed;
+    #[doc(inline)]
+    pub use watershed_mixed as mixed;
+    #[doc(inline)]
+    pub use watershed_pbv as pbv;
+    #[doc(inline)]
+    pub use watershed_piuma as piuma;
+}
+
 /// What stands for a family, as any of the traits that it implements.
 macro_rules! of_family {
     ($family:expr) => {
