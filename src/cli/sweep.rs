@@ -275,7 +275,7 @@ fn execute(arguments: &Arguments) -> Result<bool, SweepError> {
         if let Some(size) = size {
             bar.set_length(size as u64);
         }
-        bar.set_message(if failed > 0 { format!(", {failed} failed") } else { String::new() });
+        bar.set_message(if failed > 0 { format!(", {failed} not ok") } else { String::new() });
         bar.set_position(done as u64);
     };
     let jobs = match arguments.jobs {
@@ -375,7 +375,6 @@ fn can_answer(sweep: &Sweep, rows: &[Row]) -> bool {
 /// What a sweep has found, for people.
 fn summary(sweep: &Sweep, report: &Report, rows: &[Row], table: &str) -> String {
     let mut out = String::new();
-    let failed = rows.iter().filter(|row| row.status != "ok").count();
     let _ = writeln!(
         out,
         "{} points: {} computed, {} known already{}{}",
@@ -385,16 +384,20 @@ fn summary(sweep: &Sweep, report: &Report, rows: &[Row], table: &str) -> String 
         if report.equal > 0 { format!(", {} the same as others", report.equal) } else { String::new() },
         if report.interrupted { "; stopped before the end" } else { "" }
     );
-    if failed > 0 {
+    for status in ["failed", "refused"] {
         let mut errors: Vec<(&str, usize)> = Vec::new();
-        for row in rows.iter().filter(|row| row.status != "ok") {
+        for row in rows.iter().filter(|row| row.status == status) {
             match errors.iter_mut().find(|(error, _)| *error == row.error) {
                 Some((_, count)) => *count += 1,
                 None => errors.push((&row.error, 1)),
             }
         }
+        if errors.is_empty() {
+            continue;
+        }
+        let all: usize = errors.iter().map(|(_, count)| count).sum();
         errors.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-        let _ = writeln!(out, "{failed} failed:");
+        let _ = writeln!(out, "{all} {status}:");
         for (error, count) in errors.iter().take(5) {
             let _ = writeln!(out, "  {count} x {error}");
         }

@@ -264,7 +264,7 @@ fn strict_sweeps_fail_where_points_do() {
     assert_eq!(sweep(folder.path(), text, &[]).status, 0);
     let output = sweep(folder.path(), text, &["--resume", "--strict"]);
     assert_eq!(output.status, 1);
-    assert!(output.stdout.contains("1 failed:"), "{}", output.stdout);
+    assert!(output.stdout.contains("1 refused:"), "{}", output.stdout);
     assert_eq!(sweep(folder.path(), &text.replace(", 99", ""), &["--resume", "--strict"]).status, 0);
 }
 
