@@ -297,7 +297,7 @@ fn note_globs(names: &[String], globs: &[String], hint: &str) -> Result<(), Stri
 fn list(arguments: &ListArguments) -> Result<String, String> {
     let ListArguments { target, globs, depth, long } = arguments;
     let shown = target.display();
-    let mut selection = Selection::new(globs).map_err(|error| error.to_string())?;
+    let mut selection = Selection::new(globs).map_err(|error| format!("error: {error}"))?;
     if let Some(depth) = depth {
         selection = selection.with_depth(*depth as usize).map_err(|error| error.to_string())?;
     }

@@ -443,7 +443,8 @@ impl Translator {
         let at = [&op, &dtype, &round, &flush].into_iter().flatten().next().cloned();
         let given = op.is_some() || dtype.is_some() || round.is_some() || flush.is_some();
         let word = |node: &Option<Node>, default: &str| node.as_ref().and_then(text).unwrap_or(default).to_owned();
-        let (op, dtype, round) = (word(&op, "sum"), word(&dtype, "f64"), word(&round, "nearest-even"));
+        let (dtype_key, round_key) = (dtype, round);
+        let (op, dtype, round) = (word(&op, "sum"), word(&dtype_key, "f64"), word(&round_key, "nearest-even"));
         let flushes = flush.as_ref().is_some_and(|node| matches!(node.value, Value::Bool(true)));
         let plain = dtype == "f64" && round == "nearest-even" && !flushes;
         if let Some(name) = composed(&op).filter(|_| plain) {
@@ -453,7 +454,14 @@ impl Translator {
             return;
         }
         let Some(opcode) = opcode(&op, &dtype, &round, flushes) else {
-            let at = at.unwrap_or_else(|| entries.job.clone());
+            // The key without which there would be one, or the operation.
+            let usual = [
+                (dtype_key, opcode(&op, "f64", &round, flushes)),
+                (round_key, opcode(&op, &dtype, "nearest-even", flushes)),
+                (flush, opcode(&op, &dtype, &round, false)),
+            ];
+            let wrong = usual.into_iter().find_map(|(key, usual)| key.filter(|_| usual.is_some()));
+            let at = wrong.or(at).unwrap_or_else(|| entries.job.clone());
             let flushed = if flushes { ", flushed to zero" } else { "" };
             let what = format!("armed engines have no {op} of {dtype}, rounded {round}{flushed}");
             self.wrong(&at, what, opcodes(&op));

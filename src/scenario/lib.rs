@@ -51,6 +51,7 @@
 //! | [`families`] | which families there are; a folder for each: its tables, system, run and report |
 //! | [`spec`] | what sets a family apart before it runs |
 //! | `switches` | what switches, links and channels are made of |
+//! | `syntax` | what a text lacks that is no TOML |
 //! | [`ladder`] | who sent what to whom when, of the PIUMA family and plain traffic |
 //! | [`record`](mod@record) | inputs and outputs of one block, for a bench |
 //! | [`why`] | where the cycles of a collective's latency went |
@@ -111,6 +112,7 @@ pub(crate) mod sources;
 pub mod spec;
 pub mod summary;
 mod switches;
+mod syntax;
 mod timeline;
 pub mod topology;
 pub mod trace;

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use toml::de::{DeTable, DeValue};
 
 use super::problem::{Problem, Span};
+use super::syntax::syntax_problem;
 
 /// One value and where it is written.
 #[derive(Debug, Clone)]
@@ -607,39 +608,6 @@ fn not_a_table(value: &Value, segment: &Segment, origin: usize) -> Problem {
         Span::new(origin, segment.range.clone()),
         format!("`{}` cannot be set inside {}", segment.text, value.kind()),
     )
-}
-
-/// Says in our words what the parser did not understand.
-fn syntax_problem(text: &str, range: Range<usize>, origin: usize, message: &str) -> Problem {
-    let rest = &text[range.start..];
-    let span = Span::new(origin, range.clone());
-    let blank = rest.is_empty() || rest.starts_with(['\n', '\r', '#']);
-    if message.starts_with("string values must be quoted") {
-        if blank {
-            return Problem::in_text(span, "a value is missing after the `=`");
-        }
-        return Problem::in_text(span, "this is not a TOML value")
-            .expected("a number, `true`, `false`, an array, a table or a string in quotes");
-    }
-    if message.contains("recursion") {
-        return Problem::in_text(span, "this is nested too deeply");
-    }
-    if message == "duplicate key" {
-        return Problem::in_text(span, format!("`{}` is given twice", &text[range]));
-    }
-    if blank && (message.starts_with("invalid basic string") || message.starts_with("invalid literal string")) {
-        return Problem::in_text(span, "the string has no closing quote");
-    }
-    let (message, expected) = match message.split_once(", expected ") {
-        Some((message, expected)) if expected != "nothing" => (message, Some(expected)),
-        Some((message, _)) => (message, None),
-        None => (message, None),
-    };
-    let problem = Problem::in_text(span, message);
-    match expected {
-        Some(expected) => problem.expected(expected),
-        None => problem,
-    }
 }
 
 /// Turns the parser's tree into ours; `shift` is the place of its text in the whole.

@@ -205,8 +205,8 @@ fn what_is_wrong_with_a_job_is_said_at_its_place() {
             "there is no sum-deterministic here: ranks exchange and merge",
         ),
         ("[[job]]\nengine = \"armed\"\nkind = \"scan\"\n", ":4:8", "armed engines have no scan"),
-        ("[[job]]\nengine = \"armed\"\nop = \"sum\"\ndtype = \"f32\"\n", ":4:6", "armed engines have no sum of f32"),
-        ("[[job]]\nengine = \"armed\"\nop = \"sum\"\ndtype = \"f32\"\n", ":4:6", "`dtype` is \"i64\" or \"f64\""),
+        ("[[job]]\nengine = \"armed\"\nop = \"sum\"\ndtype = \"f32\"\n", ":5:9", "armed engines have no sum of f32"),
+        ("[[job]]\nengine = \"armed\"\nop = \"sum\"\ndtype = \"f32\"\n", ":5:9", "`dtype` is \"i64\" or \"f64\""),
         ("[[job]]\nengine = \"armed\"\nop = \"nand\"\ndtype = \"u64\"\n", ":4:6", "`op` is \"and\", \"or\", \"xor\""),
         (
             "[[job]]\nengine = \"armed\"\nkind = \"barrier\"\nflush_to_zero = true\n",
