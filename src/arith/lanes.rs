@@ -45,8 +45,8 @@ pub fn unpack_lanes(dtype: DType, word: u64) -> impl Iterator<Item = u64> {
     (0..dtype.lanes()).map(move |index| lane(dtype, word, index))
 }
 
-// Never inlined, as those below: callers are compiled without optimisation, and a row is long.
 /// Elements in words, element 0 in lane 0 of the first; missing lanes of the last word are zero.
+// Never inlined, as the two below: callers are compiled without optimisation, and a row is long.
 #[inline(never)]
 pub fn pack_words(dtype: DType, elements: &[u64]) -> Vec<u64> {
     elements.chunks(dtype.lanes() as usize).map(|lanes| pack_lanes(dtype, lanes)).collect()

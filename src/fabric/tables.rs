@@ -199,16 +199,15 @@ impl Shares {
     /// Route computation: `route` sees the channels of the packet's share, counted from 0.
     #[inline(always)]
     pub fn route(self, at: &RouteView<'_>, route: impl FnOnce(&RouteView<'_>) -> Route) -> Route {
-        let whole = self == Shares::WHOLE;
-        let at = if whole {
-            *at
-        } else {
-            let side = at.side_of(self.messages);
-            if at.channel < self.messages { side } else { side.lane(self.lanes) }
-        };
-        // Asked at one place, so that route computation is compiled into its caller.
-        let route = route(&at);
-        if whole { route } else { route.to_all_channels(&at) }
+        if self == Shares::WHOLE {
+            return route(at);
+        }
+        let messages = at.channel < self.messages;
+        let mut at = at.side_of(self.messages);
+        if !messages {
+            at = at.lane(self.lanes);
+        }
+        route(&at).to_all_channels(&at)
     }
 }
 

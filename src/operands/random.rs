@@ -76,6 +76,7 @@ impl Stream {
     }
 
     /// The bits of `count` elements, one after the other.
+    // Never inlined: callers are compiled without optimisation, and a row is long.
     #[inline(never)]
     pub fn elements(&mut self, count: u64, distribution: Distribution, layout: Layout) -> Vec<u64> {
         (0..count).map(|_| self.element(distribution, layout)).collect()

@@ -46,9 +46,34 @@ pub(super) fn syntax_problem(text: &str, range: Range<usize>, origin: usize, mes
     }
 }
 
-/// The word at the beginning of a text, if it is a string that lacks its quotes: not a number, and not nearly `true` or `false`.
+/// The word at the beginning of a text, if it is a string that lacks its quotes: it begins with a letter, and is no beginning of `true` or
+/// `false` in letters of any size.
 fn bare_word(text: &str) -> Option<&str> {
-    let word = &text[..text.find(|c: char| !(c.is_ascii_alphanumeric() || "-_".contains(c))).unwrap_or(text.len())];
-    let boolean = ["true", "false"].iter().any(|known| known.eq_ignore_ascii_case(word));
+    let end = text.find(|c: char| c.is_whitespace() || ",]}#\"'".contains(c)).unwrap_or(text.len());
+    let word = &text[..end];
+    let lower = word.to_ascii_lowercase();
+    let boolean = ["true", "false"].iter().any(|known| known.starts_with(&lower));
     (word.starts_with(|c: char| c.is_ascii_alphabetic()) && !boolean).then_some(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::source::Source;
+
+    #[test]
+    fn only_what_is_no_boolean_is_told_to_lack_quotes() {
+        for (line, message) in [
+            ("kind = torus # round", "`torus` has no quotes"),
+            ("kind = [mesh, \"torus\"]", "`mesh` has no quotes"),
+            ("kind = { of = f32 }", "`f32` has no quotes"),
+            ("file = data/vectors.npy", "`data/vectors.npy` has no quotes"),
+        ] {
+            let problem = Source::parse("test.toml", line).1.expect(line);
+            assert_eq!(problem.message(), message, "{line}");
+        }
+        for line in ["checks = tru", "checks = False", "checks = ", "size = 4x", "size = [1, 2\nkind = 3"] {
+            let problem = Source::parse("test.toml", line).1.expect(line);
+            assert!(!problem.message().contains("quotes"), "{line}: {}", problem.message());
+        }
+    }
 }
