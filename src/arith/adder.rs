@@ -54,7 +54,7 @@ use super::round::{EXTRA_BITS, Normalised, Packed, Special, pack, round, shift_r
 use super::types::{Flags, Mode, Round};
 
 /// Register after stage 0, *unpack and compare exponents*.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, watershed_state::Saved)]
 pub struct Compared {
     /// Bypass of NaN and infinity; for a NaN, `larger` carries exponent and fraction.
     pub special: Special,
@@ -75,7 +75,7 @@ pub struct Compared {
 }
 
 /// Register after stage 1, *align*.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, watershed_state::Saved)]
 pub struct Aligned {
     /// Bypass of NaN and infinity; for a NaN, `larger` carries exponent and fraction.
     pub special: Special,
@@ -94,7 +94,7 @@ pub struct Aligned {
 }
 
 /// Register after stage 2, *add*.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, watershed_state::Saved)]
 pub struct Summed {
     /// Bypass of NaN and infinity; for a NaN, `sum` carries exponent and fraction.
     pub special: Special,

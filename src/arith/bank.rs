@@ -25,7 +25,7 @@ use super::unit::{Path, StageRegister, Unit, with_build};
 pub(super) type Pair = (u64, u64);
 
 /// The registers of many lanes.
-#[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Default, watershed_state::Saved)]
 pub(super) struct Bank {
     /// Segments passed.
     segment: u8,

@@ -21,7 +21,7 @@ use std::fmt;
 use super::types::Flags;
 
 /// A result code. The order is that of the numbers: `max` is the rule by which two codes meet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, watershed_state::Saved)]
 pub enum ResultCode {
     /// Nothing to report.
     #[default]

@@ -41,7 +41,7 @@ use super::round::Packed;
 use super::types::{DType, Flags, Mode, Op, SignalPolicy};
 
 /// What the comparator delivers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, watershed_state::Saved)]
 pub enum Selection {
     /// The smaller operand.
     Min,
@@ -73,7 +73,7 @@ impl Selection {
 }
 
 /// Register after stage 0, *keys*.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, watershed_state::Saved)]
 pub struct Keys {
     /// An operand is a NaN.
     pub unordered: bool,
@@ -90,7 +90,7 @@ pub struct Keys {
 }
 
 /// Register after stage 1, *compare*.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, watershed_state::Saved)]
 pub struct Ordered {
     /// An operand is a NaN.
     pub unordered: bool,

@@ -31,7 +31,7 @@
 use super::types::{Flags, NanPolicy};
 
 /// How a format uses its largest exponent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, watershed_state::Saved)]
 pub enum Specials {
     /// IEEE 754: largest exponent is infinity (fraction zero) or NaN (quiet if the top fraction bit is set).
     Ieee,
@@ -40,7 +40,7 @@ pub enum Specials {
 }
 
 /// A binary floating-point format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, watershed_state::Saved)]
 pub struct Format {
     /// Width of the exponent field.
     pub exponent_bits: u32,
@@ -53,7 +53,7 @@ pub struct Format {
 }
 
 /// What kind of value a pattern is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, watershed_state::Saved)]
 pub enum Class {
     /// Zero, denormal or normal number.
     #[default]
@@ -74,7 +74,7 @@ impl Class {
 }
 
 /// An operand taken apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, watershed_state::Saved)]
 pub struct Unpacked {
     /// Sign bit.
     pub sign: bool,

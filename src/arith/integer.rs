@@ -42,7 +42,7 @@ use super::round::Packed;
 use super::types::{DType, Flags, Op};
 
 /// What the integer unit computes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, watershed_state::Saved)]
 pub enum Gate {
     /// a + b.
     Add,
@@ -80,7 +80,7 @@ impl Gate {
 }
 
 /// Register after stage 0, *extend*.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, watershed_state::Saved)]
 pub struct Extended {
     /// Multiply only: the product is negative.
     pub negative: bool,
@@ -91,7 +91,7 @@ pub struct Extended {
 }
 
 /// Register after stage 1, *partial products* (a multiplication) or the operands (everything else).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, watershed_state::Saved)]
 pub struct Partials {
     /// Multiply only: the product is negative.
     pub negative: bool,

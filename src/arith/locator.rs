@@ -43,7 +43,7 @@ use super::format::{Build, Class, Fault};
 use super::types::{DType, Flags, Mode};
 
 /// One half of the register after stage 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, watershed_state::Saved)]
 pub struct HalfKeys {
     /// The comparator's register.
     pub keys: Keys,
@@ -54,7 +54,7 @@ pub struct HalfKeys {
 }
 
 /// Register after stage 0, *keys*.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, watershed_state::Saved)]
 pub struct LocatorKeys {
     /// The minima.
     pub min: HalfKeys,
@@ -63,7 +63,7 @@ pub struct LocatorKeys {
 }
 
 /// One half of the register after stage 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, watershed_state::Saved)]
 pub struct HalfOrdered {
     /// The comparator's register.
     pub ordered: Ordered,
@@ -76,7 +76,7 @@ pub struct HalfOrdered {
 }
 
 /// Register after stage 1, *order*.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, watershed_state::Saved)]
 pub struct LocatorOrdered {
     /// The minima.
     pub min: HalfOrdered,

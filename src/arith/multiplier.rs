@@ -43,7 +43,7 @@ use super::round::{EXTRA_BITS, Normalised, Packed, Special, pack, round};
 use super::types::{Flags, Mode};
 
 /// A register of up to 128 bits, as two words: it needs no wider alignment than its neighbours.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, watershed_state::Saved)]
 pub struct Wide {
     /// Bits 63 to 0.
     pub low: u64,
@@ -66,7 +66,7 @@ impl Wide {
 }
 
 /// Register after stage 0, *unpack and add exponents*.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, watershed_state::Saved)]
 pub struct Factored {
     /// Bypass of NaN and infinity; for a NaN, `a` carries exponent and fraction.
     pub special: Special,
@@ -83,7 +83,7 @@ pub struct Factored {
 }
 
 /// Register after stage 1, *partial products*.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, watershed_state::Saved)]
 pub struct Partials {
     /// Bypass of NaN and infinity; for a NaN, `lower` carries exponent and fraction.
     pub special: Special,
@@ -100,7 +100,7 @@ pub struct Partials {
 }
 
 /// Register after stage 2, *product*.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, watershed_state::Saved)]
 pub struct Product {
     /// Bypass of NaN and infinity; for a NaN, `product` carries exponent and fraction.
     pub special: Special,

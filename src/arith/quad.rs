@@ -49,7 +49,7 @@ use super::types::{DType, Flags, Mode, Op, Round};
 use super::unit::{SEGMENTS, StageRegister, Unit, register_behind};
 
 /// The arithmetic part of a contribution or partial result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, watershed_state::Saved)]
 pub struct Quad {
     /// The four words.
     pub lanes: [u64; 4],
@@ -69,7 +69,7 @@ impl Quad {
 }
 
 /// The contents of a frame: words, codes, and the number of contributions in them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, watershed_state::Saved)]
 pub struct Contribution {
     /// The words, the result code, the exponent index and the word that wrapped.
     pub quad: Quad,
@@ -151,7 +151,7 @@ impl Opcode {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, watershed_state::Saved)]
 enum QuadPath {
     Lanes(Unit),
     Locator { numbers_win: bool },
@@ -160,7 +160,7 @@ enum QuadPath {
 }
 
 /// A quad unit with operation, type and mode selected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, watershed_state::Saved)]
 pub struct QuadUnit {
     path: QuadPath,
     dtype: DType,
@@ -168,7 +168,7 @@ pub struct QuadUnit {
 }
 
 /// The contents of one pipeline register of a quad unit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, watershed_state::Saved)]
 pub enum QuadRegister {
     /// The operands at the inputs (wires, not a register).
     Operands {

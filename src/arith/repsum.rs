@@ -68,7 +68,7 @@ pub const M_INFINITY: i8 = 126;
 pub const M_NAN: i8 = 127;
 
 /// Register after stage 0, *compare*.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, watershed_state::Saved)]
 pub struct RepCompared {
     /// The larger M.
     pub m: i8,
@@ -81,7 +81,7 @@ pub struct RepCompared {
 }
 
 /// Register after stage 1, *align*.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, watershed_state::Saved)]
 pub struct RepAligned {
     /// The M of both.
     pub m: i8,

@@ -37,7 +37,7 @@ pub(super) const fn shift_right_sticky(value: u64, distance: u32) -> u64 {
 }
 
 /// Whether a result goes around the significand path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, watershed_state::Saved)]
 pub enum Special {
     /// An ordinary number.
     #[default]
@@ -49,7 +49,7 @@ pub enum Special {
 }
 
 /// Register after normalisation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, watershed_state::Saved)]
 pub struct Normalised {
     /// Bypass of NaN and infinity.
     pub special: Special,
@@ -64,7 +64,7 @@ pub struct Normalised {
 }
 
 /// Register after rounding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, watershed_state::Saved)]
 pub struct Rounded {
     /// Bypass of NaN and infinity.
     pub special: Special,
@@ -83,7 +83,7 @@ pub struct Rounded {
 }
 
 /// Register after packing: what leaves the unit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, watershed_state::Saved)]
 pub struct Packed {
     /// Right-justified lane.
     pub bits: u64,

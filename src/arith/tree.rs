@@ -59,8 +59,6 @@
 
 use std::collections::VecDeque;
 
-use watershed_state::BoxedArray;
-
 use super::bank::Bank;
 use super::lanes::lane;
 use super::types::{DType, Flags, Mode, Op};
@@ -70,7 +68,7 @@ use super::unit::{MAX_STAGES, StageRegister, Unit, cut};
 pub const MAX_RADIX: u8 = 64;
 
 /// Parameters of a tree.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, watershed_state::Saved)]
 pub struct TreeCfg {
     /// Leaves (ports), 1 to 64.
     pub radix: u8,
@@ -136,7 +134,7 @@ impl TreeCfg {
 }
 
 /// Words with the ports they came from. Up to ten lie inline; more are rare and take a box.
-#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, watershed_state::Saved)]
 pub struct Operands {
     present: u64,
     low: [u64; Self::INLINE],
@@ -144,7 +142,7 @@ pub struct Operands {
 }
 
 /// Words of the ports that are not inline.
-type SpilledWords = BoxedArray<u64, { MAX_RADIX as usize - Operands::INLINE }>;
+type SpilledWords = Box<[u64; MAX_RADIX as usize - Operands::INLINE]>;
 
 impl Operands {
     /// Ports that need no allocation: those of a PIUMA switch.
@@ -176,7 +174,7 @@ impl Operands {
         if index < Self::INLINE {
             self.low[index] = word;
         } else {
-            let high = self.high.get_or_insert_with(|| SpilledWords::new([0; MAX_RADIX as usize - Self::INLINE]));
+            let high = self.high.get_or_insert_with(|| Box::new([0; MAX_RADIX as usize - Self::INLINE]));
             high[index - Self::INLINE] = word;
         }
         self.present |= 1 << port;
@@ -219,7 +217,7 @@ impl FromIterator<(u8, u64)> for Operands {
 }
 
 /// One wave of operands.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, watershed_state::Saved)]
 pub struct TreeIn {
     /// Operation of every node.
     pub op: Op,
@@ -243,7 +241,7 @@ impl TreeIn {
 }
 
 /// The result of a wave.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, watershed_state::Saved)]
 pub struct TreeOut {
     /// The reduced word.
     pub value: u64,
@@ -316,7 +314,7 @@ fn check(cfg: TreeCfg, input: &TreeIn) {
 }
 
 /// The operands of one reduction on their way through the tree; always at one level, in one stage.
-#[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Default, watershed_state::Saved)]
 struct Wave {
     /// `None` for a barrier.
     unit: Option<Unit>,
@@ -428,7 +426,7 @@ impl Wave {
 }
 
 /// The waves of a tree that is not idle.
-#[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Default, watershed_state::Saved)]
 struct Pipeline {
     /// Oldest first.
     waves: VecDeque<Box<Wave>>,
@@ -505,7 +503,7 @@ impl TreeWave<'_> {
 }
 
 /// The pipelined reduction tree.
-#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, watershed_state::Saved)]
 pub struct Tree {
     cfg: TreeCfg,
     busy: Option<Box<Pipeline>>,

@@ -32,7 +32,7 @@ macro_rules! named_enum {
         }
     ) => {
         $(#[$meta])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, watershed_state::Saved)]
         pub enum $name {
             $( $(#[$vmeta])* $variant, )+
         }
@@ -255,7 +255,7 @@ named_enum! {
 /// How the floating-point units round, flush and treat NaNs.
 ///
 /// The default is nearest-even, no flushing, default quiet NaN, associative `minnum`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, watershed_state::Saved)]
 pub struct Mode {
     /// Rounding mode of sums and products.
     pub round: Round,
@@ -288,7 +288,7 @@ impl Mode {
 /// | 6 | reproducible sum inexact | an alignment dropped a word that was not zero |
 ///
 /// Bits 0 to 4 lie where SoftFloat and TestFloat put them, so that vectors can be compared as they are.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, watershed_state::Saved)]
 pub struct Flags(u8);
 
 impl Flags {

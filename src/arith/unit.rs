@@ -24,6 +24,8 @@
 //!
 //! Requirements: A-PIPE-1, A-OP-1 (`common.md`, section 1); P-SW-3 (`piuma.md`).
 
+use watershed_state::{Loader, Mismatch, Saved, Saver};
+
 use super::comparator::{self, Keys, Ordered, Selection};
 use super::format::{Format, builds};
 use super::integer::{self, Extended, Gate};
@@ -55,7 +57,7 @@ pub const fn cut(stages: u8) -> &'static [u8] {
 }
 
 /// What a unit computes from two lanes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, watershed_state::Saved)]
 pub enum Function {
     /// a + b.
     Add,
@@ -139,7 +141,7 @@ macro_rules! with_build {
 pub(super) use with_build;
 
 /// Which datapath a function and a type lead to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, watershed_state::Saved)]
 pub(super) enum Path {
     Adder { negate_b: bool },
     Multiplier,
@@ -149,8 +151,7 @@ pub(super) enum Path {
 }
 
 /// A unit with its function, type and mode selected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(into = "(Path, DType, Mode)", from = "(Path, DType, Mode)")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unit {
     pub(super) path: Path,
     pub(super) dtype: DType,
@@ -162,7 +163,7 @@ pub struct Unit {
 ///
 /// The variant follows from function and segment; a real unit would have the registers of all its datapaths side by
 /// side, of which one is in use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, watershed_state::Saved)]
 pub enum StageRegister {
     /// The operands at the inputs (wires, not a register).
     Operands {
@@ -199,15 +200,14 @@ pub enum StageRegister {
     Done(Packed),
 }
 
-impl From<Unit> for (Path, DType, Mode) {
-    fn from(unit: Unit) -> Self {
-        (unit.path, unit.dtype, unit.mode)
+impl Saved for Unit {
+    fn put(&self, to: &mut Saver) {
+        (self.path, self.dtype, self.mode).put(to);
     }
-}
 
-impl From<(Path, DType, Mode)> for Unit {
-    fn from((path, dtype, mode): (Path, DType, Mode)) -> Self {
-        Self { path, dtype, mode, format: dtype.format().unwrap_or(&Format::F64) }
+    fn take(from: &mut Loader<'_>) -> Result<Self, Mismatch> {
+        let (path, dtype, mode) = <(Path, DType, Mode)>::take(from)?;
+        Ok(Self { path, dtype, mode, format: dtype.format().unwrap_or(&Format::F64) })
     }
 }
 

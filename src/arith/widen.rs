@@ -90,7 +90,7 @@ pub const fn convert<From: Build, To: Build>(mode: Mode, lane: u64) -> Packed {
 }
 
 /// A pair of formats: what operands are, and in what they are summed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, watershed_state::Saved)]
 pub struct Accumulate {
     operand: DType,
     accumulator: DType,

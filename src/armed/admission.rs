@@ -73,7 +73,7 @@ impl From<&FrameError> for Refused {
 }
 
 /// A counter for each refusal.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, watershed_state::Saved)]
 pub struct Refusals {
     /// Wrong CRC or length.
     pub damaged: u64,
@@ -118,7 +118,7 @@ impl Refusals {
 }
 
 /// The secret of a job: what every frame of its reductions carries.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, watershed_state::Saved)]
 pub struct Keys {
     /// Protection key.
     pub vni: u16,
@@ -146,7 +146,7 @@ impl Keys {
 }
 
 /// Whose tree an entry belongs to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, watershed_state::Saved)]
 pub struct Owner {
     /// Source address of its root.
     pub root: u32,

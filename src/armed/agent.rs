@@ -34,7 +34,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use watershed_fabric::topology::{EndPlace, Layout, Neighbours};
 
 /// A tree before it is written into tables: one row a switch, the root's switch first, parents before children.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub struct SpanningTree {
     /// The rows.
     pub rows: Vec<Row>,
@@ -45,7 +45,7 @@ pub struct SpanningTree {
 }
 
 /// One switch of a tree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub struct Row {
     /// The switch.
     pub switch: u32,

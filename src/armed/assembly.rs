@@ -7,7 +7,7 @@ use watershed_fabric::{Flit, FlitSize};
 const LAST_COUNT: u32 = 15;
 
 /// A frame under assembly: the words of its flits as they come.
-#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, watershed_state::Saved)]
 pub(super) struct Assembly {
     words: [u64; FRAME_WORDS],
     flits: u16,

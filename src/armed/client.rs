@@ -62,7 +62,7 @@ static STATES: EnumTable =
     EnumTable { name: "client", names: &["WAITING", "ASKING", "GRANTED", "REFUSED", "DELETING", "CLOSED"] };
 
 /// Where the root's business with the agent stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub enum ClientState {
     /// It has not asked yet.
     Waiting = 0,

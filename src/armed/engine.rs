@@ -158,14 +158,14 @@ use watershed_kernel::{Cycle, Digest, Wake};
 use watershed_state::state;
 
 /// A frame with the token that tells it from all others (simulation only; hardware has none).
-#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, watershed_state::Saved)]
 struct Held {
     frame: Frame,
     token: u64,
 }
 
 /// A read-modify-write under way.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, watershed_state::Saved)]
 struct Operation {
     descriptor: u16,
     generation: u32,
@@ -178,7 +178,7 @@ struct Operation {
 }
 
 /// What a working engine has; idle engines have none of it.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, watershed_state::Saved)]
 struct State {
     descriptors: Vec<Descriptor>,
     active: u16,

@@ -51,7 +51,7 @@ use watershed_kernel::Wake;
 use watershed_probe::Scope;
 
 /// One channel of one direction.
-#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, watershed_state::Saved)]
 struct Lane {
     words: Reassembly,
     token: u64,
@@ -63,7 +63,7 @@ struct Lane {
 }
 
 /// The adapter; a bump in the wire.
-#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, watershed_state::Saved)]
 pub struct Adapter {
     lanes: [Lane; 4],
     /// Frames dropped.

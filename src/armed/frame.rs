@@ -116,7 +116,7 @@ impl TreeNames {
 }
 
 /// Portals header fields; stored once in the reduction state (description (95)).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, watershed_state::Saved)]
 pub struct Portals {
     /// Process index at the target.
     pub target: u16,
@@ -127,7 +127,7 @@ pub struct Portals {
 }
 
 /// A reduction frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, watershed_state::Saved)]
 pub struct Frame {
     /// Destination: the tree and the reduction on it.
     pub address: Address,

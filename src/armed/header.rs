@@ -95,7 +95,7 @@ pub fn next_seqno(seqno: u16) -> u16 {
 }
 
 /// A reduction header, field by field.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, watershed_state::Saved)]
 pub struct Header {
     /// Sequence number, 0 to 1023.
     pub seqno: u16,
@@ -217,7 +217,7 @@ impl Header {
 }
 
 /// A multicast fabric address: which tree, and which of the reductions on it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, watershed_state::Saved)]
 pub struct Address {
     /// Multicast id, 13 bits: the index into the multicast tables.
     pub multicast_id: u16,

@@ -171,7 +171,7 @@ pub struct Job {
 }
 
 /// A round of a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub struct Round {
     /// The data round; `None` is a barrier.
     pub data: Option<u32>,

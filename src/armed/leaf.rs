@@ -64,7 +64,7 @@ static STATES: EnumTable =
     EnumTable { name: "leaf", names: &["WAIT_ARM", "COMPUTING", "WAITING", "DONE", "GAVE_UP", "SOFTWARE"] };
 
 /// Where a flow's leaf stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub enum LeafState {
     /// Nothing has reached it yet.
     WaitArm = 0,
@@ -81,7 +81,7 @@ pub enum LeafState {
 }
 
 /// A result as a leaf got it.
-#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, watershed_state::Saved)]
 pub struct LeafResult {
     /// Which round.
     pub round: Round,

@@ -36,7 +36,7 @@ pub const MEMBERS: usize = 8;
 const CHECKED: usize = FRAME_BYTES - 4;
 
 /// Where a frame comes from and goes to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub enum Place {
     /// A switch.
     Switch(u32),
@@ -60,7 +60,7 @@ impl Place {
 }
 
 /// What a frame says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub enum Verb {
     /// Root to agent: a tree for these end points, in the place of another one if that is named.
     Ask = 1,
@@ -97,7 +97,7 @@ impl Verb {
 }
 
 /// Why the agent refuses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub enum Reason {
     /// None.
     None = 0,
@@ -142,7 +142,7 @@ impl From<&Refusal> for Reason {
 }
 
 /// A frame of the agent, or for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub struct Message {
     /// Destination.
     pub to: Place,
@@ -177,7 +177,7 @@ pub struct Message {
 }
 
 /// A frame as a station saw it, for ladders.
-#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, watershed_state::Saved)]
 pub struct LoggedMessage {
     /// When its head was sent, or its tail was there.
     pub cycle: Cycle,

@@ -94,7 +94,7 @@ impl Default for ManagerCfg {
 }
 
 /// What the agent did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, watershed_state::Saved)]
 pub struct ManagerCounts {
     /// Requests for a tree that it served.
     pub requests: u64,
@@ -117,14 +117,14 @@ pub struct ManagerCounts {
 }
 
 /// A request under way to the agent, part by part.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, watershed_state::Saved)]
 struct PartialRequest {
     first: Message,
     parts: Vec<Option<Message>>,
 }
 
 /// Where a request stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 enum Phase {
     Computing = 1,
     Erasing = 2,
@@ -134,7 +134,7 @@ enum Phase {
 }
 
 /// The request that is served.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, watershed_state::Saved)]
 struct ActiveRequest {
     request: Message,
     members: Vec<u32>,
@@ -149,7 +149,7 @@ struct ActiveRequest {
 }
 
 /// An order under way.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, watershed_state::Saved)]
 struct Sent {
     switch: u32,
     change: Change,

@@ -72,7 +72,7 @@ use watershed_state::state;
 static STATES: EnumTable = EnumTable { name: "root", names: &["IDLE", "GATHERING", "DONE", "FAILED", "SOFTWARE"] };
 
 /// Where a flow's root stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub enum RootState {
     /// Not started.
     Idle = 0,
@@ -87,7 +87,7 @@ pub enum RootState {
 }
 
 /// How a round ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, watershed_state::Saved)]
 #[serde(rename_all = "kebab-case")]
 pub enum RoundEnd {
     /// It is under way, or was when the run ended.
@@ -101,7 +101,7 @@ pub enum RoundEnd {
 }
 
 /// What the root knows of a round.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, watershed_state::Saved)]
 pub struct RootRound {
     /// Which round.
     pub round: Round,
@@ -132,7 +132,7 @@ pub struct RootRound {
 }
 
 /// The frames and the partial result that one tree has delivered in this attempt.
-#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, watershed_state::Saved)]
 struct TreeProgress {
     first: Option<Frame>,
     quad: Quad,

@@ -64,7 +64,7 @@ static STATES: EnumTable =
     EnumTable { name: "software", names: &["IDLE", "COMPUTING", "GATHERING", "WAITING", "DONE", "GAVE_UP", "DORMANT"] };
 
 /// Where a rank stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub enum SoftState {
     /// Not started.
     Idle = 0,
@@ -83,7 +83,7 @@ pub enum SoftState {
 }
 
 /// A message a rank wants to send.
-#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, watershed_state::Saved)]
 pub struct Message {
     /// To the end point of this rank.
     pub to: u32,
@@ -94,7 +94,7 @@ pub struct Message {
 }
 
 /// A result as a rank has it.
-#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, watershed_state::Saved)]
 pub struct SoftResult {
     /// The data round.
     pub round: u32,
@@ -109,7 +109,7 @@ pub struct SoftResult {
 }
 
 /// The contents of a message that has come.
-#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, watershed_state::Saved)]
 struct ChildMessage {
     quad: Quad,
     token: u64,

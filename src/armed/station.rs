@@ -21,7 +21,7 @@ pub const MAX_STATIONS: usize = 1 << 18;
 pub const NO_TOKEN: u64 = (1 << TOKEN_BITS) - 1;
 
 /// How tokens of a system are divided into a station and a running number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub struct Tokens {
     number_bits: u32,
 }
@@ -59,7 +59,7 @@ impl Tokens {
 }
 
 /// What a frame was made from.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub enum FrameOrigin {
     /// From these frames, in this order.
     From(Box<[u64]>),
@@ -81,7 +81,7 @@ pub enum FrameOrigin {
 }
 
 /// What one station made, frame by frame.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, watershed_state::Saved)]
 pub struct Merges {
     station: u32,
     tokens: Tokens,
@@ -127,7 +127,7 @@ impl Merges {
 }
 
 /// What a station did with a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub enum FrameEvent {
     /// Made it and sent it.
     Sent,
@@ -148,7 +148,7 @@ pub enum FrameEvent {
 }
 
 /// One entry of a log.
-#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, watershed_state::Saved)]
 pub struct LogEntry {
     /// When.
     pub cycle: Cycle,
@@ -161,7 +161,7 @@ pub struct LogEntry {
 }
 
 /// The log of one station.
-#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, watershed_state::Saved)]
 pub struct Log {
     entries: Vec<LogEntry>,
 }

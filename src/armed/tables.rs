@@ -65,7 +65,7 @@ pub const CHANNELS: u8 = 2;
 pub const MANAGE: u8 = CHANNELS;
 
 /// One multicast entry of one switch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub struct Entry {
     /// Multicast id.
     pub multicast_id: u16,
@@ -236,7 +236,7 @@ impl AgentRoutes {
 }
 
 /// The change of an entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub enum Change {
     /// It is written, in the place of one with its id.
     Write(Entry),
@@ -541,7 +541,7 @@ impl fabric::Tables<WORDS> for Tables {
 /// The agent has one order under way at a switch, so one register with the last number tells a repeated or late order from a
 /// new one *chosen*. Timing: an order whose tail was granted in cycle t is carried out in t + post + 1 + `write_cycles`;
 /// its answer enters the crossbar flit by flit from then on.
-#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, watershed_state::Saved)]
 pub struct Discard {
     /// Frames that ended here.
     pub frames: u64,
@@ -549,7 +549,7 @@ pub struct Discard {
 }
 
 /// Orders of the agent at the internal port, and their answers.
-#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, watershed_state::Saved)]
 struct OrderQueue {
     assembling: BTreeMap<u16, Assembly>,
     /// Orders and the cycle in which they can first be seen.

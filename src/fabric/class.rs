@@ -31,7 +31,7 @@ use super::switch_view::SwitchView;
 use super::tables::Tables;
 
 /// A resource that several classes may request: an output channel, an output or a crossbar input.
-#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, watershed_state::Saved)]
 struct ContentionPoint {
     /// Highest and lowest class of this cycle's requests; once they are served, the lowest of those that were not.
     highest: u8,
@@ -84,7 +84,7 @@ fn descending(levels: u32) -> impl Iterator<Item = u8> {
 }
 
 /// A packet at the head of a queue.
-#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, watershed_state::Saved)]
 struct Packet {
     class: u8,
     /// When it is served in this cycle.
@@ -94,7 +94,7 @@ struct Packet {
 }
 
 /// What the allocators of all switches know of classes; nothing where packets have none.
-#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, watershed_state::Saved)]
 pub(super) struct ClassRegisters {
     /// Per channel of an output port.
     channels: Vec<ContentionPoint>,

@@ -38,7 +38,7 @@ pub trait Exchange: Send + Sync {
 }
 
 /// The status of a rank after a step, which all ranks know: sums are over its parts and what it sent to others in the step.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, watershed_state::Saved)]
 pub(super) struct RankStatus {
     /// The cycle simulated last, which is the same on all.
     pub now: Cycle,

@@ -38,7 +38,7 @@ pub trait View {
 }
 
 /// What happens to a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub enum Effect {
     /// It is lost.
     Drop,
@@ -53,7 +53,7 @@ pub enum Effect {
 }
 
 /// Which way a frame goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub enum Direction {
     /// Frames that climb, whichever end of the link is nearer to a root.
     Up,
@@ -79,7 +79,7 @@ impl Direction {
 }
 
 /// A fault: what happens to which frames.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub struct Fault {
     /// What happens.
     pub effect: Effect,
@@ -98,7 +98,7 @@ pub struct Fault {
 }
 
 /// The link layer around the fault site.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub struct LinkLayer {
     /// Repeated frames are recognised by their number on the link and removed.
     pub sequence_check: bool,
@@ -113,7 +113,7 @@ impl Default for LinkLayer {
 }
 
 /// What a link did to frames.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, watershed_state::Saved)]
 pub struct FaultCounts {
     /// Lost.
     pub dropped: u64,
@@ -136,7 +136,7 @@ pub struct FaultCounts {
 }
 
 /// The decision about the frame at the head of a channel.
-#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, watershed_state::Saved)]
 pub(super) enum FrameAction {
     #[default]
     Undecided,
@@ -151,7 +151,7 @@ pub(super) enum FrameAction {
 }
 
 /// One channel of one direction.
-#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, watershed_state::Saved)]
 struct Lane {
     action: FrameAction,
     flits: u16,
@@ -175,7 +175,7 @@ impl Lane {
 }
 
 /// The faults of a link, and the luck they have.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, watershed_state::Saved)]
 pub(super) struct Faults {
     list: Vec<Fault>,
     rng: Rng,
@@ -216,7 +216,7 @@ pub(super) struct Faults {
 /// assert_eq!(left, [(10, 1, 7), (12, 1, 9)]);
 /// assert_eq!(bench.block().0.counts().dropped, 1);
 /// ```
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, watershed_state::Saved)]
 pub struct FaultyLink {
     faults: Faults,
     layer: LinkLayer,

@@ -19,7 +19,7 @@ use bitfield::bitfield;
 
 bitfield! {
     /// The side-band tag of a flit; see the module's table.
-    #[derive(Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+    #[derive(Clone, Copy, PartialEq, Eq, Default, watershed_state::Saved)]
     pub struct Tag(pub u64);
     impl Debug;
     /// First flit of its packet.
@@ -37,7 +37,7 @@ bitfield! {
 }
 
 /// What a link carries in one cycle: 16 bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, watershed_state::Saved)]
 pub struct Flit {
     /// Side-band tag.
     pub tag: Tag,

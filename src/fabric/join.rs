@@ -222,8 +222,8 @@ pub trait Block: 'static {
 }
 
 /// The engine of switches that have none.
-#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
-#[serde(bound = "")]
+#[derive(Clone, Copy, Debug, watershed_state::Saved)]
+#[saved(bound = "")]
 pub struct NoJoin<T>(std::marker::PhantomData<T>);
 
 impl<T> Default for NoJoin<T> {
@@ -251,8 +251,8 @@ impl<T: 'static> Join for NoJoin<T> {
 }
 
 /// The bump of families that have none.
-#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
-#[serde(bound = "")]
+#[derive(Clone, Copy, Debug, watershed_state::Saved)]
+#[saved(bound = "")]
 pub struct NoBump<T>(std::marker::PhantomData<T>);
 
 impl<T: 'static> Block for NoBump<T> {

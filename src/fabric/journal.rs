@@ -7,7 +7,7 @@ use super::{Flit, Tag};
 use watershed_kernel::Cycle;
 
 /// An event in the life of a flit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub enum FlitEvent {
     /// It entered the queue of a port, and may be served from cycle `ready` on.
     Entered {
@@ -29,7 +29,7 @@ pub enum FlitEvent {
 }
 
 /// One entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub struct Entry {
     /// When.
     pub cycle: Cycle,
@@ -44,7 +44,7 @@ pub struct Entry {
 }
 
 /// The journal of a system.
-#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, watershed_state::Saved)]
 pub struct Journal {
     /// All entries, cycle by cycle; the order of those of a cycle says nothing but that a flit leaves before it is sent.
     pub entries: Vec<Entry>,

@@ -16,7 +16,7 @@ use std::ops::{Index, IndexMut};
 use watershed_state::{Loader, Mismatch, Saver, State, state};
 
 /// What the allocators of a switch scan: 64 of its input queues a word, one bit a queue. 24 bytes.
-#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, watershed_state::Saved)]
 pub(super) struct Masks {
     /// Something is queued.
     pub occupied: u64,

@@ -43,7 +43,7 @@ impl Link {
 }
 
 /// Free channels and channels with credit of an output, a bit each: allocation reads all of them at once.
-#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, watershed_state::Saved)]
 pub(super) struct VcMasks {
     /// Channels nobody holds, a bit each.
     pub free: u32,
@@ -52,7 +52,7 @@ pub(super) struct VcMasks {
 }
 
 /// Output side of a virtual channel of a port: credits and owner.
-#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, watershed_state::Saved)]
 pub(super) struct Output {
     /// Free places at the far end, as far as this side knows.
     pub credits: u16,
@@ -67,7 +67,7 @@ pub(super) struct Output {
 }
 
 /// Traffic of one direction of a link.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, watershed_state::Saved)]
 pub struct LinkCount {
     /// Flits of set-routed (collective) channels.
     pub set: u64,
@@ -86,7 +86,7 @@ pub struct LinkCount {
 }
 
 /// The low halves of the counters of a port; the high halves are in [`PortStats`].
-#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, watershed_state::Saved)]
 struct Counters {
     set: u16,
     unicast: u16,

@@ -7,27 +7,12 @@ use std::fmt;
 use std::ops::{BitAnd, BitOr, Not};
 
 /// A set of port numbers below `64 * W`.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
-#[serde(into = "Vec<u64>", try_from = "Vec<u64>")]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, watershed_state::Saved)]
 pub struct PortSet<const W: usize>([u64; W]);
 
 impl<const W: usize> Default for PortSet<W> {
     fn default() -> Self {
         Self::EMPTY
-    }
-}
-
-impl<const W: usize> From<PortSet<W>> for Vec<u64> {
-    fn from(set: PortSet<W>) -> Vec<u64> {
-        set.0.to_vec()
-    }
-}
-
-impl<const W: usize> TryFrom<Vec<u64>> for PortSet<W> {
-    type Error = &'static str;
-
-    fn try_from(words: Vec<u64>) -> Result<Self, &'static str> {
-        words.try_into().map(PortSet).map_err(|_| "a set of another number of ports")
     }
 }
 

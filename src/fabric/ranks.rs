@@ -8,13 +8,11 @@ use super::network::{CycleContext, Network, Part, PartTask, Step};
 use super::tables::Tables;
 use super::wires::{Crossing, Flow, Wires};
 use super::{Block, Flit, Join};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 use watershed_kernel::{Cycle, WorkerPool};
-use watershed_state::{Loader, Mismatch, Saver, State};
+use watershed_state::{Loader, Mismatch, Saved, Saver, State};
 
 /// Nodes awake in the first part, and in the others together, from which on a cycle is given to threads: below, waiting for them
 /// takes longer than the work.
@@ -256,7 +254,13 @@ where
         let mut staged = Saver::default();
         self.tables.staged(&mut staged);
         let staged = staged.into_bytes();
-        let message = |crossings: &Vec<Crossing>| bytes(&(&own, &staged, crossings));
+        let message = |crossings: &Vec<Crossing>| {
+            let mut saver = Saver::default();
+            saver.value(&own);
+            saver.value(&staged);
+            saver.value(crossings);
+            saver.into_bytes()
+        };
         let me = peers.exchange.rank();
         let send = out.iter().enumerate().map(|(to, of)| if to == me { Vec::new() } else { message(of) }).collect();
         let came = peers.exchange.all_to_all(send);
@@ -314,7 +318,7 @@ where
     }
 
     /// What each rank says when asked about its parts, in the order of the parts. All ranks ask at once.
-    pub(super) fn gather_from_ranks<X: Serialize + DeserializeOwned>(&self, here: X) -> Vec<X> {
+    pub(super) fn gather_from_ranks<X: Saved>(&self, here: X) -> Vec<X> {
         match &self.peers {
             None => vec![here],
             Some(peers) => peers.exchange.all_gather(bytes(&here)).iter().map(|of| read(of)).collect(),
@@ -349,13 +353,13 @@ impl<J, B, E, const W: usize> Part<J, B, E, W> {
     }
 }
 
-fn bytes<X: Serialize + ?Sized>(value: &X) -> Vec<u8> {
+fn bytes<X: Saved>(value: &X) -> Vec<u8> {
     let mut saver = Saver::default();
     saver.value(value);
     saver.into_bytes()
 }
 
-fn read<X: DeserializeOwned>(message: &[u8]) -> X {
+fn read<X: Saved>(message: &[u8]) -> X {
     Loader::new(message).value().expect(ALIKE)
 }
 

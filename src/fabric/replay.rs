@@ -86,7 +86,7 @@ use super::{Io, WideFlit};
 use watershed_kernel::{Cycle, Wake};
 
 /// Parameters of link-layer replay; see the module's table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub struct Reliability {
     /// Frames a transmitter keeps.
     pub replay_frames: u16,
@@ -103,7 +103,7 @@ pub struct Reliability {
 }
 
 /// A frame in the replay buffer.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, watershed_state::Saved)]
 struct BufferedFrame {
     number: u64,
     flits: Vec<WideFlit>,
@@ -111,7 +111,7 @@ struct BufferedFrame {
 }
 
 /// A flit of a frame with its sequence number.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, watershed_state::Saved)]
 struct SequencedFlit {
     flit: WideFlit,
     number: u64,
@@ -122,7 +122,7 @@ struct SequencedFlit {
 }
 
 /// An acknowledgement.
-#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, watershed_state::Saved)]
 struct Ack {
     vc: u8,
     /// The next number the receiver wants.
@@ -134,7 +134,7 @@ struct Ack {
 }
 
 /// The sending end of a channel.
-#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, watershed_state::Saved)]
 struct Transmitter {
     kept: VecDeque<BufferedFrame>,
     /// Numbers given so far.
@@ -155,7 +155,7 @@ struct Transmitter {
 }
 
 /// The receiving end of a channel.
-#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, watershed_state::Saved)]
 struct Receiver {
     coming: Vec<WideFlit>,
     next: u64,
@@ -170,7 +170,7 @@ struct Receiver {
 }
 
 /// One channel of one direction.
-#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, watershed_state::Saved)]
 struct Lane {
     transmitter: Transmitter,
     wire: VecDeque<(Cycle, SequencedFlit)>,
@@ -178,7 +178,7 @@ struct Lane {
 }
 
 /// What the link did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, watershed_state::Saved)]
 pub struct ReplayCounts {
     /// Frames sent again.
     pub replayed: u64,
@@ -191,7 +191,7 @@ pub struct ReplayCounts {
 }
 
 /// A link that replays.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, watershed_state::Saved)]
 pub struct Replay {
     cfg: Reliability,
     lanes: Vec<Lane>,

@@ -19,7 +19,7 @@
 //! ```
 
 /// The size of a flit, for frames that are cut into flits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub struct FlitSize {
     /// Pieces of 32 bits in a flit.
     pieces: u16,
@@ -121,7 +121,7 @@ impl FlitSize {
 }
 
 /// Reassembles a frame from its flits.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, watershed_state::Saved)]
 pub struct Reassembly {
     words: Vec<u64>,
     flits: usize,
@@ -159,7 +159,7 @@ impl Reassembly {
 }
 
 /// A flit with all its words.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, watershed_state::Saved)]
 pub struct WideFlit {
     /// The flit, with its first word.
     pub flit: super::Flit,

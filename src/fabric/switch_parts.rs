@@ -71,7 +71,7 @@ impl<const W: usize> Arbiters<W> {
 pub(super) const NO_TIMER: u32 = u32::MAX;
 
 /// One copy of a multicast of several flits.
-#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, watershed_state::Saved)]
 pub(super) struct Branch {
     pub port: u16,
     pub sent: u16,
@@ -91,7 +91,7 @@ impl Branch {
 }
 
 /// A multicast of several flits under way at one input queue.
-#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, watershed_state::Saved)]
 pub(super) struct Fork {
     pub branches: Vec<Branch>,
     /// Flits that all copies have read and that left the queue.
@@ -102,7 +102,7 @@ pub(super) struct Fork {
 }
 
 /// All forks of a system.
-#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, watershed_state::Saved)]
 pub(super) struct Forks {
     records: Vec<Fork>,
     free: Vec<u16>,

@@ -25,10 +25,9 @@
 use super::PortSet;
 use std::collections::BTreeMap;
 use watershed_kernel::Cycle;
-use watershed_state::BoxedArray;
 
 /// What a flit at the head of a queue waited for in a cycle; see the module's table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, watershed_state::Saved)]
 #[repr(u8)]
 pub enum Cause {
     /// No credit.
@@ -86,7 +85,7 @@ impl Cause {
 }
 
 /// Cycles by cause.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, watershed_state::Saved)]
 pub struct WaitCycles([u64; Cause::ALL.len()]);
 
 impl WaitCycles {
@@ -123,7 +122,7 @@ impl WaitCycles {
 }
 
 /// Cycles that flits waited at the heads of queues, by where they went.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, watershed_state::Saved)]
 pub struct HeadWaits {
     /// Out of queues of switches, onto links.
     pub links: WaitCycles,
@@ -162,7 +161,7 @@ impl HeadWaits {
 }
 
 /// A flit that waits: since when for what, and what it has waited for before.
-#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, watershed_state::Saved)]
 struct OpenWait {
     since: Cycle,
     cause: Option<Cause>,
@@ -208,7 +207,7 @@ impl OpenWait {
 }
 
 /// The registers of an output channel at the start of the cycle in which a flit left by it.
-#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, watershed_state::Saved)]
 struct ChannelSnapshot {
     cycle: Cycle,
     /// The port, over the whole system.
@@ -222,7 +221,7 @@ struct ChannelSnapshot {
 const PAGE: usize = 64;
 
 /// The counts of the ports of a part of a system. Memory follows the ports at which anything ever waited.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, watershed_state::Saved)]
 pub(super) struct Waits {
     /// The first port of the part.
     first: u32,
@@ -240,13 +239,13 @@ pub(super) struct Waits {
 }
 
 /// Cycles of the ports of a page.
-type Page = BoxedArray<WaitCycles, PAGE>;
+type Page = Box<[WaitCycles; PAGE]>;
 
 /// The cycles of a port, which is counted from the first one.
 #[inline]
 fn page(pages: &mut [Option<Page>], port: u32) -> &mut WaitCycles {
     let at = port as usize;
-    let page = pages[at / PAGE].get_or_insert_with(|| Page::new([WaitCycles::default(); PAGE]));
+    let page = pages[at / PAGE].get_or_insert_with(|| Box::new([WaitCycles::default(); PAGE]));
     &mut page[at % PAGE]
 }
 

@@ -6,17 +6,10 @@
 
 use super::Cycle;
 use std::collections::VecDeque;
+use watershed_state::{Loader, Mismatch, Saved, Saver};
 
 /// A list of entries, the first `N` of which need no memory of their own.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
-#[serde(
-    into = "Vec<T>",
-    from = "Vec<T>",
-    bound(
-        serialize = "T: Copy + Default + serde::Serialize",
-        deserialize = "T: Copy + Default + serde::Deserialize<'de>"
-    )
-)]
+#[derive(Clone, Debug)]
 pub struct InlineVec<T, const N: usize> {
     inline: [T; N],
     /// Entries inline; 0 while `more` has any.
@@ -31,12 +24,6 @@ impl<T: Copy + Default, const N: usize> Default for InlineVec<T, N> {
     }
 }
 
-impl<T: Copy + Default, const N: usize> From<InlineVec<T, N>> for Vec<T> {
-    fn from(list: InlineVec<T, N>) -> Vec<T> {
-        list.as_slice().to_vec()
-    }
-}
-
 impl<T: Copy + Default, const N: usize> From<Vec<T>> for InlineVec<T, N> {
     fn from(items: Vec<T>) -> InlineVec<T, N> {
         let mut list = InlineVec::default();
@@ -44,6 +31,18 @@ impl<T: Copy + Default, const N: usize> From<Vec<T>> for InlineVec<T, N> {
             list.push(item);
         }
         list
+    }
+}
+
+/// As a list of its entries, wherever they are.
+impl<T: Copy + Default + Saved, const N: usize> Saved for InlineVec<T, N> {
+    fn put(&self, to: &mut Saver) {
+        to.number(self.len() as u64);
+        self.as_slice().iter().for_each(|entry| entry.put(to));
+    }
+
+    fn take(from: &mut Loader<'_>) -> Result<Self, Mismatch> {
+        Vec::take(from).map(Self::from)
     }
 }
 
@@ -96,7 +95,7 @@ impl<T: Copy + Default, const N: usize> InlineVec<T, N> {
 }
 
 /// A queue whose head needs no memory of its own.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, watershed_state::Saved)]
 pub struct InlineQueue<T> {
     head: Option<T>,
     /// Mostly there is none, and then it takes one word.
@@ -149,7 +148,7 @@ impl<T> InlineQueue<T> {
 }
 
 /// The head of a queue of cycles. The rest stands wherever the owner keeps what it mostly does not have.
-#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, watershed_state::Saved)]
 pub struct QueueHead(Cycle);
 
 impl Default for QueueHead {
@@ -195,7 +194,7 @@ impl QueueHead {
 }
 
 /// A list that is mostly one entry, which needs no memory of its own then.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, watershed_state::Saved)]
 pub enum OneOrMore<T> {
     /// One entry.
     One(T),

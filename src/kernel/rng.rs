@@ -2,10 +2,23 @@
 
 use rand_core::Rng as _;
 use rand_pcg::Pcg64Mcg;
+use watershed_state::{Loader, Mismatch, Saved, Saver};
 
 /// A stream of random numbers that depends on a seed and a stream number and on nothing else.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug)]
 pub struct Rng(Pcg64Mcg);
+
+impl Saved for Rng {
+    fn put(&self, to: &mut Saver) {
+        // Only serde sees the generator's one register.
+        let register = postcard::to_stdvec(&self.0).expect("128 bits can be written into memory");
+        to.bytes(&register);
+    }
+
+    fn take(from: &mut Loader<'_>) -> Result<Self, Mismatch> {
+        u128::take(from).map(|register| Rng(Pcg64Mcg::new(register)))
+    }
+}
 
 impl Rng {
     /// The stream `stream` of the run with this seed. Every block that draws has a stream of its own, so that the

@@ -30,7 +30,7 @@ use std::collections::VecDeque;
 /// fifo.edge();
 /// assert_eq!(fifo.room(), 2); // cycle 2
 /// ```
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, watershed_state::Saved)]
 pub struct Fifo<T> {
     depth: u32,
     /// Entries, oldest first; the last `staged` of them are not visible yet.

@@ -30,7 +30,7 @@ impl Wake {
 
 /// A set of block numbers: one bit a block, and one bit for every 64 of those words, so that a system of millions of
 /// blocks with a handful awake is scanned in a few dozen reads.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, watershed_state::Saved)]
 pub struct WakeSet {
     words: Vec<u64>,
     summary: Vec<u64>,
@@ -104,7 +104,7 @@ impl WakeSet {
 /// alarms.cancel(7); // what it waited for has come
 /// assert!(alarms.is_empty());
 /// ```
-#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, watershed_state::Saved)]
 pub struct Alarms {
     /// The entry set last for each cycle of the calendar; valid if its bit in `filled` is set.
     near: Vec<u32>,

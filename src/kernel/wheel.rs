@@ -22,7 +22,7 @@ use super::Cycle;
 /// assert!(link.take(12).is_empty());
 /// assert_eq!(link.take(13), ["flit"]);
 /// ```
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, watershed_state::Saved)]
 pub struct Wheel<T> {
     slots: Vec<Vec<T>>,
     mask: u64,

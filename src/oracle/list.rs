@@ -25,14 +25,14 @@ pub enum Source {
     Engine(usize),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, watershed_state::Saved)]
 struct Input {
     port: u8,
     from: u32,
 }
 
 /// A reduction tree; see the module's text.
-#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, watershed_state::Saved)]
 pub struct EngineList {
     radix: u8,
     /// Number of each engine, and its first input.

@@ -138,7 +138,7 @@ use watershed_fabric::stage_waves::TagField;
 use watershed_kernel::{Cycle, Digest};
 
 /// Parameters of a collective engine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub struct CeCfg {
     /// Contexts stored at once, 1 to 4095.
     pub contexts: u16,
@@ -161,7 +161,7 @@ impl Default for CeCfg {
 }
 
 /// Where copies of a message go.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub enum Target {
     /// To the device in the header.
     Header,
@@ -175,7 +175,7 @@ pub enum Target {
 }
 
 /// A message that leaves the engine: one or many copies.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub struct Outgoing {
     /// The frame; the output queue fills in the destination of copies.
     pub packet: Packet,
@@ -184,7 +184,7 @@ pub struct Outgoing {
 }
 
 /// A message whose tracking verdict is awaited.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, watershed_state::Saved)]
 struct DeferredMessage {
     words: Vec<u64>,
     header: Header,
@@ -194,7 +194,7 @@ struct DeferredMessage {
 type TrackingStep = Option<(Request, Option<DeferredMessage>)>;
 
 /// A message that was accepted, for golden checks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub struct AcceptedMessage {
     /// Which context.
     pub cc_id: u16,

@@ -13,7 +13,7 @@ use watershed_kernel::{Cycle, Digest};
 use watershed_probe::EnumTable;
 
 /// State of a context; see the table of the [collective engine](super::ce).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 #[repr(u8)]
 pub enum State {
     /// Not in the store.
@@ -34,7 +34,7 @@ pub(super) static STATES: EnumTable =
     EnumTable { name: "context", names: &["ABSENT", "INACTIVE", "ACTIVE", "PAUSED", "WAITING", "DONE"] };
 
 /// Whom a context hears and answers.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, watershed_state::Saved)]
 pub(super) struct Peers {
     /// Who sent the command or the initialisation: answers go there.
     pub requester: u16,
@@ -53,7 +53,7 @@ pub(super) struct Peers {
 }
 
 /// What a context has of operands and results.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, watershed_state::Saved)]
 pub(super) struct Data {
     pub accumulators: Vec<Option<u64>>,
     pub kept: Vec<Option<Vec<u64>>>,
@@ -68,7 +68,7 @@ pub(super) struct Data {
 }
 
 /// A context: what is stored of it and what is tracked.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, watershed_state::Saved)]
 pub struct Context {
     /// Its number.
     pub cc_id: u16,

@@ -120,7 +120,7 @@ pub const fn messages_of(contexts: u64, handed_on: u64) -> u64 {
 }
 
 /// Parameters of a packet engine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub struct EngineCfg {
     /// Device ID of its switch.
     pub device: u16,
@@ -158,7 +158,7 @@ impl EngineCfg {
 }
 
 /// What a side's channel is doing with the frame it is in the middle of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, watershed_state::Saved)]
 enum FrameState {
     #[default]
     Between,
@@ -169,7 +169,7 @@ enum FrameState {
 // ------------------------------------------------------------------------------------------------- interposer
 
 /// Whose turn it is at an output that frames and background traffic share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, watershed_state::Saved)]
 enum Turn {
     #[default]
     Frames,
@@ -177,7 +177,7 @@ enum Turn {
 }
 
 /// Extraction and passing: one state for each side and channel.
-#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, watershed_state::Saved)]
 struct Interposer {
     /// By output; who had it last lets the other go first.
     turns: [Turn; 2],

@@ -5,7 +5,7 @@ use watershed_arith::Op;
 use watershed_kernel::Cycle;
 
 /// A frame was sent (its first flit left) or received (its last flit was there).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub struct Event {
     /// When.
     pub cycle: Cycle,
@@ -65,7 +65,7 @@ impl Event {
 }
 
 /// A step of a device other than sending and receiving.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub enum StepKind {
     /// Its collective engine took a message of this device.
     Took,
@@ -86,7 +86,7 @@ pub enum StepKind {
 }
 
 /// A step of a device's work on a run of a context.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub struct WorkStep {
     /// When.
     pub cycle: Cycle,
@@ -105,7 +105,7 @@ pub struct WorkStep {
 }
 
 /// The events of one device, if they are recorded.
-#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, watershed_state::Saved)]
 pub struct Log {
     /// Whether events are kept.
     pub on: bool,

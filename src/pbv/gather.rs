@@ -43,7 +43,7 @@ use watershed_arith::{Flags, Unit, lanes_apply};
 use watershed_kernel::Cycle;
 
 /// A source's part in a context whose responses it merges.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, watershed_state::Saved)]
 pub struct Gather {
     /// Device of the master engine.
     pub master: u16,

@@ -46,7 +46,7 @@ pub const INBOX: usize = 2 * MOST_CHANNELS;
 pub const OUTPUT: usize = INBOX + 1;
 
 /// What is known of a queue in a window.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, watershed_state::Saved)]
 pub struct Occupancy {
     /// Sum of its levels over all cycles.
     pub sum: u64,
@@ -55,7 +55,7 @@ pub struct Occupancy {
 }
 
 /// The metrics of an engine.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, watershed_state::Saved)]
 pub struct Metrics {
     window: u32,
     begun: Cycle,

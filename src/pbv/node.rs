@@ -91,7 +91,7 @@ pub use running::{Outcome, PartState};
 use running::{Running, STATES};
 
 /// When a frame of a script is sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub enum SendCondition {
     /// As soon as the frame before has left.
     Next,
@@ -106,7 +106,7 @@ pub enum SendCondition {
 }
 
 /// A frame on its way out.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, watershed_state::Saved)]
 struct OutgoingFrame {
     packet: Packet,
     words: Vec<u64>,
@@ -116,7 +116,7 @@ struct OutgoingFrame {
 }
 
 /// An end device.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, watershed_state::Saved)]
 pub struct Node {
     device: u16,
     parts: Vec<Running>,

@@ -18,7 +18,7 @@ use super::tables::PbvTable;
 pub const MOST_REFUSALS: usize = 64;
 
 /// A copy on its way out.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, watershed_state::Saved)]
 pub(super) struct OutgoingCopy {
     pub(super) header: Header,
     pub(super) words: Vec<u64>,
@@ -34,7 +34,7 @@ impl OutgoingCopy {
 }
 
 /// Messages that leave, and the copy that is on its way out.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, watershed_state::Saved)]
 pub(super) struct OutputQueue {
     /// Messages, and whether each counts: of frames that one message is split into, the first one does.
     pub(super) entries: VecDeque<(Outgoing, bool)>,

@@ -92,7 +92,7 @@ pub const NO_DEVICE: u16 = 0xffff;
 
 bitfield! {
     /// DW 0.
-    #[derive(Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+    #[derive(Clone, Copy, Default, PartialEq, Eq, watershed_state::Saved)]
     struct Dw0(u32);
     u8, kind, set_kind: 31, 24;
     u8, tc, set_tc: 23, 21;
@@ -104,7 +104,7 @@ bitfield! {
 
 bitfield! {
     /// DW 1.
-    #[derive(Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+    #[derive(Clone, Copy, Default, PartialEq, Eq, watershed_state::Saved)]
     struct Dw1(u32);
     u16, requester, set_requester: 31, 16;
     ep, set_ep: 15;
@@ -114,7 +114,7 @@ bitfield! {
 
 bitfield! {
     /// DW 3.
-    #[derive(Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+    #[derive(Clone, Copy, Default, PartialEq, Eq, watershed_state::Saved)]
     struct Dw3(u32);
     u8, message, set_message: 31, 24;
     u8, operation, set_operation: 23, 16;
@@ -128,7 +128,7 @@ bitfield! {
 
 bitfield! {
     /// DW 4.
-    #[derive(Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+    #[derive(Clone, Copy, Default, PartialEq, Eq, watershed_state::Saved)]
     struct Dw4(u32);
     u16, cc_id, set_cc_id: 31, 20;
     u8, dtype, set_dtype: 19, 16;
@@ -140,7 +140,7 @@ bitfield! {
 
 bitfield! {
     /// DW 5.
-    #[derive(Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+    #[derive(Clone, Copy, Default, PartialEq, Eq, watershed_state::Saved)]
     struct Dw5(u32);
     u16, dmu_id, set_dmu_id: 31, 16;
     u16, p_count, set_p_count: 15, 0;
@@ -148,7 +148,7 @@ bitfield! {
 
 bitfield! {
     /// DW 7.
-    #[derive(Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+    #[derive(Clone, Copy, Default, PartialEq, Eq, watershed_state::Saved)]
     struct Dw7(u32);
     u8, flags, set_flags: 31, 24;
     u32, crc, set_crc: 23, 0;
@@ -158,7 +158,7 @@ bitfield! {
 macro_rules! numbered {
     ($(#[$meta:meta])* pub enum $name:ident { $($(#[$vmeta:meta])* $variant:ident = $number:literal, $text:literal;)+ }) => {
         $(#[$meta])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, watershed_state::Saved)]
         #[repr(u8)]
         pub enum $name { $($(#[$vmeta])* $variant = $number,)+ }
 
@@ -379,7 +379,7 @@ impl PacketError {
 }
 
 /// What every PCIe transaction has in its header, whatever it carries.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, watershed_state::Saved)]
 pub struct Tlp {
     /// Traffic class, 0 to 7.
     pub tc: u8,
@@ -394,7 +394,7 @@ pub struct Tlp {
 }
 
 /// How results are rounded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub struct Rounding {
     /// The direction.
     pub round: Round,
@@ -403,7 +403,7 @@ pub struct Rounding {
 }
 
 /// The header of a frame, its collective part included.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub struct Header {
     /// What every PCIe transaction has.
     pub tlp: Tlp,
@@ -495,7 +495,7 @@ impl Header {
 }
 
 /// A frame.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub struct Packet {
     /// Its header.
     pub header: Header,
@@ -504,7 +504,7 @@ pub struct Packet {
 }
 
 /// The payload of a frame.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub enum Body {
     /// None, or words.
     Words(Vec<u64>),

@@ -28,7 +28,7 @@
 //! ```
 
 /// Chooses by class.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub struct ClassArbiter {
     bound: u8,
     /// Frames in a row that went past the oldest one.

@@ -32,7 +32,7 @@
 use super::metrics::QUEUES;
 
 /// Where reports go, and when.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, watershed_state::Saved)]
 pub struct Reports {
     /// Threshold and relief.
     pub levels: u32,
@@ -60,7 +60,7 @@ impl Reports {
 }
 
 /// Which queues were reported and have not come down since.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, watershed_state::Saved)]
 pub struct Reporter {
     high: u32,
 }

@@ -54,7 +54,6 @@
 //! [collective engine](super::ce).
 
 use std::collections::BTreeMap;
-use watershed_state::BoxedArray;
 
 use super::context::{Context, State};
 use super::metrics::{Metrics, QUEUES};
@@ -88,7 +87,7 @@ const TABLE_OWNER: u16 = 0x170;
 const CONTEXT_OWNER: u16 = 0x230;
 
 /// The devices that own an engine's table and contexts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub struct Owner {
     /// The device it belongs to; [`NO_DEVICE`]: nobody, in band.
     pub device: u16,
@@ -113,7 +112,7 @@ impl Owner {
 }
 
 /// Who owns what of an engine: written over the side port, never by a frame.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, watershed_state::Saved)]
 pub struct Owners {
     /// Of the table and the settings; `None`: the first that writes there.
     pub table: Option<Owner>,
@@ -129,9 +128,9 @@ impl Owners {
 }
 
 /// The PBV table and the settings of an engine.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub struct PbvTable {
-    entries: BoxedArray<u16, PBV_ENTRIES>,
+    entries: Box<[u16; PBV_ENTRIES]>,
     /// Entries that are engines (one bit an entry: B-PKT-5).
     pub switches: u128,
     /// Cycles until an armed context asks the missing participants; 0: never.
@@ -153,7 +152,7 @@ pub struct PbvTable {
 impl Default for PbvTable {
     fn default() -> Self {
         PbvTable {
-            entries: BoxedArray::new([NO_DEVICE; PBV_ENTRIES]),
+            entries: Box::new([NO_DEVICE; PBV_ENTRIES]),
             switches: 0,
             timeout: 0,
             retries: 0,
@@ -199,7 +198,7 @@ impl PbvTable {
 }
 
 /// Counters and status that can only be read.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, watershed_state::Saved)]
 pub struct Readings {
     /// Frames refused, by status.
     pub refused: [u32; 16],
@@ -220,7 +219,7 @@ pub struct Readings {
 }
 
 /// The register block of an engine.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, watershed_state::Saved)]
 pub struct RegisterBlock {
     /// PBV table and settings.
     pub table: PbvTable,

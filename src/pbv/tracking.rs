@@ -37,7 +37,7 @@
 use watershed_probe::{EnumTable, Scope};
 
 /// How two messages for one context in the pipeline are kept apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, watershed_state::Saved)]
 pub enum Hazard {
     /// What is about to be written is used in place of what was read.
     #[default]
@@ -49,7 +49,7 @@ pub enum Hazard {
 }
 
 /// An entry of the tracking store.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, watershed_state::Saved)]
 pub struct Track {
     /// Participants that have not answered.
     pub pbv: u128,
@@ -58,7 +58,7 @@ pub struct Track {
 }
 
 /// What is done to an entry of the tracking store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub enum TrackOp {
     /// Loads the stored values.
     Load(Track),
@@ -69,7 +69,7 @@ pub enum TrackOp {
 }
 
 /// Whose operation it is: what a waveform shows beside it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, watershed_state::Saved)]
 pub struct Label {
     /// Number of the message's type; 0 if the engine loads the entry anew by itself.
     pub message: u8,
@@ -80,7 +80,7 @@ pub struct Label {
 }
 
 /// An operation on an entry of the tracking store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub struct Request {
     /// Which entry.
     pub slot: u16,
@@ -93,7 +93,7 @@ pub struct Request {
 }
 
 /// The outcome of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub struct TrackResult {
     /// The request.
     pub request: Request,
@@ -104,7 +104,7 @@ pub struct TrackResult {
 }
 
 /// The outcome.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub enum Verdict {
     /// Done; others are missing.
     Accepted,
@@ -117,7 +117,7 @@ pub enum Verdict {
 }
 
 /// An operation in the tracking pipeline.
-#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, watershed_state::Saved)]
 pub(super) struct InFlight {
     pub(super) request: Request,
     /// As read from the store, or in the same cycle from what was written to it.
@@ -130,7 +130,7 @@ pub(super) struct InFlight {
 }
 
 /// Where the value comes from that an operation changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 enum Forward {
     /// The store.
     None,
@@ -147,7 +147,7 @@ impl InFlight {
 }
 
 /// The read-modify-write pipeline over the tracking store.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, watershed_state::Saved)]
 pub struct Tracker {
     hazard: Hazard,
     ram: Vec<Track>,

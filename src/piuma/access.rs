@@ -56,7 +56,7 @@ const THREAD_BITS: u32 = 12;
 const MOST_FLITS: usize = 3;
 
 /// A packet that waits to leave.
-#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, watershed_state::Saved)]
 struct Packet {
     flags: u8,
     id: u16,
@@ -67,7 +67,7 @@ struct Packet {
 }
 
 /// A packet that is arriving on a channel.
-#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, watershed_state::Saved)]
 struct IncomingPacket {
     words: [u64; MOST_FLITS],
     flits: usize,
@@ -83,7 +83,7 @@ enum Queue {
 }
 
 /// Packets that wait to leave on the channels of a lane.
-#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, watershed_state::Saved)]
 struct LaneQueue {
     packets: VecDeque<Packet>,
     /// Channel and next flit of the first one, if it has begun.
@@ -92,7 +92,7 @@ struct LaneQueue {
 }
 
 /// What an end point has for accesses to registers of other switches; see the module's text.
-#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, watershed_state::Saved)]
 pub struct RegisterPort {
     /// By point-to-point channel.
     arriving: Vec<IncomingPacket>,

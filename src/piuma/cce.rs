@@ -54,7 +54,7 @@ use watershed_probe::{EnumTable, Scope};
 static CLAIMS: EnumTable = EnumTable { name: "claim", names: &["IDLE", "ASKS", "HOLDS"] };
 
 /// The MSRs of a multicast id.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub enum Msr {
     /// Push or poll.
     Mode,
@@ -86,7 +86,7 @@ impl Msr {
 }
 
 /// A message: data and the id of the thread that sent it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub struct Message {
     /// Data.
     pub data: u64,
@@ -98,7 +98,7 @@ pub struct Message {
 pub const MAX_SENDER: u64 = (1 << 36) - 1;
 
 /// A mcast thread.
-#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, watershed_state::Saved)]
 struct Queue {
     /// What went in and came out in the cycle of the last operation.
     ports: Ports,
@@ -120,7 +120,7 @@ struct Queue {
 pub struct NoPort;
 
 /// The ports of a queue.
-#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, watershed_state::Saved)]
 struct Ports {
     /// The cycle that is counted, and what it had: messages in, and out.
     cycle: Cycle,
@@ -169,7 +169,7 @@ pub struct CceCounts {
 /// assert_eq!(cce.load(3, Msr::Count), 0); // COUNT is about received messages
 /// assert_eq!(cce.take(3, 12), Ok(None));
 /// ```
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, watershed_state::Saved)]
 pub struct Cce {
     depth: usize,
     /// Ports of a queue in each direction.

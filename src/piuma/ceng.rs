@@ -119,15 +119,18 @@ impl State for Ceng {
     fn save(&self, to: &mut Saver) {
         let Ceng { cfg: _, busy, extras } = self;
         to.value(busy);
-        to.value(&extras.as_deref().map(|CengExtras { claim, tap, stages: _ }| (claim, tap)));
+        to.value(&extras.is_some());
+        if let Some(CengExtras { claim, tap, stages: _ }) = extras.as_deref() {
+            to.values((claim, tap));
+        }
         to.watched(extras.as_ref().and_then(|extras| extras.stages.as_deref()));
     }
 
     fn load(&mut self, from: &mut Loader<'_>) -> Result<(), Mismatch> {
         self.busy = from.value()?;
-        if let Some((claim, tap)) = from.value()? {
+        if from.value()? {
             let extras = self.extras.get_or_insert_default();
-            (extras.claim, extras.tap) = (claim, tap);
+            (extras.claim, extras.tap) = from.value()?;
         }
         let stages = self.extras.as_mut().and_then(|extras| extras.stages.as_deref_mut());
         let watched = stages.is_some();
@@ -191,7 +194,7 @@ pub const STAGE_TAG: [TagField; 2] =
     [TagField { name: "id", low: 16, width: 12 }, TagField { name: "seq", low: 28, width: 36 }];
 
 /// A tap on the engine's result port, for one element of one collective id: a test instrument, not hardware.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, watershed_state::Saved)]
 pub struct Tap {
     /// Collective id.
     pub id: u16,
@@ -204,7 +207,7 @@ pub struct Tap {
 }
 
 /// The registers of a working engine.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, watershed_state::Saved)]
 struct ActiveState {
     /// Operand slots of all ports together, oldest first.
     operands: InlineVec<Operand, 4>,
@@ -220,7 +223,7 @@ struct ActiveState {
     next_plane_q: u8,
 }
 
-#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, watershed_state::Saved)]
 struct Operand {
     visible: Cycle,
     flit: Flit,

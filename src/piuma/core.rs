@@ -178,7 +178,7 @@ impl State for Core {
     fn save(&self, to: &mut Saver) {
         let Core { memory, jobs, extras, next_job_q, turns_q, next_plane_q, planes } = self;
         memory.save(to);
-        to.value(&(extras, next_job_q, turns_q, next_plane_q, planes));
+        to.values((extras, next_job_q, turns_q, next_plane_q, planes));
         to.value(&jobs.as_slice().len());
         to.each(jobs.as_slice().iter());
     }
@@ -195,7 +195,7 @@ impl State for Core {
 }
 
 /// State that most cores do not need, most of it for programs.
-#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, watershed_state::Saved)]
 struct CoreExtras {
     /// Cycle from which the core takes responses; before it, it blocks its port.
     consume_from: Cycle,

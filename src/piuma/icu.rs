@@ -14,7 +14,7 @@
 use watershed_kernel::Cycle;
 
 /// An ICU.
-#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, watershed_state::Saved)]
 pub(super) struct Icu {
     /// Sources whose bit is set, oldest first, and when their handlers may start.
     pending: Vec<(Cycle, u16)>,

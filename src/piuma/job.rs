@@ -22,7 +22,7 @@ use watershed_probe::{EnumTable, Scope};
 use watershed_state::{Loader, Mismatch, Saver, State};
 
 /// What a core does in a collective.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub struct JobKind {
     /// It sends its vector.
     pub sends: bool,
@@ -33,7 +33,7 @@ pub struct JobKind {
 }
 
 /// How a core's elements become those of the network, and back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub struct Conversion {
     /// Type of an element and the wider one in which it is summed.
     pub pair: Accumulate,
@@ -44,7 +44,7 @@ pub struct Conversion {
 }
 
 /// What all cores that take part in a collective have in common; millions of them share one.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, watershed_state::Saved)]
 struct Task {
     id: u16,
     /// Words of the vector in the network.
@@ -57,7 +57,7 @@ struct Task {
 }
 
 /// The core's end of a scan: what comes is what is before this core.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub struct ScanEnd {
     /// How values are combined.
     pub select: OpSelect,
@@ -68,7 +68,7 @@ pub struct ScanEnd {
 }
 
 /// Where the vectors of a call are in local memory, in words.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, watershed_state::Saved)]
 pub struct VectorPlace {
     /// The first word of the input.
     pub from: usize,
@@ -81,7 +81,7 @@ pub struct VectorPlace {
 }
 
 /// The times of a claim for a core's part in a collective (see [`claim`](super::claim)).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, watershed_state::Saved)]
 pub struct ClaimTimes {
     /// When the core was ready.
     pub ready: Cycle,
@@ -153,16 +153,18 @@ impl State for Job {
             one_word,
             called,
         } = self;
-        to.value(&called.then_some(&**task));
-        to.value(&(start, end, read_q, received_q, at_fragmenter, landing, word, offset, extras));
-        to.value(&(plane, kind, flags, one_word));
+        to.value(called);
+        if *called {
+            to.value(&**task);
+        }
+        to.values((start, end, read_q, received_q, at_fragmenter, landing, word, offset, extras));
+        to.values((plane, kind, flags, one_word));
     }
 
     fn load(&mut self, from: &mut Loader<'_>) -> Result<(), Mismatch> {
-        let task: Option<Task> = from.value()?;
-        self.called = task.is_some();
-        if let Some(task) = task {
-            self.task = Arc::new(task);
+        self.called = from.value()?;
+        if self.called {
+            self.task = from.value()?;
         }
         (
             self.start,
@@ -181,7 +183,7 @@ impl State for Job {
 }
 
 /// What most jobs do not need.
-#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, watershed_state::Saved)]
 struct JobExtras {
     /// The words at the fragmenter behind the oldest, by the cycle in which they are there.
     at_fragmenter: VecDeque<Cycle>,

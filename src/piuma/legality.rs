@@ -27,7 +27,7 @@ use watershed_fabric::topology::{EndPlace, Neighbours};
 use watershed_oracle::{EngineList, Source};
 
 /// A place in a configuration: a switch's input port on a channel, or its engine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, watershed_state::Saved)]
 pub struct ConfigPoint {
     /// The switch.
     pub switch: u32,
@@ -64,7 +64,7 @@ pub struct Claim<'a> {
 }
 
 /// What a legal collective uses, and its tree. Every list is ascending and has nothing twice.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, watershed_state::Saved)]
 pub struct Footprint {
     /// Links by sending switch, port and channel.
     pub links: Vec<ConfigPoint>,

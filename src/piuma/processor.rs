@@ -130,7 +130,7 @@ pub struct ProcessorCfg {
 }
 
 /// A value that a program reported.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub struct Report {
     /// When.
     pub cycle: Cycle,
@@ -143,7 +143,7 @@ pub struct Report {
 }
 
 /// The last use of a collective id by a core: a call, or a message to a tree.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub struct IdUse {
     /// The id.
     pub id: u16,

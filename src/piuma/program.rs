@@ -143,7 +143,7 @@ impl Condition {
 }
 
 /// The collective intrinsics.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub enum Intrinsic {
     /// All participants get the reduction.
     Allreduce,

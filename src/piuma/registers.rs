@@ -49,7 +49,7 @@ pub struct RegistersCfg {
 }
 
 /// What the CENG does for one collective id.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub struct OpSelect {
     /// Operation.
     pub op: Op,
@@ -176,7 +176,7 @@ state!(Registers {
 });
 
 /// Register sets with ports as the fabric counts them; empty if all switches have all ports.
-#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, watershed_state::Saved)]
 struct BuiltPorts {
     /// By set: the external ports that its switches were built with.
     wired: Vec<u64>,

@@ -111,7 +111,7 @@ pub fn combine(select: OpSelect, left: u64, right: u64) -> (u64, Flags) {
 type Value = (u64, Flags);
 
 /// Prefixes of the inputs of an element.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, watershed_state::Saved)]
 struct Prefixes {
     id: u16,
     seq: u64,
@@ -120,7 +120,7 @@ struct Prefixes {
 }
 
 /// A scan unit at work.
-#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, watershed_state::Saved)]
 pub struct ScanUnit {
     retained: VecDeque<Prefixes>,
     /// What is made, and from when on it can leave, in order.
@@ -133,7 +133,7 @@ pub struct ScanUnit {
 }
 
 /// What a unit takes.
-#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, watershed_state::Saved)]
 pub(super) struct Operand {
     /// From when on it is there.
     pub from: Cycle,

@@ -9,7 +9,7 @@ use watershed_probe::EnumTable;
 pub type Key = (usize, Option<usize>);
 
 /// A store to a configuration register, in the cycle in which it is at the register.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub struct Store {
     /// Where, in the address map of the registers.
     pub address: u64,
@@ -24,7 +24,7 @@ pub struct Store {
 }
 
 /// An access to a register of another switch that leaves a core.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub struct Request {
     /// The thread.
     pub thread: Key,
@@ -39,7 +39,7 @@ pub struct Request {
 }
 
 /// What a thread does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub(super) enum State {
     /// It can issue.
     Ready,
@@ -64,7 +64,7 @@ pub(super) enum State {
     Halted,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub(super) enum Activity {
     Compute,
     Load,

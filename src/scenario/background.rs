@@ -45,7 +45,7 @@ pub(crate) enum NextStep {
 }
 
 /// What has happened up to a cycle.
-#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, watershed_state::Saved)]
 struct Snapshot {
     /// By class.
     created: Vec<SourceCounts>,
@@ -89,7 +89,7 @@ struct Trace {
 impl State for Trace {
     fn save(&self, to: &mut Saver) {
         let Trace { traffic: _, classes: _, reader, next, last, sources: _ } = self;
-        to.value(&(reader.records(), next, last));
+        to.values((&reader.records(), next, last));
     }
 
     /// The file is read again, up to where it was.

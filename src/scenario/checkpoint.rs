@@ -4,7 +4,7 @@
 //! |---|---|
 //! | first line | `watershed checkpoint` |
 //! | second line | JSON: who wrote it, of which scenario, in which cycle, and with which options of the run |
-//! | the rest | the state of system, families, traffic and watchdogs, in the format of postcard, as a frame of LZ4; its hash |
+//! | the rest | the state of system, families, traffic and watchdogs, in the format of [`watershed_state`], as a frame of LZ4; its hash |
 //!
 //! The state is that of [`watershed_state`]: what the clock has changed. Everything else is built again from the scenario, so a
 //! checkpoint belongs to one scenario, with its data files, and to the build of the program that wrote it. Writing one changes

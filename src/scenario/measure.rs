@@ -108,7 +108,7 @@ pub struct MeasureResult {
 }
 
 /// Sums of one batch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, watershed_state::Saved)]
 pub struct Batch {
     /// Latencies.
     pub sum: u64,
@@ -117,7 +117,7 @@ pub struct Batch {
 }
 
 /// The latencies of one class of packets.
-#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, watershed_state::Saved)]
 pub struct Latencies {
     /// All of them.
     pub histogram: Histogram,
@@ -189,7 +189,7 @@ fn join(batches: &[Batch], count: usize) -> Vec<Batch> {
 }
 
 /// The phase of a measured run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub enum Phase {
     /// Before the window, until this cycle.
     Warmup(u64),

@@ -5,7 +5,7 @@ use watershed_fabric::{LinkCount, Simulation};
 
 /// Samples the network at most [`Timeline::MOST`] times: beyond that, every second sample is dropped and the rate
 /// halves.
-#[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Default, watershed_state::Saved)]
 pub(super) struct Timeline {
     samples: Vec<Sample>,
     pace: u64,

@@ -19,7 +19,7 @@ use std::path::Path;
 use super::shipped;
 
 /// One packet of a trace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub struct Record {
     /// When it is created.
     pub cycle: u64,

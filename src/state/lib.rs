@@ -8,19 +8,19 @@
 //!
 //! | what | how |
 //! |---|---|
-//! | values: flits, descriptors, queues of them | `#[derive(Serialize, Deserialize)]`; they are written whole |
+//! | values: flits, descriptors, queues of them | `#[derive(Saved)]`; they are written whole |
 //! | blocks that hold something built, such as a shared job | [`state!`](crate::state!): loaded in place |
 //!
 //! Every block writes a check of its name before its fields: bytes of another block are refused where they are read, not
 //! misread.
 
-mod array;
+mod values;
 
-pub use array::BoxedArray;
+// What `Saved` derives names this crate by its name, here too.
+extern crate self as watershed_state;
 
-use postcard::ser_flavors::Flavor;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+pub use watershed_state_derive::Saved;
+
 use std::io::{self, Write};
 
 /// State that can be saved, and loaded into a thing that was built in the same way.
@@ -53,7 +53,46 @@ pub trait State {
     fn load(&mut self, from: &mut Loader<'_>) -> Result<(), Mismatch>;
 }
 
-impl<T: Serialize + DeserializeOwned> State for T {
+/// A value that blocks hold, which is written and made anew as a whole.
+///
+/// Not serde: every crate that saves a type would compile the code of that type again, which was a fifth of what the engines'
+/// crates had compiled. This code is compiled once, where the type is.
+///
+/// ```
+/// use watershed_state::{Loader, Saved, Saver};
+///
+/// #[derive(Debug, PartialEq, Saved)]
+/// enum Request {
+///     Arm { round: u32, ports: Vec<u16> },
+///     Release(u32),
+/// }
+///
+/// let requests = [Request::Arm { round: 7, ports: vec![1, 300] }, Request::Release(7)];
+/// let mut saver = Saver::default();
+/// saver.value(&requests);
+/// let bytes = saver.into_bytes();
+/// assert_eq!(bytes, [0, 7, 2, 1, 0xac, 0x02, 1, 7]);
+/// assert_eq!(Loader::new(&bytes).value::<[Request; 2]>()?, requests);
+/// # Ok::<(), watershed_state::Mismatch>(())
+/// ```
+pub trait Saved: Sized {
+    /// Appends the value.
+    fn put(&self, to: &mut Saver);
+
+    /// The next value.
+    ///
+    /// # Errors
+    /// The bytes are of something else.
+    fn take(from: &mut Loader<'_>) -> Result<Self, Mismatch>;
+}
+
+/// References to the values of a tuple, which are read as that tuple.
+pub trait References {
+    /// Appends them.
+    fn put(self, to: &mut Saver);
+}
+
+impl<T: Saved> State for T {
     fn save(&self, to: &mut Saver) {
         to.value(self);
     }
@@ -103,51 +142,58 @@ impl Output {
     }
 }
 
-impl Flavor for Output {
-    type Output = ();
-
-    #[inline]
-    fn try_push(&mut self, byte: u8) -> postcard::Result<()> {
-        self.bytes.push(byte);
-        Ok(())
-    }
-
-    #[inline]
-    fn try_extend(&mut self, bytes: &[u8]) -> postcard::Result<()> {
-        self.bytes.extend_from_slice(bytes);
-        Ok(())
-    }
-
-    fn finalize(self) -> postcard::Result<()> {
-        Ok(())
-    }
-}
-
 /// Takes state in.
-pub struct Saver(postcard::Serializer<Output>);
-
-impl Default for Saver {
-    fn default() -> Self {
-        Saver(postcard::Serializer { output: Output::default() })
-    }
-}
+#[derive(Default)]
+pub struct Saver(Output);
 
 impl Saver {
     /// Passes what it takes in on to a sink.
     #[must_use]
     pub fn to(sink: Box<dyn Sink>) -> Saver {
-        Saver(postcard::Serializer { output: Output { sink: Some(sink), ..Output::default() } })
+        Saver(Output { sink: Some(sink), ..Output::default() })
     }
 
     /// Appends a value.
-    ///
-    /// # Panics
-    /// If the value refuses to be written, as a sequence of unknown length does: no value of a block is of that kind.
-    pub fn value<T: Serialize + ?Sized>(&mut self, value: &T) {
-        value.serialize(&mut self.0).expect("values of blocks can be written into memory");
-        if self.0.output.bytes.len() >= TOGETHER {
-            self.0.output.pass_on();
+    pub fn value<T: Saved>(&mut self, value: &T) {
+        value.put(self);
+        self.pass_on_many();
+    }
+
+    /// Appends values that are loaded together.
+    pub fn values(&mut self, values: impl References) {
+        values.put(self);
+        self.pass_on_many();
+    }
+
+    fn pass_on_many(&mut self) {
+        if self.0.bytes.len() >= TOGETHER {
+            self.0.pass_on();
         }
+    }
+
+    /// Appends one byte.
+    #[inline]
+    pub fn byte(&mut self, byte: u8) {
+        self.0.bytes.push(byte);
+    }
+
+    /// Appends bytes as they are.
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        self.0.bytes.extend_from_slice(bytes);
+    }
+
+    /// Appends a number in as few bytes as it needs: seven bits in each, the lowest first, and the eighth set in all but the last.
+    pub fn number(&mut self, mut number: u64) {
+        while number >= 0x80 {
+            self.byte(number as u8 | 0x80);
+            number >>= 7;
+        }
+        self.byte(number as u8);
+    }
+
+    /// Appends which variant of an enumeration comes.
+    pub fn variant(&mut self, number: u32) {
+        self.number(u64::from(number));
     }
 
     /// A block begins.
@@ -174,7 +220,7 @@ impl Saver {
     /// All that was appended, if there is no sink.
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
-        self.0.output.bytes
+        self.0.bytes
     }
 
     /// All that is to be saved was.
@@ -182,30 +228,105 @@ impl Saver {
     /// # Errors
     /// The sink did not take it.
     pub fn finish(mut self) -> io::Result<()> {
-        self.0.output.pass_on();
-        let Output { sink, error, .. } = self.0.output;
+        self.0.pass_on();
+        let Output { sink, error, .. } = self.0;
         error.map_or_else(|| sink.map_or(Ok(()), Sink::end), Err)
     }
 }
 
 /// Gives state out.
 pub struct Loader<'a> {
-    from: postcard::Deserializer<'a, postcard::de_flavors::Slice<'a>>,
+    from: &'a [u8],
     of: &'static str,
 }
 
 impl<'a> Loader<'a> {
     /// State that a [`Saver`] has taken in.
     pub fn new(bytes: &'a [u8]) -> Loader<'a> {
-        Loader { from: postcard::Deserializer::from_bytes(bytes), of: "the system" }
+        Loader { from: bytes, of: "the system" }
     }
 
     /// The next value.
     ///
     /// # Errors
     /// It is another one.
-    pub fn value<T: DeserializeOwned>(&mut self) -> Result<T, Mismatch> {
-        T::deserialize(&mut self.from).map_err(|error| self.wrong(&error.to_string()))
+    pub fn value<T: Saved>(&mut self) -> Result<T, Mismatch> {
+        T::take(self)
+    }
+
+    /// How many bytes are left.
+    pub(crate) fn left(&self) -> usize {
+        self.from.len()
+    }
+
+    /// The next byte.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn byte(&mut self) -> Result<u8, Mismatch> {
+        self.bytes(1).map(|bytes| bytes[0])
+    }
+
+    /// The next bytes as they are.
+    ///
+    /// # Errors
+    /// There are fewer.
+    pub fn bytes(&mut self, count: usize) -> Result<&'a [u8], Mismatch> {
+        let (bytes, left) = self.from.split_at_checked(count).ok_or_else(|| self.wrong("its bytes end too soon"))?;
+        self.from = left;
+        Ok(bytes)
+    }
+
+    /// The next number, as [`Saver::number`] writes it.
+    ///
+    /// # Errors
+    /// The bytes end before it, or it has more than 64 bits.
+    pub fn number(&mut self) -> Result<u64, Mismatch> {
+        let mut number = 0;
+        for shift in (0..u64::BITS).step_by(7) {
+            let byte = self.byte()?;
+            let bits = u64::from(byte & 0x7f);
+            if bits << shift >> shift != bits {
+                break;
+            }
+            number |= bits << shift;
+            if byte < 0x80 {
+                return Ok(number);
+            }
+        }
+        Err(self.too_large())
+    }
+
+    /// The length of the next list.
+    pub(crate) fn length(&mut self) -> Result<usize, Mismatch> {
+        usize::take(self)
+    }
+
+    /// The next byte is 0 or 1.
+    pub(crate) fn flag(&mut self) -> Result<bool, Mismatch> {
+        match self.byte()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            other => Err(self.wrong(&format!("{other} where 0 or 1 is expected"))),
+        }
+    }
+
+    /// Which variant of an enumeration comes.
+    ///
+    /// # Errors
+    /// The bytes end before it.
+    pub fn variant(&mut self) -> Result<u32, Mismatch> {
+        u32::take(self)
+    }
+
+    /// What [`Saved::take`] of an enumeration says to the number of a variant that it does not have.
+    #[must_use]
+    pub fn no_variant(&self) -> Mismatch {
+        self.wrong("a variant that its type does not have")
+    }
+
+    pub(crate) fn too_large(&self) -> Mismatch {
+        self.wrong("a number that its register cannot hold")
     }
 
     /// A block begins.
@@ -250,7 +371,7 @@ impl<'a> Loader<'a> {
     /// Something is left.
     pub fn finish(self) -> Result<(), Mismatch> {
         let of = self.of;
-        let left = self.from.finalize().map_or(0, <[u8]>::len);
+        let left = self.from.len();
         if left == 0 { Ok(()) } else { Err(Mismatch { of, what: format!("{left} bytes are left") }) }
     }
 

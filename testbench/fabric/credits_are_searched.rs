@@ -7,7 +7,6 @@ use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
 use std::sync::Mutex;
 
-use serde::{Deserialize, Serialize};
 use stateright::{Checker, HasDiscoveries, Model, Property};
 use watershed::fabric::arbiter::Policy;
 use watershed::fabric::traffic::{MayHaveTraffic, Traffic};
@@ -26,7 +25,7 @@ const RESPONSE: u8 = 1;
 type Key = (u32, u16, u8, u16);
 
 /// Outputs of each, and the flits of the longest frame.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, watershed_state::Saved)]
 struct Ways(Vec<(Key, Vec<u16>)>, u32);
 
 impl Tables<1> for Ways {
@@ -49,7 +48,7 @@ impl Tables<1> for Ways {
 }
 
 /// An end point that does what it is told, flit by flit.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, watershed_state::Saved)]
 struct Puppet {
     /// Flits by id that are to be sent, in turn, and the number of the next one.
     id: u16,

@@ -8,7 +8,6 @@ mod pages_are_generated;
 mod pages_show_what_happens;
 mod rooms_use_only_those_below;
 mod source_text;
-mod state_is_written_whole;
 mod testplan_names_tests_that_exist;
 mod texts_are_plain;
 

@@ -51,9 +51,7 @@ use std::sync::Arc;
 
 use super::lanes::lane;
 use super::quad::{Quad, QuadRegister, QuadUnit};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use watershed_state::state;
+use watershed_state::{Saved, state};
 
 use super::types::{DType, Flags, Mode, Op};
 use super::unit::{SEGMENTS, StageRegister, Unit, cut};
@@ -64,11 +62,11 @@ pub use tree::{Control, TreeStages};
 pub type Sink<'a> = &'a mut dyn FnMut(Option<u8>, &'static str, u32, u128);
 
 /// A unit whose registers can be held stage by stage.
-pub trait Datapath: Copy + std::fmt::Debug + Serialize + DeserializeOwned {
+pub trait Datapath: Copy + std::fmt::Debug + Saved {
     /// An operand, and a result.
-    type Word: Copy + Default + std::fmt::Debug + Serialize + DeserializeOwned;
+    type Word: Copy + Default + std::fmt::Debug + Saved;
     /// What lies in a register of a datapath.
-    type Register: Copy + std::fmt::Debug + Serialize + DeserializeOwned;
+    type Register: Copy + std::fmt::Debug + Saved;
 
     /// The operands at the inputs.
     fn door(&self, a: Self::Word, b: Self::Word) -> Self::Register;
@@ -87,7 +85,7 @@ pub trait Datapath: Copy + std::fmt::Debug + Serialize + DeserializeOwned {
 }
 
 /// The lanes of a word in the registers of a unit; those that the type has not are of no meaning.
-#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Saved)]
 pub struct WordRegister([StageRegister; 8]);
 
 impl Datapath for Unit {
@@ -252,8 +250,8 @@ impl Layout {
 }
 
 /// One stage's registers.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
-#[serde(bound = "U: Datapath")]
+#[derive(Clone, Debug, Saved)]
+#[saved(bound = "U: Datapath")]
 pub struct Stage<U: Datapath> {
     /// An operation is in it.
     pub valid: bool,
@@ -271,16 +269,16 @@ pub struct Stage<U: Datapath> {
 }
 
 /// The values on the wires between two stages.
-#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
-#[serde(bound = "U: Datapath")]
+#[derive(Clone, Copy, Debug, Saved)]
+#[saved(bound = "U: Datapath")]
 enum StageData<U: Datapath> {
     Lone(U::Word),
     Pair(U, U::Register),
 }
 
 /// One or two operands that enter a unit.
-#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
-#[serde(bound = "U: Datapath")]
+#[derive(Clone, Copy, Debug, Saved)]
+#[saved(bound = "U: Datapath")]
 pub struct UnitInput<U: Datapath> {
     /// Operation.
     pub op: Op,
@@ -306,7 +304,7 @@ impl<U: Datapath> UnitInput<U> {
 }
 
 /// The result that leaves a unit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub struct UnitOutput<W> {
     /// Operation.
     pub op: Op,
@@ -321,8 +319,8 @@ pub struct UnitOutput<W> {
 }
 
 /// The operands that a unit took at the last edge, for comparison with a reference model.
-#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
-#[serde(bound = "U: Datapath")]
+#[derive(Clone, Copy, Debug, Saved)]
+#[saved(bound = "U: Datapath")]
 pub struct SampledOperands<U: Datapath> {
     /// It took some.
     pub valid: bool,

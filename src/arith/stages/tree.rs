@@ -10,7 +10,7 @@ use watershed_state::state;
 use super::{Layout, UnitInput, UnitOutput, UnitStages};
 
 /// The registers that go with a reduction from stage to stage of a level, whatever its units do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub struct Control {
     /// A reduction is in this stage.
     pub valid: bool,

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use watershed_fabric::Reassembly;
 
 /// Frames of which flits have come or gone, and those that wait for the link.
-#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, watershed_state::Saved)]
 pub(super) struct Nic {
     /// Under assembly: frames of trees, by channel.
     pub assembling: [Assembly; 2],

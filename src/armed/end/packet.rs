@@ -5,7 +5,7 @@ use watershed_fabric::{Flit, FlitSize, Io};
 use watershed_kernel::Cycle;
 
 /// A packet on its way out.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, watershed_state::Saved)]
 pub(super) struct Packet {
     pub due: Cycle,
     pub vc: u8,

@@ -9,7 +9,7 @@ pub const TIMEOUT_UNIT_CYCLES: u64 = 1024;
 pub const MAX_TIMEOUT: u32 = (1 << 24) - 1;
 
 /// What happens when a frame needs a descriptor that is being written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub enum Hazard {
     /// It waits.
     Interlock,
@@ -18,7 +18,7 @@ pub enum Hazard {
 }
 
 /// Parameters of all engines; see the module's table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub struct EngineCfg {
     /// Active reductions an engine can hold.
     pub descriptors: u16,
@@ -65,7 +65,7 @@ impl EngineCfg {
 }
 
 /// What an engine has counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, watershed_state::Saved)]
 pub struct EngineCounts {
     /// Arm requests that took or renewed a descriptor.
     pub armed: u64,

@@ -11,7 +11,7 @@ use watershed_probe::EnumTable;
 pub(super) static STATES: EnumTable = EnumTable { name: "descriptor", names: &["FREE", "ARMED", "PARTIAL", "MERGING"] };
 
 /// The state of one active reduction.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, watershed_state::Saved)]
 pub(super) struct Descriptor {
     pub(super) active: bool,
     /// A read-modify-write is in the pipeline.
@@ -85,7 +85,7 @@ impl Descriptor {
 }
 
 /// The ports of the descriptor memory that are free in a cycle.
-#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, watershed_state::Saved)]
 pub(super) struct Accesses {
     pub(super) left: u8,
     /// An access found no free port.

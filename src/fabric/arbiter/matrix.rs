@@ -6,7 +6,7 @@
 use crate::PortSet;
 
 /// The matrices of a bank of least-recently-served arbiters.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, watershed_state::Saved)]
 pub struct Matrix<const W: usize> {
     requesters: usize,
     before_q: Vec<PortSet<W>>,

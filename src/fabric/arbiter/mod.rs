@@ -35,7 +35,7 @@ pub use matrix::Matrix;
 pub use round_robin::RoundRobin;
 
 /// Which requester an arbiter prefers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, watershed_state::Saved)]
 pub enum Policy {
     /// In turn.
     #[default]
@@ -47,7 +47,7 @@ pub enum Policy {
 }
 
 /// All arbiters of one kind in a system, with one policy.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, watershed_state::Saved)]
 pub struct Bank<const W: usize> {
     policy: Policy,
     /// Empty with another policy than [`Policy::RoundRobin`].

@@ -3,7 +3,7 @@
 use crate::PortSet;
 
 /// The cursors of a bank of round-robin arbiters.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, watershed_state::Saved)]
 pub struct RoundRobin {
     cursor_q: Vec<u16>,
 }

@@ -95,7 +95,7 @@ impl Wiring {
 }
 
 /// Where an end point attaches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, watershed_state::Saved)]
 pub struct EndPlace {
     /// The switch.
     pub switch: u32,

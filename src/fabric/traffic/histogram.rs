@@ -13,7 +13,7 @@ const EXACT: u64 = 1 << 10;
 const SUB: u64 = 1 << 9;
 
 /// Counts of latencies.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, watershed_state::Saved)]
 pub struct Histogram {
     buckets: Vec<u64>,
     count: u64,

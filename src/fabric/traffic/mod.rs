@@ -78,7 +78,7 @@ use watershed_probe::Scope;
 use watershed_state::state;
 
 /// A packet that was created and waits to enter, or enters.
-#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, watershed_state::Saved)]
 struct QueuedPacket {
     /// What its latency counts from.
     created: Cycle,
@@ -92,7 +92,7 @@ struct QueuedPacket {
 }
 
 /// Counters of a sink.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, watershed_state::Saved)]
 pub struct SinkCounts {
     /// Whole packets.
     pub packets: u64,
@@ -105,7 +105,7 @@ pub struct SinkCounts {
 }
 
 /// Counters of the sources.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, watershed_state::Saved)]
 pub struct SourceCounts {
     /// Packets.
     pub packets: u64,
@@ -114,7 +114,7 @@ pub struct SourceCounts {
 }
 
 /// A packet of which something was measured: that it arrived after this many cycles, or waited this many to enter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub struct LatencySample {
     /// The cycle in which it was created.
     pub created: Cycle,
@@ -143,7 +143,7 @@ impl LatencySample {
 }
 
 /// A packet that is arriving on a channel.
-#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, watershed_state::Saved)]
 struct ArrivingPacket {
     open: bool,
     created: Cycle,
@@ -152,7 +152,7 @@ struct ArrivingPacket {
 }
 
 /// A lane at the entrance.
-#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, watershed_state::Saved)]
 struct Lane {
     /// The packet that is entering the network: its source, its channel, and the index of its next flit.
     entering: Option<(usize, u8, u32)>,
@@ -161,7 +161,7 @@ struct Lane {
 }
 
 /// The effect of the arrival of a packet of a class.
-#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, watershed_state::Saved)]
 enum ArrivalEffect {
     /// This source answers.
     Answer(usize),

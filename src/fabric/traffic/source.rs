@@ -296,7 +296,7 @@ state!(Source {
 });
 
 /// A packet that is to be created.
-#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, watershed_state::Saved)]
 pub(super) struct PlannedPacket {
     pub at: Cycle,
     pub created: Cycle,

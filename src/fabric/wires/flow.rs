@@ -9,14 +9,14 @@ use watershed_kernel::{Cycle, Wheel};
 use watershed_state::state;
 
 /// A port whose link may be narrower than a flit.
-#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, watershed_state::Saved)]
 pub(super) struct SerializingPort {
     pub(super) until: Cycle,
     pub(super) cycles_per_flit: u16,
 }
 
 /// The words of flits behind the first, by their place in the pool; there are none where a flit carries a word or less.
-#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, watershed_state::Saved)]
 pub(crate) struct ExtraWords {
     /// Words of each flit behind the first.
     each: usize,
@@ -70,7 +70,7 @@ impl ExtraWords {
 }
 
 /// The free list of the pool.
-#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, watershed_state::Saved)]
 pub(super) struct FreeList {
     /// The first free one, which names the next.
     pub free: u32,

@@ -21,7 +21,7 @@ pub enum Phase {
 }
 
 /// The phase of a packet, and the output channel it holds in [`Phase::Active`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub(crate) struct State(u8);
 
 impl State {
@@ -58,7 +58,7 @@ impl State {
 ///
 /// The two sides of a channel have nothing to do with each other: flits of one link enter the input side, flits that come
 /// from other ports leave by the output side. They stand apart, so that who looks at credits looks at nothing else.
-#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, watershed_state::Saved)]
 pub(crate) struct Input {
     pub head: u32,
     pub tail: u32,
@@ -81,7 +81,7 @@ impl Input {
 pub(crate) const RETRY_ROUTE: u32 = 1 << 31;
 
 /// One flit in the pool. 32 bytes, so that none lies across two lines of the cache.
-#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, watershed_state::Saved)]
 #[repr(align(32))]
 pub(crate) struct Slot {
     pub flit: Flit,
@@ -102,7 +102,7 @@ impl Slot {
 
 /// The node that something reaches, and its number for link monitors: 24 and 8 bits, for as much of these is read and written
 /// as of anything that moves.
-#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, watershed_state::Saved)]
 pub(crate) struct Destination(u32);
 
 impl Destination {
@@ -124,7 +124,7 @@ impl Destination {
 }
 
 /// A flit on its way to an input queue; it is stored in the pool.
-#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, watershed_state::Saved)]
 pub(crate) struct Arrival {
     pub queue: u32,
     pub to: Destination,
@@ -132,14 +132,14 @@ pub(crate) struct Arrival {
 }
 
 /// A credit on its way back to an output virtual channel.
-#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, watershed_state::Saved)]
 pub(crate) struct CreditReturn {
     pub queue: u32,
     pub to: Destination,
 }
 
 /// A flit or credit that crosses from one part of a system into another.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, watershed_state::Saved)]
 pub(crate) enum Crossing {
     /// A flit that arrives in this cycle, with its words behind the first.
     Flit(Cycle, Arrival, Flit, Box<[u64]>),

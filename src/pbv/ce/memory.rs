@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use crate::context::Context;
 
 /// The accesses that wait for ports.
-#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, watershed_state::Saved)]
 pub(super) struct Memory {
     /// Contexts whose accumulators are being cleared: slot, generation, lines left.
     clears: VecDeque<(u16, u32, u32)>,

@@ -5,7 +5,7 @@ use crate::context::Context;
 use watershed_arith::{Flags, Operands, TreeIn, TreeOut};
 
 /// Words on their way into the reduction unit, or into the memory of those that are kept.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, watershed_state::Saved)]
 pub(super) struct Feed {
     pub(super) slot: u16,
     pub(super) generation: u32,
@@ -30,7 +30,7 @@ impl Feed {
 }
 
 /// Where words go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub(super) enum FeedTarget {
     /// From a message into the unit.
     Unit,

@@ -7,7 +7,7 @@ use watershed_arith::Flags;
 use watershed_arith::divider::word_quotient;
 
 /// How long a node's task takes.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub enum TaskTime {
     /// Always the same.
     Fixed(u64),
@@ -29,7 +29,7 @@ pub enum TaskTime {
 }
 
 /// A node's part in a context.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, watershed_state::Saved)]
 pub struct Part {
     /// Which context.
     pub cc_id: u16,

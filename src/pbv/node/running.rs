@@ -7,7 +7,7 @@ use watershed_kernel::Cycle;
 use watershed_probe::EnumTable;
 
 /// State of a part.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 #[repr(u8)]
 pub enum PartState {
     /// Nothing asked of it.
@@ -23,7 +23,7 @@ pub enum PartState {
 pub(super) static STATES: EnumTable = EnumTable { name: "part", names: &["IDLE", "WAITS", "WORKING", "MET"] };
 
 /// What a run came to.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub struct Outcome {
     /// Which run.
     pub run: u32,
@@ -39,7 +39,7 @@ pub struct Outcome {
     pub error: Option<Status>,
 }
 
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, watershed_state::Saved)]
 pub(super) struct Running {
     pub(super) part: Part,
     pub(super) state: PartState,

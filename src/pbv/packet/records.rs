@@ -19,7 +19,7 @@ use super::{NO_DEVICE, PBV_ENTRIES, PacketError, WORD_BYTES, pbv_at, pbv_bytes, 
 /// | 24 | entries that are engines and not end devices (B-PKT-5), one bit an entry, 16 bytes |
 /// | 40 | only with bit 2: report levels, queues, collector, 4 bytes each, and 4 zeros; all that follows lies 16 bytes further |
 /// | 40 | PBV entry k: device ID, at 40 + 2 k; then zeros up to a multiple of 8 |
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub struct ConfigRecord {
     /// The switch it is for.
     pub device: u16,
@@ -62,7 +62,7 @@ pub struct ConfigRecord {
 ///
 /// The two vectors differ where responses are forwarded and not merged (paragraph 110): an engine that forwards sends down to
 /// engines from which it expects nothing for itself, and one above it expects answers of engines to which it sends nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub struct InitRecord {
     /// The switch it is for.
     pub device: u16,
@@ -97,7 +97,7 @@ pub struct InitRecord {
 }
 
 /// Groups of an inter-group barrier (B-CE-9): contexts whose CC_IDs follow each other, at one master engine *\[chosen\]*.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub struct Groups {
     /// CC_ID of the first.
     pub first: u16,

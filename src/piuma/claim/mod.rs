@@ -124,7 +124,7 @@ use watershed_kernel::Cycle;
 use watershed_probe::Scope;
 
 /// A wire towards the root.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, watershed_state::Saved)]
 pub enum Wire {
     /// `ready` of a collective, `credit` of a multicast.
     First,
@@ -133,7 +133,7 @@ pub enum Wire {
 }
 
 /// A pulse that comes to a register. In the order in which those of one cycle are looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, watershed_state::Saved)]
 pub enum Signal {
     /// To an input of a switch's join.
     Up {
@@ -178,7 +178,7 @@ pub enum Signal {
 }
 
 /// The registers of a join: where a tree passes a switch.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, watershed_state::Saved)]
 pub struct Join {
     /// The tree.
     pub tree: u16,
@@ -223,7 +223,7 @@ impl Join {
 }
 
 /// The arbiter of a conflict set.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, watershed_state::Saved)]
 pub struct Arbiter {
     /// Trees of the set that conflict with each of them.
     conflicts: Vec<(u16, Vec<u16>)>,
@@ -289,7 +289,7 @@ impl Arbiter {
 }
 
 /// The claim registers of a switch.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, watershed_state::Saved)]
 pub struct Unit {
     /// Trees that pass it.
     pub joins: Vec<Join>,

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use watershed_kernel::Cycle;
 
 /// What a source of a multicast holds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, watershed_state::Saved)]
 pub enum Holder {
     /// Nothing.
     #[default]
@@ -16,7 +16,7 @@ pub enum Holder {
 }
 
 /// An event that is to be sent on the claim wires.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub struct Event {
     /// The cycle in which it leaves.
     pub cycle: Cycle,
@@ -27,7 +27,7 @@ pub struct Event {
 }
 
 /// The kind of an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub enum EventKind {
     /// The source asks the arbiter.
     Requested,
@@ -38,7 +38,7 @@ pub enum EventKind {
 }
 
 /// The claim registers of a data queue.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, watershed_state::Saved)]
 pub struct QueueClaim {
     /// Its number among the sources of its id, if the core is one.
     pub source: Option<u8>,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use watershed_kernel::Cycle;
 
 /// A change of conflict sets: from the wiring before it to the one after it, in which trees have the same numbers.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, watershed_state::Saved)]
 pub struct Rewrite {
     /// The wiring afterwards.
     pub wiring: Wiring,

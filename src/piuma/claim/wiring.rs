@@ -37,7 +37,7 @@ pub struct Links<'a> {
 }
 
 /// All trees that are in conflict sets of more than one id.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, watershed_state::Saved)]
 pub struct Wiring {
     /// The trees, in the order of their ids and then of the scenario.
     pub trees: Vec<Tree>,
@@ -48,7 +48,7 @@ pub struct Wiring {
 }
 
 /// The claim wires of a tree.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, watershed_state::Saved)]
 pub struct Tree {
     /// Which claimant it is, in the order in which they were given.
     pub claimant: usize,
@@ -67,7 +67,7 @@ pub struct Tree {
 }
 
 /// Where a tree passes a switch.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, watershed_state::Saved)]
 pub struct JoinAt {
     /// The switch.
     pub switch: u32,
@@ -82,7 +82,7 @@ pub struct JoinAt {
 }
 
 /// A participant's end of the wires.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, watershed_state::Saved)]
 pub struct Leaf {
     /// Where it is.
     pub place: EndPlace,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use watershed_kernel::Cycle;
 
 /// How a rank's sending or merging used a cycle.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub enum CycleUse {
     /// A flit went onto the link, or the link was busy with the one before; a word was merged.
     Work,
@@ -16,7 +16,7 @@ pub enum CycleUse {
 }
 
 /// A round of a rank. Cycles follow each other in the order of the fields.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub struct RoundLog {
     /// Its number in the schedule.
     pub number: u32,
@@ -39,7 +39,7 @@ pub struct RoundLog {
 }
 
 /// The rounds of a rank, in order; those in which it has nothing to do are left out.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, watershed_state::Saved)]
 pub struct Log {
     rounds: Vec<RoundLog>,
     /// When the last piece of a round's message came, for rounds that are not over.

@@ -103,7 +103,7 @@ pub struct Numbers {
 }
 
 /// What a rank did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, watershed_state::Saved)]
 pub struct Counts {
     /// Rounds in which it sent or received.
     pub rounds: u64,
@@ -149,7 +149,7 @@ impl Job {
 }
 
 /// What a rank does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 enum State {
     Idle,
     Overhead(Cycle),
@@ -161,7 +161,7 @@ enum State {
 static STATES: EnumTable = EnumTable { name: "host", names: &["IDLE", "OVERHEAD", "EXCHANGE", "MERGE", "DONE"] };
 
 /// The words received for a round.
-#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, watershed_state::Saved)]
 struct RoundBuffer {
     words: Vec<u64>,
     landed: u64,
@@ -169,7 +169,7 @@ struct RoundBuffer {
 }
 
 /// The packet that is arriving on a channel: its round, and the place of its next word.
-#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, watershed_state::Saved)]
 struct IncomingPacket {
     round: u32,
     next: u64,

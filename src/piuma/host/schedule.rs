@@ -28,7 +28,7 @@
 use std::ops::Range;
 
 /// A software algorithm.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub enum Algorithm {
     /// Pairs exchange whole vectors.
     RecursiveDoubling,
@@ -59,7 +59,7 @@ pub enum Algorithm {
 }
 
 /// The use of the words that were received.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub enum Merge {
     /// They take the place of the rank's own.
     Copy,
@@ -70,7 +70,7 @@ pub enum Merge {
 }
 
 /// One side of a round.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub struct Transfer {
     /// The other rank.
     pub peer: u32,
@@ -79,7 +79,7 @@ pub struct Transfer {
 }
 
 /// A round of one rank. A message belongs to the same round of sender and receiver.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub struct Round {
     /// What it sends.
     pub send: Option<Transfer>,
@@ -97,7 +97,7 @@ impl Round {
 }
 
 /// An algorithm on this many ranks and words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub struct Schedule {
     /// The algorithm.
     pub algorithm: Algorithm,

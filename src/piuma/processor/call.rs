@@ -6,7 +6,7 @@ use std::sync::Arc;
 use watershed_kernel::Cycle;
 
 /// What a core is in a collective that programs call.
-#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, watershed_state::Saved)]
 pub struct Role {
     /// How it is called.
     pub intrinsic: Intrinsic,
@@ -23,7 +23,7 @@ pub struct Role {
 }
 
 /// A call of a collective.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, watershed_state::Saved)]
 pub struct Call {
     /// Collective id.
     pub id: u16,
@@ -42,7 +42,7 @@ pub struct Call {
 }
 
 /// A call that may start when its claim is granted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub struct ReadyCall {
     /// Collective id.
     pub id: u16,
@@ -53,7 +53,7 @@ pub struct ReadyCall {
 }
 
 /// The calls of a core.
-#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, watershed_state::Saved)]
 pub(super) struct Calls {
     /// In the order in which they were issued.
     pub(super) list: Vec<Call>,

@@ -9,7 +9,7 @@ use watershed_fabric::Io;
 use watershed_kernel::Cycle;
 
 /// An access to a configuration register.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub struct RegisterAccess {
     /// The thread.
     thread: Key,
@@ -24,7 +24,7 @@ pub struct RegisterAccess {
 }
 
 /// What is in the crossbar and behind it.
-#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, watershed_state::Saved)]
 pub(super) struct Crossbar {
     /// Operations in the CCE in the order in which they came: pipeline, thread (`None`: its handler), and whether it is decoded.
     pub(super) operations: Vec<(Key, bool)>,

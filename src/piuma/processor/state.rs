@@ -68,8 +68,8 @@ impl State for Processor {
         for pipeline in pipelines {
             pipeline.save(to);
         }
-        to.value(&(cce, icu, crossbar, local, scratchpad, calls));
-        to.value(&(reports, handled, halted, started, stores, uses));
+        to.values((cce, icu, crossbar, local, scratchpad, calls));
+        to.values((reports, handled, halted, started, stores, uses));
     }
 
     fn load(&mut self, from: &mut Loader<'_>) -> Result<(), Mismatch> {

@@ -19,7 +19,7 @@ use crate::processor::ReadyCall;
 use watershed_kernel::Cycle;
 
 /// Calls of one line.
-#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, watershed_state::Saved)]
 struct CallLine {
     current: Option<ActiveCall>,
     jobs: [Option<usize>; 2],
@@ -29,7 +29,7 @@ struct CallLine {
 }
 
 /// A call under way.
-#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, watershed_state::Saved)]
 struct ActiveCall {
     operation: u32,
     call: Call,
@@ -55,7 +55,7 @@ pub(super) struct FinishedCall {
 }
 
 /// The calls of a rank.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, watershed_state::Saved)]
 pub(super) struct CallLines {
     list: Vec<CallLine>,
     ready: Vec<ReadyCall>,

@@ -100,7 +100,7 @@ use plan::{Engine, Kind, Outcome, Plan, Record, Rounds, word};
 use tag::{is_of_rank, number_and_index, tag};
 
 /// A message that is leaving.
-#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, watershed_state::Saved)]
 struct OutgoingMessage {
     operation: u32,
     end: u32,
@@ -111,7 +111,7 @@ struct OutgoingMessage {
 }
 
 /// A message that is arriving, or has.
-#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, watershed_state::Saved)]
 struct IncomingMessage {
     words: u64,
     /// Words of the whole; known when its last packet is here.
@@ -125,7 +125,7 @@ const UNKNOWN: u64 = u64::MAX;
 const NOBODY: u32 = u32::MAX;
 
 /// The packet that is arriving on a channel.
-#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, watershed_state::Saved)]
 enum IncomingPacket {
     Nothing,
     Message { number: u32, next: u64, last: bool },
@@ -133,7 +133,7 @@ enum IncomingPacket {
 }
 
 /// Messages and receives of open channels without a match yet, in the order in which they came.
-#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, watershed_state::Saved)]
 struct UnmatchedChannels {
     /// Channels of messages that have come and that nobody waits for.
     come: Vec<u32>,
@@ -142,7 +142,7 @@ struct UnmatchedChannels {
 }
 
 /// Who sends a packet.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, watershed_state::Saved)]
 enum Sender {
     #[default]
     Message,
@@ -150,7 +150,7 @@ enum Sender {
 }
 
 /// What leaves by the port.
-#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, watershed_state::Saved)]
 struct Port {
     /// Messages, the oldest first.
     sends: VecDeque<OutgoingMessage>,
@@ -166,7 +166,7 @@ struct Port {
 }
 
 /// What is next for an operation.
-#[derive(Clone, Copy, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, watershed_state::Saved)]
 enum Todo {
     /// All that it waited for is there.
     Ready(u32),
@@ -177,7 +177,7 @@ enum Todo {
 }
 
 /// What an operation occupies.
-#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, watershed_state::Saved)]
 struct Stream {
     busy: bool,
     waiting: BTreeSet<(Cycle, u32)>,

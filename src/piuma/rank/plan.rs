@@ -128,7 +128,7 @@ impl Software {
 }
 
 /// A collective of an engine as one rank sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub struct Call {
     /// The engine that computes it.
     pub engine: Engine,
@@ -147,7 +147,7 @@ pub struct Call {
 }
 
 /// The engine of a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub enum Engine {
     /// The switches' own.
     Core {
@@ -161,7 +161,7 @@ pub enum Engine {
 }
 
 /// Rounds of a job of an engine beside the core's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub struct Rounds {
     /// Which engine: a number that those who take and answer calls agree on.
     pub engine: u8,
@@ -176,7 +176,7 @@ pub struct Rounds {
 }
 
 /// The outcome of an operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub struct Record {
     /// When all that it waited for was there.
     pub ready: u64,
@@ -199,7 +199,7 @@ impl Default for Record {
 }
 
 /// The outcome of a collective at one rank.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub struct Outcome {
     /// The operation.
     pub operation: u32,

@@ -39,9 +39,9 @@ impl State for Rank {
             end,
         } = self;
         to.begin("Rank");
-        to.value(&(waits, records, left, streams, timers, todo, counts, landings, open));
-        to.value(&(port, arriving, write_last_q, calls, outcomes, wrong, begun, end));
-        to.value(&hosts.keys().collect::<Vec<_>>());
+        to.values((waits, records, left, streams, timers, todo, counts, landings, open));
+        to.values((port, arriving, write_last_q, calls, outcomes, wrong, begun, end));
+        to.value(&hosts.keys().copied().collect::<Vec<_>>());
         to.each(hosts.values());
     }
 

@@ -31,7 +31,7 @@ use watershed_piuma::legality::{self, Claim, Footprint, channel_name};
 use watershed_piuma::{IdUse, RESPONSE, RegisterName, Registers, Store};
 
 /// A tree that programs may use.
-#[derive(Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, watershed_state::Saved)]
 pub(crate) struct Tree {
     of: TreeOwner,
     id: u16,
@@ -39,7 +39,7 @@ pub(crate) struct Tree {
 }
 
 /// Whose tree it is: by index.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, watershed_state::Saved)]
 pub(crate) enum TreeOwner {
     Collective(usize),
     /// And the end point that sends.
@@ -47,7 +47,7 @@ pub(crate) enum TreeOwner {
 }
 
 /// An id that was written: since when, and whose use of it has been found to be legal since then.
-#[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Default, watershed_state::Saved)]
 pub(crate) struct WrittenRegister {
     since: u64,
     whole: BTreeSet<TreeOwner>,
@@ -97,7 +97,7 @@ impl StoreRules {
     }
 
     /// What was found of trees since the first store.
-    pub(crate) fn observed_trees(&self) -> (&[Tree], &BTreeMap<u16, WrittenRegister>) {
+    pub(crate) fn observed_trees(&self) -> (&Vec<Tree>, &BTreeMap<u16, WrittenRegister>) {
         (&self.trees, &self.written)
     }
 

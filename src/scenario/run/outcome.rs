@@ -37,7 +37,7 @@ pub struct RunResult {
 }
 
 /// A look at the network.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, watershed_state::Saved)]
 pub struct Sample {
     /// When.
     pub cycle: u64,

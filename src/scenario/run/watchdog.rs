@@ -29,7 +29,7 @@ pub(crate) struct Watchdog {
 
 state!(Watchdog { saved: clock, steps, items; built: patience, only_awake });
 
-#[derive(Clone, Copy, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Default, watershed_state::Saved)]
 struct WatchedItem {
     done: u64,
     /// Cycle in which the last progress was seen, and the clock then.

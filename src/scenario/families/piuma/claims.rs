@@ -23,7 +23,7 @@ impl Units for ClaimRegisters<'_> {
 }
 
 /// How a tree's claim goes on.
-#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, watershed_state::Saved)]
 struct TreeState {
     /// Of each participant or receiver: its end point, its job, since when it is ready, and from when on its wires are free.
     leaves: Vec<LeafState>,
@@ -36,7 +36,7 @@ struct TreeState {
     open: Vec<u32>,
 }
 
-#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, watershed_state::Saved)]
 struct LeafState {
     end: usize,
     job: usize,
@@ -69,7 +69,7 @@ fn state(scenario: &Scenario, plan: &Plan, places: &[EndPlace], number: u16) -> 
 }
 
 /// The claim wires of a system under way.
-#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, watershed_state::Saved)]
 pub(super) struct Claims {
     plan: Plan,
     trees: Vec<TreeState>,
@@ -84,7 +84,7 @@ pub(super) struct Claims {
 }
 
 /// Other conflict sets, of registers that programs have written.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, watershed_state::Saved)]
 struct Pending {
     rewrite: Rewrite,
     owners: Vec<Owner>,

@@ -5,7 +5,7 @@ use watershed_piuma::claim::Wiring;
 use watershed_piuma::legality::Footprint;
 
 /// Whose tree a claimant is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, watershed_state::Saved)]
 pub enum Owner {
     /// A segment of a collective.
     Segment(usize, usize),
@@ -25,7 +25,7 @@ pub fn footprints<'a, S: Iterator<Item = &'a Footprint>>(
 }
 
 /// Which trees claim, and how.
-#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, watershed_state::Saved)]
 pub struct Plan {
     /// The wires.
     pub wiring: Wiring,

@@ -79,7 +79,7 @@ impl<'a> Deref for RunView<'_, 'a> {
 }
 
 /// The state of a collective.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]
 pub(super) enum CollectiveState {
     Running,
     Complete,
@@ -491,17 +491,19 @@ impl Family for Run<'_> {
 
     fn save(&self, to: &mut Saver) {
         watershed_state::State::save(self, to);
-        to.value(&self.build.collectives.iter().map(|built| &built.rewritten).collect::<Vec<_>>());
-        to.value(&self.rules.as_ref().map(StoreRules::observed_trees));
+        to.each(self.build.collectives.iter().map(|built| &built.rewritten));
+        let observed = self.rules.as_ref().map(StoreRules::observed_trees);
+        to.value(&observed.is_some());
+        if let Some(trees) = observed {
+            to.values(trees);
+        }
     }
 
     fn load(&mut self, system: &System, from: &mut Loader<'_>) -> Result<(), Mismatch> {
         watershed_state::State::load(self, from)?;
-        let rewritten: Vec<_> = from.value()?;
-        for (built, rewritten) in self.build.collectives.iter_mut().zip(rewritten) {
-            built.rewritten = rewritten;
-        }
-        if let Some(found) = from.value()? {
+        from.each(self.build.collectives.iter_mut().map(|built| &mut built.rewritten))?;
+        if from.value()? {
+            let found = from.value()?;
             let rules = StoreRules::new(self.loaded, system.piuma(), &self.build.collectives);
             self.rules = rules.map(|rules| rules.with_observed_trees(found));
         }
