@@ -49,7 +49,7 @@
 //!
 //! Each folder is a member of the Cargo workspace, so that Cargo itself keeps it from using what its manifest does not name;
 //! a test (`testbench/project`) holds the manifests against the figure. A folder uses those on layers below its own, never one
-//! above or beside it. Two lines lead aside: [`oracle`] takes the names of types from [`arith`] and saves trees as [`state`] does, and the [`glossary`] finds
+//! above or beside it. Two lines lead aside: [`oracle`] takes the names of types from [`arith`], and the [`glossary`] finds
 //! the nearest word as [`scenario`] does. The oracle is used by the checks of runs, by commands that
 //! print exact values, and by tests, never by a block that is clocked; the [legality](piuma::legality) check reads a
 //! configuration back into the oracle's tree before cycle 0.

@@ -37,8 +37,7 @@ impl<T: Copy + Default, const N: usize> From<Vec<T>> for InlineVec<T, N> {
 /// As a list of its entries, wherever they are.
 impl<T: Copy + Default + Saved, const N: usize> Saved for InlineVec<T, N> {
     fn put(&self, to: &mut Saver) {
-        to.number(self.len() as u64);
-        self.as_slice().iter().for_each(|entry| entry.put(to));
+        to.list(self.as_slice().iter());
     }
 
     fn take(from: &mut Loader<'_>) -> Result<Self, Mismatch> {

@@ -89,6 +89,19 @@ mod tests {
     }
 
     #[test]
+    fn a_stream_goes_on_where_it_was_saved() {
+        let mut rng = Rng::new(5, 9);
+        for _ in 0..10 {
+            rng.bits();
+            let mut saver = Saver::default();
+            saver.value(&rng);
+            let mut again: Rng = Loader::new(&saver.into_bytes()).value().unwrap();
+            let mut ahead = rng.clone();
+            assert!((0..4).all(|_| again.bits() == ahead.bits()));
+        }
+    }
+
+    #[test]
     fn below_stays_below_and_reaches_every_value() {
         let mut rng = Rng::new(7, 0);
         let mut seen = [0u32; 6];

@@ -55,8 +55,8 @@ pub trait State {
 
 /// A value that blocks hold, which is written and made anew as a whole.
 ///
-/// Not serde: every crate that saves a type would compile the code of that type again, which was a fifth of what the engines'
-/// crates had compiled. This code is compiled once, where the type is.
+/// Not serde: its code is generic over what it writes to, so every crate that saves a type compiles it again. This code is
+/// compiled once, where the type is.
 ///
 /// ```
 /// use watershed_state::{Loader, Saved, Saver};
@@ -191,6 +191,12 @@ impl Saver {
         self.byte(number as u8);
     }
 
+    /// Appends a list, its length first.
+    pub fn list<'s, T: Saved + 's>(&mut self, items: impl ExactSizeIterator<Item = &'s T>) {
+        self.number(items.len() as u64);
+        items.for_each(|item| item.put(self));
+    }
+
     /// Appends which variant of an enumeration comes.
     pub fn variant(&mut self, number: u32) {
         self.number(u64::from(number));
@@ -282,10 +288,16 @@ impl<'a> Loader<'a> {
     /// # Errors
     /// The bytes end before it, or it has more than 64 bits.
     pub fn number(&mut self) -> Result<u64, Mismatch> {
+        let number = self.wide_number()?;
+        u64::try_from(number).map_err(|_| self.too_large())
+    }
+
+    /// The next number, if it has at most 128 bits.
+    pub(crate) fn wide_number(&mut self) -> Result<u128, Mismatch> {
         let mut number = 0;
-        for shift in (0..u64::BITS).step_by(7) {
+        for shift in (0..u128::BITS).step_by(7) {
             let byte = self.byte()?;
-            let bits = u64::from(byte & 0x7f);
+            let bits = u128::from(byte & 0x7f);
             if bits << shift >> shift != bits {
                 break;
             }

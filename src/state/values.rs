@@ -85,27 +85,15 @@ impl Saved for bool {
 impl Saved for u128 {
     fn put(&self, to: &mut Saver) {
         let mut left = *self;
-        while left >= 0x80 {
+        while left > u128::from(u64::MAX) {
             to.byte(left as u8 | 0x80);
             left >>= 7;
         }
-        to.byte(left as u8);
+        to.number(left as u64);
     }
 
     fn take(from: &mut Loader<'_>) -> Result<Self, Mismatch> {
-        let mut number = 0;
-        for shift in (0..128).step_by(7) {
-            let byte = from.byte()?;
-            let bits = u128::from(byte & 0x7f);
-            if bits << shift >> shift != bits {
-                break;
-            }
-            number |= bits << shift;
-            if byte < 0x80 {
-                return Ok(number);
-            }
-        }
-        Err(from.too_large())
+        from.wide_number()
     }
 }
 
@@ -183,12 +171,6 @@ impl<T: Saved> Saved for Arc<T> {
     }
 }
 
-fn put_list<T: Saved>(list: &[T], to: &mut Saver) {
-    for item in list {
-        item.put(to);
-    }
-}
-
 fn take_list<T: Saved>(length: usize, from: &mut Loader<'_>) -> Result<Vec<T>, Mismatch> {
     // A length that is wrong must not reserve more than there can be.
     let mut list = Vec::with_capacity(length.min(from.left()));
@@ -200,8 +182,7 @@ fn take_list<T: Saved>(length: usize, from: &mut Loader<'_>) -> Result<Vec<T>, M
 
 impl<T: Saved> Saved for Vec<T> {
     fn put(&self, to: &mut Saver) {
-        to.number(self.len() as u64);
-        put_list(self, to);
+        to.list(self.iter());
     }
 
     fn take(from: &mut Loader<'_>) -> Result<Self, Mismatch> {
@@ -212,8 +193,7 @@ impl<T: Saved> Saved for Vec<T> {
 
 impl<T: Saved> Saved for Box<[T]> {
     fn put(&self, to: &mut Saver) {
-        to.number(self.len() as u64);
-        put_list(self, to);
+        to.list(self.iter());
     }
 
     fn take(from: &mut Loader<'_>) -> Result<Self, Mismatch> {
@@ -223,8 +203,7 @@ impl<T: Saved> Saved for Box<[T]> {
 
 impl<T: Saved> Saved for Arc<[T]> {
     fn put(&self, to: &mut Saver) {
-        to.number(self.len() as u64);
-        put_list(self, to);
+        to.list(self.iter());
     }
 
     fn take(from: &mut Loader<'_>) -> Result<Self, Mismatch> {
@@ -245,10 +224,7 @@ impl<T: Saved> Saved for Range<T> {
 
 impl<T: Saved> Saved for VecDeque<T> {
     fn put(&self, to: &mut Saver) {
-        to.number(self.len() as u64);
-        let (head, tail) = self.as_slices();
-        put_list(head, to);
-        put_list(tail, to);
+        to.list(self.iter());
     }
 
     fn take(from: &mut Loader<'_>) -> Result<Self, Mismatch> {
@@ -259,8 +235,7 @@ impl<T: Saved> Saved for VecDeque<T> {
 /// In the order in which the heap has it.
 impl<T: Saved + Ord> Saved for BinaryHeap<T> {
     fn put(&self, to: &mut Saver) {
-        to.number(self.len() as u64);
-        put_list(self.as_slice(), to);
+        to.list(self.as_slice().iter());
     }
 
     fn take(from: &mut Loader<'_>) -> Result<Self, Mismatch> {
@@ -280,7 +255,7 @@ impl<T: Saved> Saved for Reverse<T> {
 
 impl<T: Saved, const N: usize> Saved for [T; N] {
     fn put(&self, to: &mut Saver) {
-        put_list(self, to);
+        self.iter().for_each(|item| item.put(to));
     }
 
     fn take(from: &mut Loader<'_>) -> Result<Self, Mismatch> {
@@ -290,10 +265,7 @@ impl<T: Saved, const N: usize> Saved for [T; N] {
 
 impl<T: Saved + Ord> Saved for BTreeSet<T> {
     fn put(&self, to: &mut Saver) {
-        to.number(self.len() as u64);
-        for item in self {
-            item.put(to);
-        }
+        to.list(self.iter());
     }
 
     fn take(from: &mut Loader<'_>) -> Result<Self, Mismatch> {
@@ -472,7 +444,7 @@ mod tests {
                 "a variant that its type does not have",
             ),
             (&[0x80, 0x80, 4], &|from| from.value::<u16>().err(), "a number that its register cannot hold"),
-            (&[0xff; 11], &|from| from.value::<u64>().err(), "a number that its register cannot hold"),
+            (&[0xff; 20], &|from| from.value::<u64>().err(), "a number that its register cannot hold"),
             (&[0xff; 20], &|from| from.value::<u128>().err(), "a number that its register cannot hold"),
             (
                 &[0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 2],
