@@ -255,7 +255,9 @@ impl<T: Saved> Saved for Reverse<T> {
 
 impl<T: Saved, const N: usize> Saved for [T; N] {
     fn put(&self, to: &mut Saver) {
-        self.iter().for_each(|item| item.put(to));
+        for item in self {
+            item.put(to);
+        }
     }
 
     fn take(from: &mut Loader<'_>) -> Result<Self, Mismatch> {
