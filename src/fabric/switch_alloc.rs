@@ -19,7 +19,6 @@
 
 use super::portset::{Numbers, bits, each};
 use super::switch_view::SwitchView;
-use super::waits::HopTarget;
 use super::wires::{CHECKED, Phase, State, WATCHED};
 use super::{PortSet, SwitchAllocator};
 use watershed_kernel::Wake;
@@ -449,7 +448,7 @@ fn traverse<const OBS: u8, const W: usize>(view: &mut SwitchView<'_, W>, local: 
         && waited > 0
         && let Some(waits) = &mut view.stats.waits
     {
-        waits.leave(entry, port, HopTarget::Link, view.flow.now);
+        waits.leave_packet(entry, port, view.flow.now, waited);
     }
     let side = &mut view.sides[o << view.stride..];
     if view.flow.send::<OBS, true>((side, view.stats), (port, out_vc), entry, view.flow.delays.post, waited) {

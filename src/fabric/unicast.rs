@@ -221,18 +221,37 @@ fn note_waits<const W: usize>(view: &mut SwitchView<'_, W>) {
     }
 }
 
-/// The same of a word of queues: those of `routed` asked for a channel in this cycle, those of `active` for a crossbar
-/// input.
-#[inline(never)]
+/// The same of a word of queues: those of `routed` asked for a channel in this cycle, those of `active` for a crossbar input. Only
+/// packets are looked at that did not get what they asked for, in this cycle or when the switch was last looked at: all other
+/// cycles of a packet are those of a stage, which [`Waits::leave_packet`] adds.
+///
+/// [`Waits::leave_packet`]: super::waits::Waits::leave_packet
+#[inline(always)]
 fn note_word<const W: usize>(view: &mut SwitchView<'_, W>, w: usize, routed: u64, active: u64) {
     let Some(waits) = &mut view.stats.waits else { return };
-    let (masks, now) = (view.masks[w], view.flow.now);
-    for bit in each(masks.occupied & view.unicast_bits) {
+    let masks = &view.masks[w];
+    let refused = routed & !masks.active | active & masks.active;
+    let before = *waits.refused(view.base, w);
+    // Where a route is asked for again, a packet that was refused may be in any step.
+    let queues = if view.flow.asks_again { view.unicast_bits } else { refused | before };
+    if queues & masks.occupied | before != 0 {
+        note_queues(view, w, queues & masks.occupied, (routed, active));
+    }
+}
+
+/// The same of these queues, in each of which something stands.
+#[inline(never)]
+fn note_queues<const W: usize>(view: &mut SwitchView<'_, W>, w: usize, queues: u64, (routed, active): (u64, u64)) {
+    let Some(waits) = &mut view.stats.waits else { return };
+    let (now, without_channel) = (view.flow.now, routed & !view.masks[w].active);
+    let mut refused = 0;
+    for bit in each(queues) {
         let queue = &view.inputs[w << 6 | bit];
-        if view.flow.pool[queue.head as usize].ready > now {
+        let ready = view.flow.pool[queue.head as usize].ready;
+        if ready > now {
             continue;
         }
-        let cause = if (routed & !masks.active) >> bit & 1 == 1 {
+        let cause = if without_channel >> bit & 1 == 1 {
             Cause::Channel
         } else if active >> bit & 1 == 0 {
             // Route computation, or a step whose turn comes in another cycle.
@@ -248,8 +267,10 @@ fn note_word<const W: usize>(view: &mut SwitchView<'_, W>, w: usize, routed: u64
                 Cause::Arbitration
             }
         };
-        waits.note(queue.head, now, cause);
+        refused |= u64::from(cause != Cause::Stage) << bit;
+        waits.note_refusal(queue.head, ready, now, cause);
     }
+    *waits.refused(view.base, w) = refused;
 }
 
 /// A switch whose queues fit one word, with monitors, journal and waves as configured.
@@ -303,7 +324,7 @@ fn serve_word<const OBS: u8, T: Tables<W>, const W: usize>(view: &mut SwitchView
     if view.flow.asks_again {
         look_again(view, 0, routed);
     }
-    if OBS & CHECKED != 0 && view.stats.waits.is_some() {
+    if OBS & CHECKED != 0 {
         note_word(view, 0, routed, active);
     }
 }

@@ -180,6 +180,13 @@ impl OpenWait {
         }
     }
 
+    /// It waits for `cause` in the cycle `now`, and has waited for stages from `ready` on.
+    #[inline]
+    fn begin(&mut self, ready: Cycle, now: Cycle, cause: Cause) {
+        self.before.0[Cause::Stage as usize] = now - ready;
+        (self.since, self.cause, self.causes) = (now, Some(cause), 1 << Cause::Stage as u8);
+    }
+
     /// Adds the cycles up to `now` to the present cause.
     #[inline]
     fn account_wait(&mut self, now: Cycle) {
@@ -195,14 +202,16 @@ impl OpenWait {
     /// It leaves: its cycles go to those of its port and to all. Most flits have waited for one or two causes.
     #[inline]
     fn leave(&mut self, now: Cycle, port: &mut WaitCycles, all: &mut WaitCycles) {
-        self.account_wait(now);
+        let Some(cause) = self.cause.take() else { return };
+        let cycles = now - self.since;
+        port.add(cause, cycles);
+        all.add(cause, cycles);
         while self.causes != 0 {
             let cause = self.causes.trailing_zeros() as usize;
             port.0[cause] += self.before.0[cause];
             all.0[cause] += self.before.0[cause];
             self.causes &= self.causes - 1;
         }
-        self.cause = None;
     }
 }
 
@@ -230,6 +239,8 @@ pub(super) struct Waits {
     open: Vec<OpenWait>,
     /// Multicasts of one flit that wait: entry in the pool and output.
     copies: BTreeMap<(u32, u16), OpenWait>,
+    /// By first port of a switch: the queues whose first packets were refused something when the switch was last looked at.
+    refused: Vec<u64>,
     /// By output of a switch: what was there before this cycle's flit.
     before: Vec<ChannelSnapshot>,
     /// All of it by where flits went.
@@ -241,11 +252,16 @@ pub(super) struct Waits {
 /// Cycles of the ports of a page.
 type Page = Box<[WaitCycles; PAGE]>;
 
+#[cold]
+fn empty_page() -> Page {
+    Box::new([WaitCycles::default(); PAGE])
+}
+
 /// The cycles of a port, which is counted from the first one.
 #[inline]
 fn page(pages: &mut [Option<Page>], port: u32) -> &mut WaitCycles {
     let at = port as usize;
-    let page = pages[at / PAGE].get_or_insert_with(|| Box::new([WaitCycles::default(); PAGE]));
+    let page = pages[at / PAGE].get_or_insert_with(empty_page);
     &mut page[at % PAGE]
 }
 
@@ -257,6 +273,7 @@ impl Waits {
             pages: vec![None; ports.div_ceil(PAGE)],
             open: Vec::new(),
             copies: BTreeMap::new(),
+            refused: vec![0; ports],
             before: Vec::new(),
             all: HeadWaits::default(),
             engine_waited: 0,
@@ -271,6 +288,29 @@ impl Waits {
             self.open.resize(at + 1, OpenWait::default());
         }
         self.open[at].note(now, cause);
+    }
+
+    /// Word `w` of the queues whose first packets were refused something when their switch, the first port of which is `base`, was
+    /// last looked at. A switch has no more words of queues than ports.
+    #[inline(always)]
+    pub fn refused(&mut self, base: u32, w: usize) -> &mut u64 {
+        &mut self.refused[(base - self.first) as usize + w]
+    }
+
+    /// The same of a packet that could have left since the cycle `ready` and of which nothing is noted before it is refused
+    /// something for the first time: until then it has waited for stages.
+    #[inline]
+    pub fn note_refusal(&mut self, entry: u32, ready: Cycle, now: Cycle, cause: Cause) {
+        let at = entry as usize;
+        match self.open.get_mut(at) {
+            Some(open) if open.cause.is_some() => open.note(now, cause),
+            _ if cause == Cause::Stage => {}
+            Some(open) => open.begin(ready, now, cause),
+            None => {
+                self.open.resize(at + 1, OpenWait::default());
+                self.open[at].begin(ready, now, cause);
+            }
+        }
     }
 
     /// The outputs of the waiting flit in the pool's `entry`, before its causes are noted or counted: a table that is written
@@ -315,6 +355,18 @@ impl Waits {
             let page = page(&mut self.pages, port - self.first);
             open.leave(now, page, self.all.towards(to));
         }
+    }
+
+    /// A packet that had to wait for `waited` cycles leaves by port `port` onto a link. If it was never refused anything, it waited
+    /// for stages.
+    #[inline(always)]
+    pub fn leave_packet(&mut self, entry: u32, port: u32, now: Cycle, waited: u64) {
+        if self.open.get(entry as usize).is_some_and(|open| open.cause.is_some()) {
+            self.leave(entry, port, HopTarget::Link, now);
+            return;
+        }
+        page(&mut self.pages, port - self.first).add(Cause::Stage, waited);
+        self.all.links.add(Cause::Stage, waited);
     }
 
     /// The same of a flit with several outputs, for one of them.
