@@ -486,7 +486,8 @@ impl fabric::Tables<WORDS> for Tables {
     }
 
     fn unicast(&self, at: &RouteView<'_>, flit: &Flit) -> Route {
-        self.shares.route(at, |at| self.routes.route(at, flit))
+        let at = self.shares.of(at);
+        self.routes.route(&at, flit).to_all_channels(&at)
     }
 
     fn commit(&mut self) {

@@ -17,6 +17,8 @@ use std::sync::Arc;
 /// The nodes of a part.
 #[derive(Clone, Debug)]
 pub(super) struct Span {
+    /// Whether the two numbers of every node are equal.
+    whole: bool,
     first: u32,
     inner: u32,
     first_end: u32,
@@ -34,7 +36,9 @@ impl Span {
     /// The nodes of a part of a division.
     pub fn new(partition: &Partition, part: usize) -> Span {
         let (inner, ends) = (partition.inner(part), partition.end_nodes(part));
+        let has_bumps = !partition.places().is_empty();
         Span {
+            whole: inner.start == 0 && ends.start == inner.end && !has_bumps,
             first: inner.start,
             inner: inner.end - inner.start,
             first_end: ends.start,
@@ -53,12 +57,15 @@ impl Span {
 
     /// Whether a node's number in the part is its number in the system.
     pub fn is_whole(&self) -> bool {
-        self.first == 0 && self.all_bumps == 0 && self.first_end == self.inner
+        self.whole
     }
 
     /// The number in the part of a node of the part.
     #[inline(always)]
     pub fn to_local(&self, node: u32) -> u32 {
+        if self.whole {
+            return node;
+        }
         if node.wrapping_sub(self.first_bump) < self.all_bumps {
             return self.inner + self.places[(node - self.first_bump) as usize].at;
         }

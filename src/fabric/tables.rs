@@ -196,18 +196,16 @@ impl Shares {
         (vcs.set + self.messages + each * lane, each)
     }
 
-    /// Route computation: `route` sees the channels of the packet's share, counted from 0.
+    /// What route computation sees: the channels of the packet's share, counted from 0. Its answer must be moved back with
+    /// [`Route::to_all_channels`].
     #[inline(always)]
-    pub fn route(self, at: &RouteView<'_>, route: impl FnOnce(&RouteView<'_>) -> Route) -> Route {
+    #[must_use]
+    pub fn of<'a>(self, at: &RouteView<'a>) -> RouteView<'a> {
         if self == Shares::WHOLE {
-            return route(at);
+            return *at;
         }
-        let messages = at.channel < self.messages;
-        let mut at = at.side_of(self.messages);
-        if !messages {
-            at = at.lane(self.lanes);
-        }
-        route(&at).to_all_channels(&at)
+        let seen = at.side_of(self.messages);
+        if at.channel < self.messages { seen } else { seen.lane(self.lanes) }
     }
 }
 
@@ -230,7 +228,7 @@ impl Route {
     }
 
     /// The answer for a packet that was seen through [`RouteView::channel_range`]: the channels moved back to where they are in the system.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn to_all_channels(self, at: &RouteView<'_>) -> Route {
         Route { vcs: (self.vcs & ((1 << at.count) - 1)) << at.first, ..self }

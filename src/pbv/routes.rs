@@ -357,7 +357,9 @@ impl<const W: usize> Tables<W> for Directory {
         let frame = || Route::over(self.port(at.switch, address_of(flit, at.more)));
         let Some((routes, shares)) = &self.traffic else { return frame() };
         let is_frame = at.channel == FRAMES;
-        shares.route(at, |at| if is_frame { frame() } else { routes.route(at, flit) })
+        let at = shares.of(at);
+        let route = if is_frame { frame() } else { routes.route(&at, flit) };
+        route.to_all_channels(&at)
     }
 
     fn no_route(&self, switch: u32, port: u16, _: &Flit) -> String {

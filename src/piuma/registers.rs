@@ -639,7 +639,8 @@ impl Tables<1> for Registers {
 
     #[inline(always)]
     fn unicast(&self, at: &RouteView<'_>, flit: &Flit) -> Route {
-        self.shares.route(at, |at| self.routes.route(at, flit))
+        let at = self.shares.of(at);
+        self.routes.route(&at, flit).to_all_channels(&at)
     }
 
     fn no_route(&self, switch: u32, port: u16, flit: &Flit) -> String {
