@@ -324,7 +324,8 @@ fn serve_word<const OBS: u8, T: Tables<W>, const W: usize>(view: &mut SwitchView
     if view.flow.asks_again {
         look_again(view, 0, routed);
     }
-    if OBS & CHECKED != 0 {
+    // What was refused asks again whenever the switch is looked at, or for another route.
+    if OBS & CHECKED != 0 && (routed | active != 0 || view.flow.asks_again) {
         note_word(view, 0, routed, active);
     }
 }

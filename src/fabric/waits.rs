@@ -20,7 +20,9 @@
 //!
 //! The registers that decide a cause do not change while a switch sleeps. So a waiting flit has the cause of its
 //! switch's last evaluation, and the cycle in which that cause began; the cycles are added when the cause changes and
-//! when the flit leaves. Link monitors keep these counts; without monitors there are none.
+//! when the flit leaves. Of a point-to-point packet nothing is noted before it is refused something: until then it waits
+//! for stages, and most packets are never refused anything. Link monitors keep these counts; without monitors there are
+//! none.
 
 use super::PortSet;
 use std::collections::BTreeMap;
@@ -435,6 +437,39 @@ mod tests {
         assert_eq!((waits.all.links.total(), waits.all.engines.total()), (11, 1));
         assert_eq!((waits.of_port(101).of(Cause::Link), waits.of_port(101).total()), (1, 1));
         assert_eq!(waits.of_port(169).total(), 11);
+    }
+
+    #[test]
+    fn packets_wait_for_stages_but_for_what_they_were_refused() {
+        let mut waits = Waits::new(10, 8);
+        let counts = |waits: &Waits, port: u32| {
+            let count = waits.of_port(port);
+            [Cause::Stage, Cause::Channel, Cause::Credit, Cause::Arbitration].map(|cause| count.of(cause))
+        };
+        // Never refused anything.
+        waits.note_refusal(3, 100, 100, Cause::Stage);
+        waits.leave_packet(3, 10, 104, 4);
+        assert_eq!((counts(&waits, 10), waits.of_port(10).total()), ([4, 0, 0, 0], 4));
+        // Two cycles of stages, three without a channel, one more stage, four without a credit, one lost.
+        let refusals = [
+            (102, Cause::Channel),
+            (104, Cause::Channel),
+            (105, Cause::Stage),
+            (106, Cause::Credit),
+            (110, Cause::Arbitration),
+        ];
+        for (now, cause) in refusals {
+            waits.note_refusal(5, 100, now, cause);
+        }
+        waits.leave_packet(5, 11, 111, 11);
+        assert_eq!((counts(&waits, 11), waits.of_port(11).total()), ([3, 3, 4, 1], 11));
+        // Refused in the first cycle; the entry's packet before it left nothing behind.
+        waits.note_refusal(5, 200, 200, Cause::Credit);
+        waits.leave_packet(5, 12, 202, 2);
+        assert_eq!((counts(&waits, 12), waits.of_port(12).total()), ([0, 0, 2, 0], 2));
+        waits.leave_packet(5, 13, 301, 1);
+        assert_eq!(counts(&waits, 13), [1, 0, 0, 0]);
+        assert_eq!((waits.all.links.of(Cause::Stage), waits.all.links.total()), (8, 18));
     }
 
     #[test]
