@@ -104,11 +104,17 @@ pub fn nearest<'a, S: AsRef<str> + ?Sized + 'a>(
     if let Some(name) = means.find_map(|(name, _)| called(&folded(name))) {
         return Some(name);
     }
-    candidates
+    let slip = candidates
         .iter()
         .filter_map(|candidate| Some((misspelt(&wanted, &folded(candidate))?, *candidate)))
         .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate.to_owned())
+        .map(|(_, candidate)| candidate.to_owned());
+    // One slip in a long word that people try.
+    slip.or_else(|| {
+        let is_slip = |word: &&str| word.len() >= 7 && misspelt(&wanted, word) == Some(1) && !word.starts_with(&wanted);
+        let mut means = MEANINGS.iter().filter(|(_, words)| words.iter().any(is_slip));
+        means.find_map(|(name, _)| called(&folded(name)))
+    })
 }
 
 /// A word without what people write in different ways.
@@ -143,6 +149,11 @@ fn misspelt(wanted: &str, name: &str) -> Option<usize> {
 /// Words that people try, by the name that means the same here. A word may stand at several names: of those that are legal
 /// at its place the first is meant.
 const MEANINGS: &[(&str, &[&str])] = &[
+    // Keys of a job.
+    ("engine", &["family"]),
+    ("op", &["operation", "operator", "function"]),
+    ("dtype", &["type", "datatype", "elementtype", "format"]),
+    ("elements", &["length", "count", "size", "words", "vectorlength"]),
     // Operations.
     ("sum", &["add", "plus", "total", "+", "addition", "summation", "accumulate"]),
     ("flt-sum-near", &["add", "plus", "sum", "total", "+", "addition", "fadd"]),
@@ -237,7 +248,8 @@ mod tests {
         let shapes =
             ["die", "nodes", "mesh", "torus", "hyperx", "flattened-butterfly", "fat-tree", "dragonfly", "tree", "file"];
         let kinds = ["allreduce", "reduce", "broadcast", "barrier", "scan"];
-        let table: [(&[&str], &str, Option<&str>); 46] = [
+        let keys = ["name", "engine", "kind", "op", "dtype", "elements"];
+        let table: [(&[&str], &str, Option<&str>); 53] = [
             (&ops, "add", Some("sum")),
             (&ops, "plus", Some("sum")),
             (&ops, "SUM", Some("sum")),
@@ -284,6 +296,13 @@ mod tests {
             (&kinds, "tile", None),
             (&kinds, "alltoall", None),
             (&["sw1", "sw2"], "sw7", None),
+            (&keys, "family", Some("engine")),
+            (&keys, "operation", Some("op")),
+            (&keys, "oparation", Some("op")),
+            (&keys, "data_type", Some("dtype")),
+            (&keys, "length", Some("elements")),
+            (&keys, "optional", None),
+            (&ops, "addtion", Some("sum")),
         ];
         for (legal, given, meant) in table {
             assert_eq!(nearest(given, legal.iter().copied()).as_deref(), meant, "{given} among {legal:?}");

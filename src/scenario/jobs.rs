@@ -33,7 +33,7 @@
 //!
 //! Sub-tables of other engines than the job's are left out, so that changing one word changes the engine; only their keys are
 //! looked at, so that one that no engine knows is found before it is wanted. Tables of the scenario that only other engines have
-//! wait with a note: the file `waiting.rs` has the list. The tables of the
+//! wait with a note: the file `inactive_settings.rs` has the list. The tables of the
 //! engines themselves (`[[collective]]` and so on) are the older way to write a job: [`migrate`](super::migrate) translates a file.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -269,6 +269,7 @@ impl Translator {
             return;
         };
         self.named(index, left.get("name"), engine);
+        let mut own_keys = Vec::new();
         // What only other engines have waits for them, unless somebody sets it now.
         for other in Engine::ALL {
             let Some(node) = left.remove(other.name()) else { continue };
@@ -288,6 +289,7 @@ impl Translator {
                         format!("`{key}` in the job itself"),
                     );
                 } else if other == engine {
+                    own_keys.push(key.clone());
                     left.insert(key, node);
                 } else if !inactive_settings::is_from_files(&node) {
                     let (own, does) = (other.name(), engine.name());
@@ -317,7 +319,13 @@ impl Translator {
         let list = self.tables.entry(engine.name()).or_default();
         let at = list.len();
         list.push((index, node));
-        self.places.push((format!("{}[{at}]", engine.table()), format!("job[{index}]")));
+        let (table, job) = (format!("{}[{at}]", engine.table()), format!("job[{index}]"));
+        // Keys of the engine's own before the job they are in, and a key before one that it begins with.
+        own_keys.sort_by(|a, b| b.cmp(a));
+        let own_places =
+            own_keys.iter().map(|key| (format!("{table}.{key}"), format!("{job}.{}.{key}", engine.name())));
+        self.places.extend(own_places);
+        self.places.push((table, job));
     }
 
     fn once(&mut self, entries: &mut Entries<'_>, who: &str) {

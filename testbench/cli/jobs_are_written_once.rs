@@ -187,7 +187,11 @@ fn what_is_wrong_with_a_job_is_said_at_its_place() {
         ("[[job]]\nop = \"sum\"\n", ":2:1", "nobody is named to do job[0]"),
         ("[[job]]\nengine = \"piuma\"\nrepeat = 2\n", ":4:10", "a collective over registers does a job once"),
         ("[[job]]\nengine = \"software\"\nkind = \"scan\"\n", ":4:8", "software has no scan"),
-        ("[[job]]\nengine = \"software\"\nsoftware.algorithm = \"x\"\n", ":4:22", "`job[0].algorithm` cannot be \"x\""),
+        (
+            "[[job]]\nengine = \"software\"\nsoftware.algorithm = \"x\"\n",
+            ":4:22",
+            "`job[0].software.algorithm` cannot be \"x\"",
+        ),
         (
             "[[job]]\nengine = \"piuma\"\nop = \"mean\"\n",
             ":4:6",
