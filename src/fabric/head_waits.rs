@@ -69,6 +69,8 @@ where
     /// Whether the causes of every port add up to the cycles that flits waited there, which are counted apart from them: from
     /// the cycle in which a flit could have left to the one in which it did.
     ///
+    /// Point-to-point packets cannot fail this: what they were not refused counts as stages. It is set-routed flits that it watches.
+    ///
     /// # Errors
     /// The first port at which they do not.
     pub fn head_waits_add_up(&self) -> Result<(), String> {

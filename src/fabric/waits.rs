@@ -292,15 +292,8 @@ impl Waits {
         self.open[at].note(now, cause);
     }
 
-    /// Word `w` of the queues whose first packets were refused something when their switch, the first port of which is `base`, was
-    /// last looked at. A switch has no more words of queues than ports.
-    #[inline(always)]
-    pub fn refused(&mut self, base: u32, w: usize) -> &mut u64 {
-        &mut self.refused[(base - self.first) as usize + w]
-    }
-
-    /// The same of a packet that could have left since the cycle `ready` and of which nothing is noted before it is refused
-    /// something for the first time: until then it has waited for stages.
+    /// The packet in the pool's `entry`, which could have left since the cycle `ready`, waits for `cause` in the cycle `now`. Nothing is
+    /// noted of it before it is refused something for the first time: until then it has waited for stages.
     #[inline]
     pub fn note_refusal(&mut self, entry: u32, ready: Cycle, now: Cycle, cause: Cause) {
         let at = entry as usize;
@@ -313,6 +306,13 @@ impl Waits {
                 self.open[at].begin(ready, now, cause);
             }
         }
+    }
+
+    /// Word `w` of the queues whose first packets were refused something when their switch, the first port of which is `base`, was
+    /// last looked at. A switch has no more words of queues than ports.
+    #[inline(always)]
+    pub fn refused(&mut self, base: u32, w: usize) -> &mut u64 {
+        &mut self.refused[(base - self.first) as usize + w]
     }
 
     /// The outputs of the waiting flit in the pool's `entry`, before its causes are noted or counted: a table that is written
@@ -359,6 +359,14 @@ impl Waits {
         }
     }
 
+    /// The same of a flit with several outputs, for one of them.
+    pub fn leave_copy(&mut self, copy: (u32, u16), port: u32, to: HopTarget, now: Cycle) {
+        if let Some(mut open) = self.copies.remove(&copy) {
+            let page = page(&mut self.pages, port - self.first);
+            open.leave(now, page, self.all.towards(to));
+        }
+    }
+
     /// A packet that had to wait for `waited` cycles leaves by port `port` onto a link. If it was never refused anything, it waited
     /// for stages.
     #[inline(always)]
@@ -369,14 +377,6 @@ impl Waits {
         }
         page(&mut self.pages, port - self.first).add(Cause::Stage, waited);
         self.all.links.add(Cause::Stage, waited);
-    }
-
-    /// The same of a flit with several outputs, for one of them.
-    pub fn leave_copy(&mut self, copy: (u32, u16), port: u32, to: HopTarget, now: Cycle) {
-        if let Some(mut open) = self.copies.remove(&copy) {
-            let page = page(&mut self.pages, port - self.first);
-            open.leave(now, page, self.all.towards(to));
-        }
     }
 
     /// A block that is no switch takes a flit that waited for this many cycles in the queue of a port.
