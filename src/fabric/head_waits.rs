@@ -30,7 +30,7 @@ where
 
     /// All of them; none if no link monitor looks.
     pub fn head_waits(&self) -> Option<HeadWaits> {
-        self.waits().map(|waits| waits.all).reduce(|mut sum, part| {
+        self.waits().map(Waits::all).reduce(|mut sum, part| {
             sum.links.add_all(&part.links);
             sum.engines.add_all(&part.engines);
             sum.blocks.add_all(&part.blocks);

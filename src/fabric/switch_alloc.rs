@@ -448,7 +448,7 @@ fn traverse<const OBS: u8, const W: usize>(view: &mut SwitchView<'_, W>, local: 
         && waited > 0
         && let Some(waits) = &mut view.stats.waits
     {
-        waits.leave_packet(entry, port, view.flow.now, waited);
+        waits.leave_packet((entry, waited), (view.base, local), port, view.flow.now);
     }
     let side = &mut view.sides[o << view.stride..];
     if view.flow.send::<OBS, true>((side, view.stats), (port, out_vc), entry, view.flow.delays.post, waited) {

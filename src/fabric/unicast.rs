@@ -27,7 +27,7 @@ use super::portset::{bits, each};
 use super::switch_parts::{Arbiters, Cx, NO_TIMER, Scratch};
 use super::switch_view::{SwitchView, route_entry};
 use super::tables::{RouteView, Tables};
-use super::waits::Cause;
+use super::waits::{Cause, Refusals};
 use super::wires::{CHECKED, Input, RETRY_ROUTE, State, UNOBSERVED, WATCHED, Wires};
 use super::{Join, PortSet, class, switch_alloc, vc_alloc};
 use std::mem::take;
@@ -230,32 +230,38 @@ fn note_waits<const W: usize>(view: &mut SwitchView<'_, W>) {
 fn note_word<const W: usize>(view: &mut SwitchView<'_, W>, w: usize, routed: u64, active: u64) {
     let Some(waits) = &mut view.stats.waits else { return };
     let masks = &view.masks[w];
-    let refused = routed & !masks.active | active & masks.active;
-    let before = *waits.refused(view.base, w);
-    // Where a route is asked for again, a packet that was refused may be in any step.
-    let queues = if view.flow.asks_again { view.unicast_bits } else { refused | before };
-    if queues & masks.occupied | before != 0 {
-        note_queues(view, w, queues & masks.occupied, (routed, active));
+    let without_channel = routed & !masks.active & masks.occupied;
+    let refused = without_channel | active & masks.active & masks.occupied;
+    let queues = waits.refusals(view.base, w);
+    // Route computation, or a step whose turn comes in another cycle.
+    let in_stage = queues.last & queues.noted & !refused;
+    if refused | in_stage == 0 {
+        queues.last = 0;
+    } else {
+        let noted = queues.noted;
+        note_queues(view, w, (refused, without_channel), (in_stage, noted));
     }
 }
 
-/// The same of these queues, in each of which something stands.
+/// The same: the packets in these queues were refused something, some of them a channel; those in others no longer are.
 #[inline(never)]
-fn note_queues<const W: usize>(view: &mut SwitchView<'_, W>, w: usize, queues: u64, (routed, active): (u64, u64)) {
+fn note_queues<const W: usize>(
+    view: &mut SwitchView<'_, W>,
+    w: usize,
+    (refused, without_channel): (u64, u64),
+    (in_stage, noted): (u64, u64),
+) {
     let Some(waits) = &mut view.stats.waits else { return };
-    let (now, without_channel) = (view.flow.now, routed & !view.masks[w].active);
-    let mut refused = 0;
-    for bit in each(queues) {
-        let queue = &view.inputs[w << 6 | bit];
-        let ready = view.flow.pool[queue.head as usize].ready;
-        if ready > now {
-            continue;
-        }
+    let now = view.flow.now;
+    let inputs = &view.inputs[w << 6..];
+    for bit in each(in_stage) {
+        waits.note(inputs[bit].head, now, Cause::Stage);
+    }
+    let mut last = 0;
+    for bit in each(refused) {
+        let queue = &inputs[bit];
         let cause = if without_channel >> bit & 1 == 1 {
             Cause::Channel
-        } else if active >> bit & 1 == 0 {
-            // Route computation, or a step whose turn comes in another cycle.
-            Cause::Stage
         } else {
             let out = queue.out_port;
             let side = &view.sides[usize::from(out) << view.stride];
@@ -267,10 +273,17 @@ fn note_queues<const W: usize>(view: &mut SwitchView<'_, W>, w: usize, queues: u
                 Cause::Arbitration
             }
         };
-        refused |= u64::from(cause != Cause::Stage) << bit;
-        waits.note_refusal(queue.head, ready, now, cause);
+        if noted >> bit & 1 == 1 {
+            waits.note(queue.head, now, cause);
+        } else if view.flow.pool[queue.head as usize].ready > now {
+            // It came to the head when the one before it left.
+            continue;
+        } else {
+            waits.note_refusal(queue.head, now, cause);
+        }
+        last |= 1 << bit;
     }
-    *waits.refused(view.base, w) = refused;
+    *waits.refusals(view.base, w) = Refusals { last, noted: noted | last };
 }
 
 /// A switch whose queues fit one word, with monitors, journal and waves as configured.

@@ -144,13 +144,6 @@ pub(super) enum HopTarget {
 }
 
 impl HeadWaits {
-    fn towards(&mut self, to: HopTarget) -> &mut WaitCycles {
-        match to {
-            HopTarget::Link => &mut self.links,
-            HopTarget::Engine => &mut self.engines,
-        }
-    }
-
     /// What came after an earlier count.
     #[must_use]
     pub fn since(&self, before: &HeadWaits) -> HeadWaits {
@@ -182,11 +175,10 @@ impl OpenWait {
         }
     }
 
-    /// It waits for `cause` in the cycle `now`, and has waited for stages from `ready` on.
+    /// It waits for `cause` in the cycle `now`, and what it waited for before that is not noted.
     #[inline]
-    fn begin(&mut self, ready: Cycle, now: Cycle, cause: Cause) {
-        self.before.0[Cause::Stage as usize] = now - ready;
-        (self.since, self.cause, self.causes) = (now, Some(cause), 1 << Cause::Stage as u8);
+    fn begin(&mut self, now: Cycle, cause: Cause) {
+        (self.since, self.cause, self.causes) = (now, Some(cause), 0);
     }
 
     /// Adds the cycles up to `now` to the present cause.
@@ -201,18 +193,27 @@ impl OpenWait {
         self.since = now;
     }
 
-    /// It leaves: its cycles go to those of its port and to all. Most flits have waited for one or two causes.
+    /// It leaves: its cycles go to those of its port. Most flits have waited for one or two causes. Returns how many cycles were noted.
     #[inline]
-    fn leave(&mut self, now: Cycle, port: &mut WaitCycles, all: &mut WaitCycles) {
-        let Some(cause) = self.cause.take() else { return };
-        let cycles = now - self.since;
-        port.add(cause, cycles);
-        all.add(cause, cycles);
+    fn leave(&mut self, now: Cycle, port: &mut WaitCycles) -> u64 {
+        let Some(cause) = self.cause.take() else { return 0 };
+        let mut noted = now - self.since;
+        port.add(cause, noted);
         while self.causes != 0 {
             let cause = self.causes.trailing_zeros() as usize;
             port.0[cause] += self.before.0[cause];
-            all.0[cause] += self.before.0[cause];
+            noted += self.before.0[cause];
             self.causes &= self.causes - 1;
+        }
+        noted
+    }
+
+    /// The same; by an engine's port, its cycles go to those of engines, too.
+    fn leave_by(&mut self, port: &mut WaitCycles, engines: Option<&mut WaitCycles>, now: Cycle) {
+        let before = *port;
+        self.leave(now, port);
+        if let Some(engines) = engines {
+            engines.add_all(&port.since(&before));
         }
     }
 }
@@ -228,6 +229,15 @@ struct ChannelSnapshot {
     credits: u16,
 }
 
+/// Queues of a word, a bit each, by what was refused to the packets at their heads.
+#[derive(Clone, Copy, Debug, Default, watershed_state::Saved)]
+pub(super) struct Refusals {
+    /// Something, when their switch was last looked at.
+    pub last: u64,
+    /// Something, ever: what they wait for is noted.
+    pub noted: u64,
+}
+
 /// Ports of a page.
 const PAGE: usize = 64;
 
@@ -241,12 +251,16 @@ pub(super) struct Waits {
     open: Vec<OpenWait>,
     /// Multicasts of one flit that wait: entry in the pool and output.
     copies: BTreeMap<(u32, u16), OpenWait>,
-    /// By first port of a switch: the queues whose first packets were refused something when the switch was last looked at.
-    refused: Vec<u64>,
+    /// By first port of a switch, and word of its queues.
+    refusals: Vec<Refusals>,
+    /// By port: cycles that packets waited without being refused anything, which are those of stages.
+    stages: Vec<u64>,
     /// By output of a switch: what was there before this cycle's flit.
     before: Vec<ChannelSnapshot>,
-    /// All of it by where flits went.
-    pub all: HeadWaits,
+    /// Of all these, into engines.
+    engines: WaitCycles,
+    /// The same, out of queues of blocks that are no switches.
+    blocks: WaitCycles,
     /// Cycles that flits waited before they went to an engine, counted when they go.
     pub engine_waited: u64,
 }
@@ -275,9 +289,11 @@ impl Waits {
             pages: vec![None; ports.div_ceil(PAGE)],
             open: Vec::new(),
             copies: BTreeMap::new(),
-            refused: vec![0; ports],
+            refusals: vec![Refusals::default(); ports],
+            stages: vec![0; ports],
             before: Vec::new(),
-            all: HeadWaits::default(),
+            engines: WaitCycles::default(),
+            blocks: WaitCycles::default(),
             engine_waited: 0,
         }
     }
@@ -292,27 +308,20 @@ impl Waits {
         self.open[at].note(now, cause);
     }
 
-    /// The packet in the pool's `entry`, which could have left since the cycle `ready`, waits for `cause` in the cycle `now`. Nothing is
-    /// noted of it before it is refused something for the first time: until then it has waited for stages.
+    /// The packet in the pool's `entry` waits for `cause` in the cycle `now`. It is the first thing that it is refused.
     #[inline]
-    pub fn note_refusal(&mut self, entry: u32, ready: Cycle, now: Cycle, cause: Cause) {
+    pub fn note_refusal(&mut self, entry: u32, now: Cycle, cause: Cause) {
         let at = entry as usize;
-        match self.open.get_mut(at) {
-            Some(open) if open.cause.is_some() => open.note(now, cause),
-            _ if cause == Cause::Stage => {}
-            Some(open) => open.begin(ready, now, cause),
-            None => {
-                self.open.resize(at + 1, OpenWait::default());
-                self.open[at].begin(ready, now, cause);
-            }
+        if at >= self.open.len() {
+            self.open.resize(at + 1, OpenWait::default());
         }
+        self.open[at].begin(now, cause);
     }
 
-    /// Word `w` of the queues whose first packets were refused something when their switch, the first port of which is `base`, was
-    /// last looked at. A switch has no more words of queues than ports.
+    /// Word `w` of the queues of the switch the first port of which is `base`. A switch has no more words of queues than ports.
     #[inline(always)]
-    pub fn refused(&mut self, base: u32, w: usize) -> &mut u64 {
-        &mut self.refused[(base - self.first) as usize + w]
+    pub fn refusals(&mut self, base: u32, w: usize) -> &mut Refusals {
+        &mut self.refusals[(base - self.first) as usize + w]
     }
 
     /// The outputs of the waiting flit in the pool's `entry`, before its causes are noted or counted: a table that is written
@@ -354,35 +363,39 @@ impl Waits {
     /// The flit in the pool's `entry`, which had to wait and has one output, leaves by port `port`.
     pub fn leave(&mut self, entry: u32, port: u32, to: HopTarget, now: Cycle) {
         if let Some(open) = self.open.get_mut(entry as usize) {
-            let page = page(&mut self.pages, port - self.first);
-            open.leave(now, page, self.all.towards(to));
+            let engines = (to == HopTarget::Engine).then_some(&mut self.engines);
+            open.leave_by(page(&mut self.pages, port - self.first), engines, now);
         }
     }
 
     /// The same of a flit with several outputs, for one of them.
     pub fn leave_copy(&mut self, copy: (u32, u16), port: u32, to: HopTarget, now: Cycle) {
         if let Some(mut open) = self.copies.remove(&copy) {
-            let page = page(&mut self.pages, port - self.first);
-            open.leave(now, page, self.all.towards(to));
+            let engines = (to == HopTarget::Engine).then_some(&mut self.engines);
+            open.leave_by(page(&mut self.pages, port - self.first), engines, now);
         }
     }
 
-    /// A packet that had to wait for `waited` cycles leaves by port `port` onto a link. If it was never refused anything, it waited
-    /// for stages.
+    /// The packet in the pool's `entry`, which had to wait for `waited` cycles, leaves queue `local` of the switch the first port of which
+    /// is `base`, by port `port` onto a link. In all cycles in which it was refused nothing it waited for stages.
     #[inline(always)]
-    pub fn leave_packet(&mut self, entry: u32, port: u32, now: Cycle, waited: u64) {
-        if self.open.get(entry as usize).is_some_and(|open| open.cause.is_some()) {
-            self.leave(entry, port, HopTarget::Link, now);
+    pub fn leave_packet(&mut self, (entry, waited): (u32, u64), (base, local): (u32, usize), port: u32, now: Cycle) {
+        let bit = 1 << (local & 63);
+        let at = (port - self.first) as usize;
+        let queues = self.refusals(base, local >> 6);
+        if queues.noted & bit == 0 {
+            self.stages[at] += waited;
             return;
         }
-        page(&mut self.pages, port - self.first).add(Cause::Stage, waited);
-        self.all.links.add(Cause::Stage, waited);
+        queues.noted &= !bit;
+        let noted = self.open[entry as usize].leave(now, page(&mut self.pages, at as u32));
+        self.stages[at] += waited - noted;
     }
 
     /// A block that is no switch takes a flit that waited for this many cycles in the queue of a port.
     pub fn taken(&mut self, port: u32, cause: Cause, waited: u64) {
         page(&mut self.pages, port - self.first).add(cause, waited);
-        self.all.blocks.add(cause, waited);
+        self.blocks.add(cause, waited);
     }
 
     /// Keeps the registers of an output channel before a flit leaves by it.
@@ -414,7 +427,20 @@ impl Waits {
     /// What flits waited for that left by a port of a switch, its engine's among them, or that a block took from one.
     pub fn of_port(&self, port: u32) -> WaitCycles {
         let at = (port - self.first) as usize;
-        self.pages[at / PAGE].as_ref().map_or_else(WaitCycles::default, |page| page[at % PAGE])
+        let mut causes = self.pages[at / PAGE].as_ref().map_or_else(WaitCycles::default, |page| page[at % PAGE]);
+        causes.add(Cause::Stage, self.stages[at]);
+        causes
+    }
+
+    /// What they all waited for, by where they went.
+    pub fn all(&self) -> HeadWaits {
+        let mut links = WaitCycles::default();
+        for port in self.pages.iter().flatten().flat_map(|page| page.iter()) {
+            links.add_all(port);
+        }
+        links.add(Cause::Stage, self.stages.iter().sum());
+        let (engines, blocks) = (self.engines, self.blocks);
+        HeadWaits { links: links.since(&engines).since(&blocks), engines, blocks }
     }
 }
 
@@ -434,7 +460,7 @@ mod tests {
         // The entry's next flit begins anew.
         waits.note(5, 30, Cause::Link);
         waits.leave(5, 101, HopTarget::Engine, 31);
-        assert_eq!((waits.all.links.total(), waits.all.engines.total()), (11, 1));
+        assert_eq!((waits.all().links.total(), waits.all().engines.total()), (11, 1));
         assert_eq!((waits.of_port(101).of(Cause::Link), waits.of_port(101).total()), (1, 1));
         assert_eq!(waits.of_port(169).total(), 11);
     }
@@ -446,30 +472,31 @@ mod tests {
             let count = waits.of_port(port);
             [Cause::Stage, Cause::Channel, Cause::Credit, Cause::Arbitration].map(|cause| count.of(cause))
         };
+        let refused = |waits: &mut Waits, queue: usize| waits.refusals(12, queue >> 6).noted |= 1 << (queue & 63);
         // Never refused anything.
-        waits.note_refusal(3, 100, 100, Cause::Stage);
-        waits.leave_packet(3, 10, 104, 4);
+        waits.leave_packet((3, 4), (12, 70), 10, 104);
         assert_eq!((counts(&waits, 10), waits.of_port(10).total()), ([4, 0, 0, 0], 4));
         // Two cycles of stages, three without a channel, one more stage, four without a credit, one lost.
-        let refusals = [
-            (102, Cause::Channel),
-            (104, Cause::Channel),
-            (105, Cause::Stage),
-            (106, Cause::Credit),
-            (110, Cause::Arbitration),
-        ];
-        for (now, cause) in refusals {
-            waits.note_refusal(5, 100, now, cause);
+        waits.note_refusal(5, 102, Cause::Channel);
+        refused(&mut waits, 70);
+        for (now, cause) in
+            [(104, Cause::Channel), (105, Cause::Stage), (106, Cause::Credit), (110, Cause::Arbitration)]
+        {
+            waits.note(5, now, cause);
         }
-        waits.leave_packet(5, 11, 111, 11);
-        assert_eq!((counts(&waits, 11), waits.of_port(11).total()), ([3, 3, 4, 1], 11));
+        // Packets of other queues had nothing to do with it.
+        waits.leave_packet((6, 2), (12, 6), 11, 110);
+        waits.leave_packet((7, 2), (12, 71), 11, 110);
+        waits.leave_packet((5, 11), (12, 70), 11, 111);
+        assert_eq!((counts(&waits, 11), waits.of_port(11).total()), ([7, 3, 4, 1], 15));
         // Refused in the first cycle; the entry's packet before it left nothing behind.
-        waits.note_refusal(5, 200, 200, Cause::Credit);
-        waits.leave_packet(5, 12, 202, 2);
+        waits.note_refusal(5, 200, Cause::Credit);
+        refused(&mut waits, 3);
+        waits.leave_packet((5, 2), (12, 3), 12, 202);
         assert_eq!((counts(&waits, 12), waits.of_port(12).total()), ([0, 0, 2, 0], 2));
-        waits.leave_packet(5, 13, 301, 1);
+        waits.leave_packet((5, 1), (12, 3), 13, 301);
         assert_eq!(counts(&waits, 13), [1, 0, 0, 0]);
-        assert_eq!((waits.all.links.of(Cause::Stage), waits.all.links.total()), (8, 18));
+        assert_eq!((waits.all().links.of(Cause::Stage), waits.all().links.total()), (12, 22));
     }
 
     #[test]
@@ -513,7 +540,7 @@ mod tests {
         note(&mut waits, &[1, 2], 40);
         waits.set_outputs(7, &set(&[4]));
         waits.leave(7, 4, HopTarget::Engine, 45);
-        assert_eq!((waits.of_port(4).of(Cause::Credit), waits.all.engines.total()), (5, 5));
+        assert_eq!((waits.of_port(4).of(Cause::Credit), waits.all().engines.total()), (5, 5));
         note(&mut waits, &[1, 2], 50);
         waits.set_outputs(7, &set(&[1, 2]));
         for out in [1, 2] {
