@@ -565,6 +565,22 @@ where
         }
     }
 
+    /// Simulates up to `most` cycles before `end`, see [`step_before`](Self::step_before), and stops after one in which an end point reports
+    /// a completion or a rule is broken. Returns the last step, and how many cycles were simulated.
+    pub fn run_before(&mut self, end: Cycle, most: u32) -> (Step, u32) {
+        let completions = self.completions();
+        for ran in 0..most {
+            let step = self.step_before(end);
+            if step != Step::Ran {
+                return (step, ran);
+            }
+            if self.completions() != completions || self.fault().is_some() {
+                return (step, ran + 1);
+            }
+        }
+        (Step::Ran, most)
+    }
+
     /// However the cycles were walked, with waves or without, a system that fell silent stands at the same one.
     pub(super) fn quiet(&mut self) -> Step {
         let now = self.first.wires.flow.now.max(self.alive_until + 2);

@@ -21,6 +21,9 @@ pub trait Simulation: Any {
     fn alive_until(&self) -> Cycle;
     /// Simulates one cycle, or jumps to the next one in which something happens and simulates that, but none from `end` on.
     fn step_before(&mut self, end: Cycle) -> Step;
+    /// Simulates up to `most` such cycles, and stops after one in which an end point reports a completion or a rule is broken. Returns
+    /// the last step, and how many cycles were simulated.
+    fn run_before(&mut self, end: Cycle, most: u32) -> (Step, u32);
     /// Flits in queues and on links.
     fn live_flits(&self) -> usize;
     /// Flits that have left a queue since cycle 0.
@@ -128,6 +131,10 @@ where
 
     fn step_before(&mut self, end: Cycle) -> Step {
         Network::step_before(self, end)
+    }
+
+    fn run_before(&mut self, end: Cycle, most: u32) -> (Step, u32) {
+        Network::run_before(self, end, most)
     }
 
     fn live_flits(&self) -> usize {

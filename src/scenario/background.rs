@@ -178,10 +178,21 @@ impl<'a> Background<'a> {
         false
     }
 
-    /// After a step.
-    pub fn after_step(&mut self, system: &mut dyn Simulation) {
-        self.steps += 1;
-        if self.steps.is_multiple_of(COLLECT) && !system.runs_in_windows() {
+    /// Steps that may pass before it has to be called.
+    pub fn pause(&self) -> u32 {
+        let asked_when_over = !self.measurement.has_window() || self.measurement.phase == Phase::Done;
+        if asked_when_over { 1 } else { COLLECT - self.steps }
+    }
+
+    /// Steps have passed, fewer than the [pause](Self::pause).
+    pub fn pass(&mut self, steps: u32) {
+        self.steps += steps;
+    }
+
+    /// After this many steps, at most the [pause](Self::pause).
+    pub fn after_steps(&mut self, system: &mut dyn Simulation, steps: u32) {
+        self.steps = (self.steps + steps) % COLLECT;
+        if self.steps == 0 && !system.runs_in_windows() {
             self.collect(system);
         }
     }

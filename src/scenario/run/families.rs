@@ -15,7 +15,7 @@ use watershed_state::{Loader, Mismatch, Saver};
 /// The families of a run, in the order in which the document has their results.
 pub(crate) struct Families<'a> {
     list: Vec<Box<dyn Family + 'a>>,
-    /// Flits moved and completions when something last did, and the cycle then.
+    /// Of several: flits moved and completions when something last did, and the cycle then.
     moved: (u64, u64, Cycle),
 }
 
@@ -93,6 +93,11 @@ impl<'a> Families<'a> {
         self.all().all(Family::is_done)
     }
 
+    /// Whether nobody need call them after steps in which nobody completes anything.
+    pub fn wait_for_completions(&self) -> bool {
+        self.all().all(Family::waits_for_completions)
+    }
+
     /// Called before each step. The step ends before the cycle that is returned.
     pub fn before_step(&mut self, system: &mut System) -> Cycle {
         self.families_mut().map(|family| family.before_step(system)).min().unwrap_or(Cycle::MAX)
@@ -100,9 +105,11 @@ impl<'a> Families<'a> {
 
     /// After each step.
     pub fn after_step(&mut self, system: &mut System, step: Step) -> StepOutcome {
-        let now = (system.moves(), system.completions());
-        if step != Step::Quiet && now != (self.moved.0, self.moved.1) {
-            self.moved = (now.0, now.1, system.now());
+        if self.list.len() > 1 && step != Step::Quiet {
+            let now = (system.moves(), system.completions());
+            if now != (self.moved.0, self.moved.1) {
+                self.moved = (now.0, now.1, system.now());
+            }
         }
         let mut all = StepOutcome::Quiescent;
         for family in self.families_mut() {
@@ -120,12 +127,12 @@ impl<'a> Families<'a> {
         self.all().find_map(Family::broken_rule)
     }
 
-    /// Runs the watchdogs that are due and describes the first stall. A family without work left is not checked.
-    pub fn find_stall(&self, system: &mut System, watchdogs: &mut [Watchdog]) -> Option<String> {
+    /// Runs the watchdogs that are due after this many more steps and describes the first stall. A family without work left is not checked.
+    pub fn find_stall(&self, system: &mut System, watchdogs: &mut [Watchdog], steps: u32) -> Option<String> {
         let alone = self.list.len() == 1;
         let mut found = None;
         for (family, watchdog) in self.all().zip(watchdogs) {
-            if watchdog.is_due(system) && found.is_none() && (alone || !family.is_done()) {
+            if watchdog.is_due(system, steps) && found.is_none() && (alone || !family.is_done()) {
                 system.refresh();
                 found = family.find_stall(system, watchdog);
             }

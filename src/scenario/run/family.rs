@@ -115,6 +115,11 @@ pub(crate) trait Family {
         false
     }
 
+    /// Whether nobody need call it after steps in which nobody completes anything and no rule is broken, as long as something moves.
+    fn waits_for_completions(&self) -> bool {
+        false
+    }
+
     /// Called before each step. The step ends before the cycle that is returned.
     fn before_step(&mut self, _system: &mut System) -> Cycle {
         Cycle::MAX

@@ -205,7 +205,9 @@ impl<'a> Runner<'a> {
             }
             let until = until.min(self.families.before_step(&mut *self.system));
             // A jump over idle cycles must not jump over the limit, nor over a cycle in which something is looked at.
-            let step = self.system.step_before(limit.min(stop).min(until));
+            let (step, ran) = self.system.run_before(limit.min(stop).min(until), self.pause().min(LOOK - look));
+            look += ran;
+            let steps = if step == Step::Ran { ran } else { self.pass(ran) };
             let now = self.system.now();
             if step == Step::End {
                 match () {
@@ -222,7 +224,7 @@ impl<'a> Runner<'a> {
                 timeline.sample_if_due(system);
             }
             match self.families.after_step(&mut *self.system, step) {
-                StepOutcome::Continue => self.step_traffic(),
+                StepOutcome::Continue => self.step_traffic(steps),
                 StepOutcome::Repeat => continue,
                 StepOutcome::Quiescent if self.traffic_is_quiet() => continue,
                 // Nothing will ever happen again: if work is left, the watchdog need not wait.
@@ -235,10 +237,9 @@ impl<'a> Runner<'a> {
             if self.system.fault().is_some() || self.families.broken_rule().is_some() {
                 return Outcome::Broken;
             }
-            if let Some(what) = self.families.find_stall(&mut *self.system, &mut self.watchdogs) {
+            if let Some(what) = self.families.find_stall(&mut *self.system, &mut self.watchdogs, steps) {
                 return self.report_deadlock(&what);
             }
-            look += 1;
             if look == LOOK || self.system.runs_in_windows() {
                 look = 0;
                 if let Some(hook) = options.hook
@@ -269,6 +270,23 @@ impl<'a> Runner<'a> {
         }
     }
 
+    /// Steps that may pass before a family, traffic or a watchdog has to be called.
+    fn pause(&self) -> u32 {
+        let looks = self.timeline.is_some() || self.checkpoints.is_some();
+        if looks || self.system.runs_in_windows() || !self.families.wait_for_completions() {
+            return 1;
+        }
+        let background = self.background.iter().map(Background::pause);
+        background.chain(self.watchdogs.iter().map(Watchdog::pause)).min().unwrap_or(1)
+    }
+
+    /// This many steps have passed before one in which nothing moves: fewer than the [pause](Self::pause). Returns 1, for that step.
+    fn pass(&mut self, steps: u32) -> u32 {
+        self.background.iter_mut().for_each(|background| background.pass(steps));
+        self.watchdogs.iter_mut().for_each(|watchdog| watchdog.pass(steps));
+        1
+    }
+
     /// What is in the network now.
     fn network_contents(&self) -> NetworkContents {
         let system = &*self.system;
@@ -285,10 +303,10 @@ impl<'a> Runner<'a> {
         self.families.is_done() && self.background.as_ref().is_none_or(over)
     }
 
-    /// Traffic after a step. Where a run goes on until nothing moves, endless traffic stops with the last of the work.
-    fn step_traffic(&mut self) {
+    /// Traffic after this many steps. Where a run goes on until nothing moves, endless traffic stops with the last of the work.
+    fn step_traffic(&mut self, steps: u32) {
         let Some(background) = &mut self.background else { return };
-        background.after_step(&mut *self.system);
+        background.after_steps(&mut *self.system, steps);
         if background.ends_with_work() {
             self.system.refresh();
             if self.families.is_over(&*self.system) {

@@ -54,12 +54,24 @@ impl Watchdog {
         Watchdog { only_awake: true, ..Watchdog::new(patience, items) }
     }
 
-    /// Whether it is time for a look, after each step: in the same cycle whether idle cycles are skipped or not.
-    pub fn is_due(&mut self, system: &dyn Simulation) -> bool {
+    /// Steps that may pass before it has to be asked.
+    pub fn pause(&self) -> u32 {
+        if self.only_awake { 1 } else { LOOK - self.steps }
+    }
+
+    /// Steps have passed, fewer than the [pause](Self::pause).
+    pub fn pass(&mut self, steps: u32) {
+        if !self.only_awake {
+            self.steps += steps;
+        }
+    }
+
+    /// Whether it is time for a look, after this many more [steps](Self::pause): in the same cycle whether idle cycles are skipped or not.
+    pub fn is_due(&mut self, system: &dyn Simulation, steps: u32) -> bool {
         if self.only_awake {
             return system.alive_until() == system.now() && self.awake();
         }
-        self.steps += 1;
+        self.steps += steps;
         if self.steps < LOOK && !system.runs_in_windows() {
             return false;
         }

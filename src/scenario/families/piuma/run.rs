@@ -365,6 +365,11 @@ impl Family for Run<'_> {
         !(self.collectives_left() || self.programs_left || self.hosts_left() || self.ranks_left)
     }
 
+    /// But where engines are claimed in the wire or programs write registers.
+    fn waits_for_completions(&self) -> bool {
+        self.claims.is_none() && self.rules.is_none()
+    }
+
     fn before_step(&mut self, system: &mut System) -> Cycle {
         let Some(claims) = &mut self.claims else { return Cycle::MAX };
         let system = system.piuma_mut();
