@@ -49,7 +49,7 @@ pub(super) struct Arguments {
     /// Compare engines on one job instead: piuma, armed, pbv, software, software:ALGORITHM
     #[arg(long, value_name = "NAME,..", value_delimiter = ',', conflicts_with_all = ["scenarios", "anyway"])]
     engines: Vec<String>,
-    /// On these networks: mesh, torus, hyperx, fat-tree, dragonfly, tree, or files of switches and links
+    /// On these networks: mesh, torus, hyperx, flattened-butterfly, fat-tree, dragonfly, tree, die, nodes, or files of switches and links
     #[arg(long, value_name = "NAME,..", value_delimiter = ',', requires = "engines", default_value = "mesh")]
     topology: Vec<String>,
     /// Lengths of the vector in elements: numbers, or A..B in steps of a factor of four

@@ -50,7 +50,14 @@ pub struct EngineComparison {
 }
 
 /// Kinds of networks that are known by name.
-pub const KINDS: [&str; 6] = ["mesh", "torus", "hyperx", "fat-tree", "dragonfly", "tree"];
+pub const KINDS: [&str; 9] =
+    ["mesh", "torus", "hyperx", "flattened-butterfly", "fat-tree", "dragonfly", "tree", "die", "nodes"];
+
+/// End points of a die, which are those of a socket: four at each of two core tiles.
+const DIE_ENDS: u64 = 8;
+
+/// Sockets of a node.
+const SOCKETS: u64 = 16;
 
 /// Two sides whose product is a number, as equal as they can be.
 fn sides(product: u64) -> (u64, u64) {
@@ -69,7 +76,7 @@ fn network(name: &str, ends: u64) -> Result<(String, String), String> {
         )
     };
     Ok(match name {
-        "mesh" | "torus" | "hyperx" => grid(name),
+        "mesh" | "torus" | "hyperx" | "flattened-butterfly" => grid(name),
         "fat-tree" => {
             let levels = (2..16).find(|&levels| 4u64.pow(levels) >= ends).unwrap_or(16);
             (format!("4-ary {levels}-tree"), format!("{{ kind = 'fat-tree', arity = 4, levels = {levels} }}"))
@@ -84,6 +91,18 @@ fn network(name: &str, ends: u64) -> Result<(String, String), String> {
             let levels = (1..16).find(|&levels| 4u64.pow(levels) >= ends).unwrap_or(16) as usize;
             let branching = vec!["4"; levels].join(", ");
             (format!("tree of {levels} levels"), format!("{{ kind = 'tree', branching = [{branching}] }}"))
+        }
+        "die" if ends > DIE_ENDS => {
+            return Err(format!("a die has {DIE_ENDS} end points, and {ends} take part: \"nodes\" are of more dies"));
+        }
+        "die" => ("die".into(), "{ kind = 'die' }".into()),
+        "nodes" => {
+            let (sockets, nodes) = (ends.div_ceil(DIE_ENDS).min(SOCKETS), ends.div_ceil(DIE_ENDS * SOCKETS));
+            let count = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+            (
+                format!("{} of {}", count(nodes, "node"), count(sockets, "socket")),
+                format!("{{ kind = 'nodes', sockets = {sockets}, size = [{nodes}] }}"),
+            )
         }
         file if std::path::Path::new(file)
             .extension()
@@ -202,16 +221,27 @@ mod tests {
     fn networks_have_as_many_end_points_as_are_asked_for() {
         for ends in [2u64, 7, 16, 24, 64, 100] {
             for kind in KINDS {
-                let (name, table) = network(kind, ends).unwrap();
+                let network = network(kind, ends);
+                if kind == "die" && ends > 8 {
+                    let why = format!("a die has 8 end points, and {ends} take part: \"nodes\" are of more dies");
+                    assert_eq!(network, Err(why));
+                    continue;
+                }
+                let (name, table) = network.unwrap();
                 let text = format!("family = 'fabric'\ntopology = {table}\n[[job]]\n");
                 let loaded = watershed_scenario::load_text("x", &text, std::path::Path::new("."), "x", &[]);
                 let found = loaded.unwrap_or_else(|problems| panic!("{problems}")).scenario.topology.end_points();
                 assert!(u64::from(found) >= ends, "{name} has {found} end points, {ends} are asked for");
-                if ["mesh", "torus", "hyperx"].contains(&kind) {
+                if ["mesh", "torus", "hyperx", "flattened-butterfly"].contains(&kind) {
                     assert_eq!(u64::from(found), ends, "{name}");
                 }
             }
         }
+        let nodes = |ends| network("nodes", ends).unwrap().0;
+        assert_eq!(
+            (nodes(8), nodes(17), nodes(300)),
+            ("1 node of 1 socket".into(), "1 node of 3 sockets".into(), "3 nodes of 16 sockets".into())
+        );
         assert_eq!((sides(24), sides(7), sides(16)), ((6, 4), (7, 1), (4, 4)));
     }
 }
