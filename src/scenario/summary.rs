@@ -135,8 +135,10 @@ fn jobs(scenario: &Scenario, document: &Document) -> Vec<Line> {
     for (at, reduction) in document.armed.iter().flat_map(|armed| &armed.reductions).enumerate() {
         let of = scenario.armed.as_ref().and_then(|armed| armed.reductions.get(at));
         let at_once = of.map_or(1, |reduction| reduction.file.reduction_ids);
-        let job = job_timing(document, &format!("armed.reductions.{at}"), &reduction.name);
-        add("armed.reductions", at, reduction.lines(nanoseconds, at_once, job));
+        let details = format!("armed.reductions.{at}");
+        let job = job_timing(document, &details, &reduction.name);
+        let elements = document.jobs.iter().find(|job| job.details == details).map_or(0, |job| job.elements);
+        add("armed.reductions", at, reduction.lines(nanoseconds, at_once, elements, job));
     }
     for (at, collective) in document.pbv.iter().flat_map(|pbv| &pbv.collectives).enumerate() {
         let job = job_timing(document, &format!("pbv.collectives.{at}"), &collective.name);

@@ -284,11 +284,12 @@ impl TreeSetup {
     }
 }
 
-/// An operation in the words that jobs of all engines have.
-fn common_op_name(op: &str) -> String {
+/// An operation on this many elements in the words that jobs of all engines have.
+fn common_op_name(op: &str, elements: u64) -> String {
+    let of = |dtype: &str| plural(elements, &format!("{dtype} element"));
     match (op, opcode(op)) {
-        (MEAN, _) => "allreduce (mean) of f64".into(),
-        (DETERMINISTIC, _) => "allreduce (sum-deterministic) of f64".into(),
+        (MEAN, _) => format!("allreduce (mean) of {}", of("f64")),
+        (DETERMINISTIC, _) => format!("allreduce (sum-deterministic) of {}", of("f64")),
         (_, Some(opcode)) if opcode.op == Op::Barrier => "barrier".into(),
         (_, Some(opcode)) => {
             let round = match opcode.round {
@@ -296,7 +297,7 @@ fn common_op_name(op: &str) -> String {
                 other => format!(" {}", NamedValues::name(other)),
             };
             let flush = if opcode.flush_to_zero { " flush-to-zero" } else { "" };
-            format!("allreduce ({}{round}{flush}) of {}", operation(opcode), NamedValues::name(opcode.dtype))
+            format!("allreduce ({}{round}{flush}) of {}", operation(opcode), of(NamedValues::name(opcode.dtype)))
         }
         (other, None) => other.to_owned(),
     }
@@ -306,9 +307,15 @@ fn common_op_name(op: &str) -> String {
 const SHOWN: usize = 12;
 
 impl ReductionResult {
-    /// Lines of the summary: a label and a text each. `at_once` of its rounds may be under way at a time; `job` is what it took as a
-    /// whole.
-    pub fn lines(&self, nanoseconds: impl Fn(u64) -> f64, at_once: u32, job: Option<String>) -> Vec<(String, String)> {
+    /// Lines of the summary: a label and a text each. `at_once` of its rounds may be under way at a time; all of them together have
+    /// `elements` elements; `job` is what it took as a whole.
+    pub fn lines(
+        &self,
+        nanoseconds: impl Fn(u64) -> f64,
+        at_once: u32,
+        elements: u64,
+        job: Option<String>,
+    ) -> Vec<(String, String)> {
         let mut lines = Vec::new();
         let ReductionResult { name, opcode, participants, method, outcomes, .. } = self;
         let rounds = rounds_in_words(outcomes.rounds(), self.opening_rounds);
@@ -331,7 +338,10 @@ impl ReductionResult {
         let pairs = if opcode == DETERMINISTIC { ", two for each sum" } else { "" };
         lines.push((
             name.clone(),
-            format!("{} over {participants} end points, {rounds}{pairs}{at_once}{how}", common_op_name(opcode)),
+            format!(
+                "{} over {participants} end points, {rounds}{pairs}{at_once}{how}",
+                common_op_name(opcode, elements)
+            ),
         ));
         lines.extend(job.map(|line| (String::new(), line)));
         lines.push((String::new(), format!("{}{exact}", outcomes.words())));
