@@ -566,7 +566,7 @@ where
     }
 
     /// Simulates up to `most` cycles before `end`, see [`step_before`](Self::step_before), and stops after one in which an end point reports
-    /// a completion or a rule is broken. Returns the last step, and how many cycles were simulated.
+    /// a completion or a rule is broken, and when `end` has come. Returns the last step, and how many steps [ran](Step::Ran).
     pub fn run_before(&mut self, end: Cycle, most: u32) -> (Step, u32) {
         let completions = self.completions();
         for ran in 0..most {
@@ -574,7 +574,7 @@ where
             if step != Step::Ran {
                 return (step, ran);
             }
-            if self.completions() != completions || self.fault().is_some() {
+            if self.completions() != completions || self.fault().is_some() || self.now() >= end {
                 return (step, ran + 1);
             }
         }

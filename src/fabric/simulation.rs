@@ -1,7 +1,7 @@
 //! The interface of a run to a system of any family: stepping, the watchdog's view, recording, counters.
 //!
-//! [`Network`] is the one implementation, for every family's tables, engines and end points. Dispatch is per step, never per
-//! tick.
+//! [`Network`] is the one implementation, for every family's tables, engines and end points. Dispatch is per step or
+//! span of steps, never per tick.
 
 use super::exchange::{Exchange, SyncLevel};
 use super::{Block, Evaluation, Flit, HeadWaits, Join, Journal, LinkCount, Network, Plan, Step, Tables, WaitCycles};
@@ -21,8 +21,7 @@ pub trait Simulation: Any {
     fn alive_until(&self) -> Cycle;
     /// Simulates one cycle, or jumps to the next one in which something happens and simulates that, but none from `end` on.
     fn step_before(&mut self, end: Cycle) -> Step;
-    /// Simulates up to `most` such cycles, and stops after one in which an end point reports a completion or a rule is broken. Returns
-    /// the last step, and how many cycles were simulated.
+    /// Simulates up to `most` such cycles; see [`Network::run_before`].
     fn run_before(&mut self, end: Cycle, most: u32) -> (Step, u32);
     /// Flits in queues and on links.
     fn live_flits(&self) -> usize;

@@ -241,7 +241,8 @@ pub(super) struct Refusals {
 /// Ports of a page.
 const PAGE: usize = 64;
 
-/// The counts of the ports of a part of a system. Memory follows the ports at which anything ever waited.
+/// The counts of the ports of a part of a system. But for the queues and stages of packets, 24 bytes a port, memory follows the ports at
+/// which anything ever waited.
 #[derive(Clone, Debug, watershed_state::Saved)]
 pub(super) struct Waits {
     /// The first port of the part.

@@ -181,7 +181,8 @@ impl<'a> Background<'a> {
     /// Steps that may pass before it has to be called.
     pub fn pause(&self) -> u32 {
         let asked_when_over = !self.measurement.has_window() || self.measurement.phase == Phase::Done;
-        if asked_when_over { 1 } else { COLLECT - self.steps }
+        let reads_traces = self.feed.until != u64::MAX;
+        if asked_when_over || reads_traces { 1 } else { COLLECT - self.steps }
     }
 
     /// Steps have passed, fewer than the [pause](Self::pause).

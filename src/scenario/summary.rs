@@ -137,7 +137,7 @@ fn jobs(scenario: &Scenario, document: &Document) -> Vec<Line> {
         let at_once = of.map_or(1, |reduction| reduction.file.reduction_ids);
         let details = format!("armed.reductions.{at}");
         let job = job_timing(document, &details, &reduction.name);
-        let elements = document.jobs.iter().find(|job| job.details == details).map_or(0, |job| job.elements);
+        let elements = document.jobs.iter().find(|job| job.details == details).map(|job| job.elements);
         add("armed.reductions", at, reduction.lines(nanoseconds, at_once, elements, job));
     }
     for (at, collective) in document.pbv.iter().flat_map(|pbv| &pbv.collectives).enumerate() {

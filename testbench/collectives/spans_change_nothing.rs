@@ -1,14 +1,19 @@
 //! A run that is looked at only when there is something to see ends as one that is looked at after every cycle (X-RUN-1, K-WD-1).
 
+use std::path::Path;
+
 use watershed::fabric::Step;
+use watershed::scenario::config::Family;
+use watershed::scenario::load_named;
 use watershed::scenario::result::{Document, Outcome};
-use watershed::scenario::run::{RunOptions, RunResult};
+use watershed::scenario::run::{RunOptions, RunResult, run};
+use watershed::scenario::shipped::SHIPPED;
 
 use crate::sets;
 use crate::support::{FLAGSHIP, MESH, TWO_IDS, mesh, ready, run_with};
 use crate::what_stands_is_named::crossed;
 
-/// Runs in spans, and with a timeline, which has a sample of every cycle.
+/// Runs in spans, and with a timeline, for which a run stops after every cycle.
 fn same(text: &str, sets: &[String], options: &RunOptions<'_>) -> Document {
     let [spans, cycles] = [false, true].map(|timeline| {
         let options = RunOptions { timeline, all_links: true, ..*options };
@@ -44,6 +49,66 @@ fn of_measured_traffic() {
         let document = same(&text, &set, &RunOptions::default());
         assert!(document.passed() && document.measure.is_some(), "{set:?}");
     }
+}
+
+/// The last look at a window may fall into the cycle in which the run has to end.
+#[test]
+fn of_traffic_measured_up_to_the_limit() {
+    let traffic =
+        "[[traffic]]\npattern = \"uniform\"\nrate = 0.1\n[measure]\nwarmup_cycles = 130\nmeasure_cycles = 700\n";
+    let text = mesh(&[4, 4], 1, traffic).replace("piuma", "fabric");
+    for (limit, drain, outcome) in
+        [(830, 0, Outcome::Finished), (830, 1000, Outcome::MaxCycles), (1000, 128, Outcome::Finished)]
+    {
+        let set = sets!["limits.max_cycles={limit}"; "measure.drain_cycles={drain}"; "traffic[0].rate=0.3"];
+        let document = same(&text, &set, &RunOptions::default());
+        assert_eq!(document.outcome, outcome, "{set:?}");
+        assert!(document.measure.is_some(), "{set:?}");
+    }
+    // Little moves when the window ends and afterwards.
+    for stop in 830..834 {
+        let document = same(&text, &sets!["traffic[0].stop_cycle={stop}"], &RunOptions::default());
+        assert!(document.measure.is_some(), "{stop}");
+    }
+}
+
+#[test]
+fn of_traces_in_a_window() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("packets.txt");
+    // Far apart, and where a run reads on: traces are read 4096 cycles ahead.
+    for gap in 4090..4102 {
+        let packets =
+            (0..6).fold(String::new(), |text, at| text + &format!("{} {} {} 1\n", 3 + at * gap, at % 4, 15 - at % 4));
+        std::fs::write(&path, packets).unwrap();
+        let traffic = format!(
+            "[[traffic]]\npattern = \"trace\"\nfile = {:?}\n[measure]\nwarmup_cycles = 100\nmeasure_cycles = 30000\n",
+            path.display().to_string()
+        );
+        let document = same(&mesh(&[4, 4], 1, &traffic).replace("piuma", "fabric"), &[], &RunOptions::default());
+        assert_eq!(document.traffic[0].packets, 6, "{gap}");
+    }
+}
+
+/// Hosts, programs, ranks of workloads, claims, whatever a scenario has.
+#[test]
+fn of_shipped_scenarios() {
+    let mut runs = 0;
+    for (path, _) in SHIPPED {
+        let loaded = load_named(Path::new(path), &[]).unwrap_or_else(|problems| panic!("{problems}"));
+        let family = loaded.scenario.family;
+        if loaded.scenario.topology.end_points() > 64 || !matches!(family, Family::Piuma | Family::Fabric) {
+            continue;
+        }
+        let [spans, cycles] = [false, true].map(|timeline| {
+            let options = RunOptions { timeline, ..RunOptions::default() };
+            let result = run(&loaded, &options).unwrap_or_else(|error| panic!("{path}: {error}"));
+            serde_json::to_string_pretty(&result.document).unwrap()
+        });
+        assert!(spans == cycles, "{path}: another document");
+        runs += 1;
+    }
+    assert!(runs > 25, "{runs}");
 }
 
 #[test]

@@ -98,12 +98,12 @@ impl<'a> Families<'a> {
         self.all().all(Family::waits_for_completions)
     }
 
-    /// Called before each step. The step ends before the cycle that is returned.
+    /// Called before a step, or several of them, which end before the cycle that is returned.
     pub fn before_step(&mut self, system: &mut System) -> Cycle {
         self.families_mut().map(|family| family.before_step(system)).min().unwrap_or(Cycle::MAX)
     }
 
-    /// After each step.
+    /// After a step, or the last of several.
     pub fn after_step(&mut self, system: &mut System, step: Step) -> StepOutcome {
         if self.list.len() > 1 && step != Step::Quiet {
             let now = (system.moves(), system.completions());

@@ -120,12 +120,13 @@ pub(crate) trait Family {
         false
     }
 
-    /// Called before each step. The step ends before the cycle that is returned.
+    /// Called before each step, or before several of them where the family [waits](Self::waits_for_completions). They end before the cycle
+    /// that is returned.
     fn before_step(&mut self, _system: &mut System) -> Cycle {
         Cycle::MAX
     }
 
-    /// After each step.
+    /// After each step, or the last of several.
     fn after_step(&mut self, _system: &mut System, step: Step) -> StepOutcome {
         if step == Step::Quiet { StepOutcome::Quiescent } else { StepOutcome::Continue }
     }

@@ -56,7 +56,7 @@ pub const KINDS: [&str; 9] =
 /// End points of a die, which are those of a socket: four at each of two core tiles.
 const DIE_ENDS: u64 = 8;
 
-/// Sockets of a node.
+/// Sockets of a node, at most *\[chosen\]*.
 const SOCKETS: u64 = 16;
 
 /// Two sides whose product is a number, as equal as they can be.
@@ -97,7 +97,8 @@ fn network(name: &str, ends: u64) -> Result<(String, String), String> {
         }
         "die" => ("die".into(), "{ kind = 'die' }".into()),
         "nodes" => {
-            let (sockets, nodes) = (ends.div_ceil(DIE_ENDS).min(SOCKETS), ends.div_ceil(DIE_ENDS * SOCKETS));
+            let nodes = ends.div_ceil(DIE_ENDS * SOCKETS);
+            let sockets = ends.div_ceil(DIE_ENDS * nodes);
             let count = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
             (
                 format!("{} of {}", count(nodes, "node"), count(sockets, "socket")),
@@ -240,7 +241,7 @@ mod tests {
         let nodes = |ends| network("nodes", ends).unwrap().0;
         assert_eq!(
             (nodes(8), nodes(17), nodes(300)),
-            ("1 node of 1 socket".into(), "1 node of 3 sockets".into(), "3 nodes of 16 sockets".into())
+            ("1 node of 1 socket".into(), "1 node of 3 sockets".into(), "3 nodes of 13 sockets".into())
         );
         assert_eq!((sides(24), sides(7), sides(16)), ((6, 4), (7, 1), (4, 4)));
     }

@@ -285,8 +285,9 @@ impl TreeSetup {
 }
 
 /// An operation on this many elements in the words that jobs of all engines have.
-fn common_op_name(op: &str, elements: u64) -> String {
-    let of = |dtype: &str| plural(elements, &format!("{dtype} element"));
+fn common_op_name(op: &str, elements: Option<u64>) -> String {
+    let count = |dtype: &str, elements| plural(elements, &format!("{dtype} element"));
+    let of = |dtype: &str| elements.map_or_else(|| dtype.to_owned(), |elements| count(dtype, elements));
     match (op, opcode(op)) {
         (MEAN, _) => format!("allreduce (mean) of {}", of("f64")),
         (DETERMINISTIC, _) => format!("allreduce (sum-deterministic) of {}", of("f64")),
@@ -313,7 +314,7 @@ impl ReductionResult {
         &self,
         nanoseconds: impl Fn(u64) -> f64,
         at_once: u32,
-        elements: u64,
+        elements: Option<u64>,
         job: Option<String>,
     ) -> Vec<(String, String)> {
         let mut lines = Vec::new();
