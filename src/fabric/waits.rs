@@ -299,24 +299,26 @@ impl Waits {
         }
     }
 
-    /// The flit in the pool's `entry`, which has one output, waits for `cause` in the cycle `now`.
+    /// What the flit in the pool's `entry` waits for; the list grows with the pool.
     #[inline]
-    pub fn note(&mut self, entry: u32, now: Cycle, cause: Cause) {
+    fn open_wait(&mut self, entry: u32) -> &mut OpenWait {
         let at = entry as usize;
         if at >= self.open.len() {
             self.open.resize(at + 1, OpenWait::default());
         }
-        self.open[at].note(now, cause);
+        &mut self.open[at]
+    }
+
+    /// The flit in the pool's `entry`, which has one output, waits for `cause` in the cycle `now`.
+    #[inline]
+    pub fn note(&mut self, entry: u32, now: Cycle, cause: Cause) {
+        self.open_wait(entry).note(now, cause);
     }
 
     /// The packet in the pool's `entry` waits for `cause` in the cycle `now`. It is the first thing that it is refused.
     #[inline]
     pub fn note_refusal(&mut self, entry: u32, now: Cycle, cause: Cause) {
-        let at = entry as usize;
-        if at >= self.open.len() {
-            self.open.resize(at + 1, OpenWait::default());
-        }
-        self.open[at].begin(now, cause);
+        self.open_wait(entry).begin(now, cause);
     }
 
     /// Word `w` of the queues of the switch the first port of which is `base`. A switch has no more words of queues than ports.

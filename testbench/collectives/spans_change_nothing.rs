@@ -76,17 +76,18 @@ fn of_traffic_measured_up_to_the_limit() {
 fn of_traces_in_a_window() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("packets.txt");
-    // Far apart, and where a run reads on: traces are read 4096 cycles ahead.
-    for gap in 4090..4102 {
-        let packets =
-            (0..6).fold(String::new(), |text, at| text + &format!("{} {} {} 1\n", 3 + at * gap, at % 4, 15 - at % 4));
+    // Traces are read 4096 cycles ahead of the first packet. The second packet is on its way when a run reads on, and the third follows
+    // where that ends: it must not be read after its cycle.
+    let ahead = 3 + 4096;
+    for (before, behind) in (1..30).flat_map(|before| (0..3).map(move |behind| (before, behind))) {
+        let packets = format!("3 0 15 1\n{} 1 2 1\n{} 2 13 1\n", ahead - before, ahead + behind);
         std::fs::write(&path, packets).unwrap();
         let traffic = format!(
-            "[[traffic]]\npattern = \"trace\"\nfile = {:?}\n[measure]\nwarmup_cycles = 100\nmeasure_cycles = 30000\n",
+            "[[traffic]]\npattern = \"trace\"\nfile = {:?}\n[measure]\nwarmup_cycles = 100\nmeasure_cycles = 9000\n",
             path.display().to_string()
         );
         let document = same(&mesh(&[4, 4], 1, &traffic).replace("piuma", "fabric"), &[], &RunOptions::default());
-        assert_eq!(document.traffic[0].packets, 6, "{gap}");
+        assert_eq!(document.traffic[0].packets, 3, "{before} and {behind}");
     }
 }
 

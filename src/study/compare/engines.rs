@@ -93,7 +93,9 @@ fn network(name: &str, ends: u64) -> Result<(String, String), String> {
             (format!("tree of {levels} levels"), format!("{{ kind = 'tree', branching = [{branching}] }}"))
         }
         "die" if ends > DIE_ENDS => {
-            return Err(format!("a die has {DIE_ENDS} end points, and {ends} take part: \"nodes\" are of more dies"));
+            return Err(format!(
+                "a die has {DIE_ENDS} end points, and {ends} take part: --end-points of up to 8, or \"nodes\" of several dies"
+            ));
         }
         "die" => ("die".into(), "{ kind = 'die' }".into()),
         "nodes" => {
@@ -224,7 +226,9 @@ mod tests {
             for kind in KINDS {
                 let network = network(kind, ends);
                 if kind == "die" && ends > 8 {
-                    let why = format!("a die has 8 end points, and {ends} take part: \"nodes\" are of more dies");
+                    let why = format!(
+                        "a die has 8 end points, and {ends} take part: --end-points of up to 8, or \"nodes\" of several dies"
+                    );
                     assert_eq!(network, Err(why));
                     continue;
                 }
