@@ -90,6 +90,7 @@ mod sink;
 mod state;
 mod tracer;
 mod trigger;
+mod vcd_lines;
 mod vcd_out;
 pub mod wave_in;
 mod writer;

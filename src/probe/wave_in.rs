@@ -33,6 +33,7 @@ use wellen::{
 
 use super::Period;
 use super::notes::{Notes, fst, parse_period};
+use super::vcd_lines::VcdLines;
 
 const MAX_NESTING: usize = 1000;
 
@@ -157,7 +158,7 @@ impl WaveFile {
             at: 0,
             end: whole.end,
             body_begun: false,
-            stamp: TimestampScan::default(),
+            lines: VcdLines::default(),
             place: Arc::clone(&place),
         };
         let options = LoadOptions { multi_thread: false, remove_scopes_with_empty_name: false };
@@ -537,13 +538,16 @@ struct ReadPosition {
     line: AtomicU64,
     /// Behind the header.
     in_body: AtomicBool,
-    /// What this side has found wrong.
-    wrong: Mutex<Option<String>>,
+    /// What this side has found wrong, and its line.
+    wrong: Mutex<Option<(u64, String)>>,
 }
 
 impl ReadPosition {
     /// The result of a call of the library; its errors and panics with the line.
     fn checked<T>(&self, outcome: Result<Result<T, WellenError>, String>) -> Result<T, ReadError> {
+        if let Some((line, message)) = self.wrong.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            return Err(ReadError::Broken { line: Some(line), message });
+        }
         let message = match outcome {
             Ok(Ok(value)) => return Ok(value),
             Ok(Err(WellenError::UnknownFileFormat)) if !self.vcd => return Err(ReadError::OtherKind),
@@ -552,40 +556,26 @@ impl ReadPosition {
             Ok(Err(error)) => error.to_string(),
             Err(panic) => panic,
         };
-        let found = self.wrong.lock().unwrap_or_else(PoisonError::into_inner).take();
         // Whatever it says of a header that ends too early: it ends too early.
         let at_end = message.contains("I/O") || message.contains("EOF") || message.contains("unknown file format");
-        let message = match found {
-            Some(found) => found,
-            None if at_end && self.vcd && !self.in_body.load(Ordering::Relaxed) => {
-                "the file ends before `$enddefinitions`".to_owned()
-            }
-            None if message.contains("missing") => "the file ends before its signals are declared".to_owned(),
-            None => message,
+        let message = if at_end && self.vcd && !self.in_body.load(Ordering::Relaxed) {
+            "the file ends before `$enddefinitions`".to_owned()
+        } else if message.contains("missing") {
+            "the file ends before its signals are declared".to_owned()
+        } else {
+            message
         };
         Err(ReadError::Broken { line: self.vcd.then(|| self.line.load(Ordering::Relaxed)), message })
     }
 }
 
-/// Scans the time stamps of a VCD on the way.
-#[derive(Debug, Default)]
-struct TimestampScan {
-    /// In the middle of a line.
-    within: bool,
-    /// Behind the end of one.
-    line_ended: bool,
-    /// The stamp whose digits pass.
-    digits: Option<u64>,
-    last: Option<u64>,
-}
-
-/// The readable part of a file; counts lines and scans time stamps on the way.
+/// The readable part of a file; counts lines on the way and looks for what the library leaves out.
 struct ReadableInput {
     input: BufReader<Box<dyn Input>>,
     at: u64,
     end: u64,
     body_begun: bool,
-    stamp: TimestampScan,
+    lines: VcdLines,
     place: Arc<ReadPosition>,
 }
 
@@ -595,38 +585,15 @@ impl ReadableInput {
         if !self.place.vcd {
             return Ok(());
         }
-        for &byte in bytes {
-            // A line ends with its line end: what the library finds there is wrong with that line.
-            if std::mem::take(&mut self.stamp.line_ended) {
-                self.place.line.fetch_add(1, Ordering::Relaxed);
-            }
-            match byte {
-                b'\n' => {
-                    (self.stamp.within, self.stamp.line_ended) = (false, true);
-                    if let Some(now) = self.stamp.digits.take()
-                        && self.place.in_body.load(Ordering::Relaxed)
-                        && let Some(last) = self.stamp.last.replace(now).filter(|last| *last > now)
-                    {
-                        // The library would print a warning and leave values out.
-                        let text = format!("time goes back from {last} to {now}");
-                        *self.place.wrong.lock().unwrap_or_else(PoisonError::into_inner) = Some(text.clone());
-                        return Err(io::Error::new(io::ErrorKind::InvalidData, text));
-                    }
-                }
-                b'#' if !self.stamp.within => (self.stamp.within, self.stamp.digits) = (true, Some(0)),
-                _ => {
-                    self.stamp.within = true;
-                    self.stamp.digits = match (self.stamp.digits, byte) {
-                        (Some(sum), b'0'..=b'9') => {
-                            sum.checked_mul(10).and_then(|sum| sum.checked_add(u64::from(byte - b'0')))
-                        }
-                        (kept, b'\r') => kept,
-                        _ => None,
-                    };
-                }
-            }
-        }
-        Ok(())
+        let in_body = self.place.in_body.load(Ordering::Relaxed);
+        let counted = || {
+            self.place.line.fetch_add(1, Ordering::Relaxed);
+        };
+        self.lines.pass(bytes, in_body, counted).map_err(|wrong| {
+            let line = self.place.line.load(Ordering::Relaxed);
+            self.place.wrong.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert((line, wrong.clone()));
+            io::Error::new(io::ErrorKind::InvalidData, wrong)
+        })
     }
 
     fn left(&self, wanted: usize) -> usize {
@@ -659,7 +626,7 @@ impl BufRead for ReadableInput {
 
     fn consume(&mut self, count: usize) {
         let passed = self.input.buffer()[..count].to_vec();
-        // A time that goes back shows when the next byte is read.
+        // What is wrong is kept, and told when the library comes back.
         let _ = self.pass(&passed);
         self.input.consume(count);
     }
@@ -678,7 +645,7 @@ impl Seek for ReadableInput {
             self.at = target;
         }
         if target == 0 {
-            self.stamp = TimestampScan::default();
+            self.lines.rewind();
             self.place.line.store(1, Ordering::Relaxed);
         }
         Ok(target)
@@ -705,7 +672,7 @@ fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
         // Its own words where they are about the file; others are about its code.
         let told =
             text.filter(|text| ["Failed to parse", "Bit-vector", "expected a"].iter().any(|of| text.starts_with(of)));
-        told.unwrap_or("a value is not of its variable's type, or of no variable").to_owned()
+        told.unwrap_or("a value is not of its variable's type").to_owned()
     })
 }
 
