@@ -105,8 +105,12 @@ impl<T: Saved> State for T {
 
 /// Bytes that are no state of what they were loaded into.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the state of {of} does not fit: {what}")]
-pub struct Mismatch {
+#[error("the state of {} does not fit: {}", .0.of, .0.what)]
+pub struct Mismatch(Box<MismatchOf>);
+
+/// The block, and what is wrong with it: apart, because every value that is read comes with room for its error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct MismatchOf {
     of: &'static str,
     what: String,
 }
@@ -384,13 +388,18 @@ impl<'a> Loader<'a> {
     pub fn finish(self) -> Result<(), Mismatch> {
         let of = self.of;
         let left = self.from.len();
-        if left == 0 { Ok(()) } else { Err(Mismatch { of, what: format!("{left} bytes are left") }) }
+        if left == 0 {
+            Ok(())
+        } else {
+            Err(Mismatch(Box::new(MismatchOf { of, what: format!("{left} bytes are left") })))
+        }
     }
 
     /// What is wrong with what was read last.
     #[must_use]
+    #[cold]
     pub fn wrong(&self, what: &str) -> Mismatch {
-        Mismatch { of: self.of, what: what.to_owned() }
+        Mismatch(Box::new(MismatchOf { of: self.of, what: what.to_owned() }))
     }
 }
 
@@ -416,6 +425,7 @@ fn check(name: &str) -> u16 {
 macro_rules! state {
     (enum $name:ident { $($variant:ident),+ $(,)? }) => {
         impl $crate::State for $name {
+            #[cold]
             fn save(&self, to: &mut $crate::Saver) {
                 match self {
                     $($name::$variant(block) => {
@@ -425,6 +435,7 @@ macro_rules! state {
                 }
             }
 
+            #[cold]
             fn load(&mut self, from: &mut $crate::Loader<'_>) -> ::std::result::Result<(), $crate::Mismatch> {
                 match self {
                     $($name::$variant(block) => {
@@ -437,12 +448,14 @@ macro_rules! state {
     };
     ($([$($generics:tt)*])? $name:ident $(<$($argument:tt),*>)? { $($list:ident: $($field:ident),+);* $(;)? }) => {
         impl $(<$($generics)*>)? $crate::State for $name $(<$($argument),*>)? {
+            #[cold]
             fn save(&self, to: &mut $crate::Saver) {
                 let $name { $($($field),+),* } = self;
                 to.begin(stringify!($name));
                 $($($crate::state!(@save $list $field to);)+)*
             }
 
+            #[cold]
             fn load(&mut self, from: &mut $crate::Loader<'_>) -> ::std::result::Result<(), $crate::Mismatch> {
                 let $name { $($($field),+),* } = self;
                 from.begin(stringify!($name))?;

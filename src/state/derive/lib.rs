@@ -46,10 +46,12 @@ fn expand(input: &DeriveInput) -> syn::Result<TokenStream> {
     Ok(quote! {
         #[automatically_derived]
         impl #generics ::watershed_state::Saved for #name #arguments #bounds {
+            #[cold]
             fn put(&self, to: &mut ::watershed_state::Saver) {
                 #put
             }
 
+            #[cold]
             fn take(from: &mut ::watershed_state::Loader<'_>) -> ::std::result::Result<Self, ::watershed_state::Mismatch> {
                 #take
             }
