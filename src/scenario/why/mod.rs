@@ -374,7 +374,7 @@ impl Path {
         }
         let start = self.start.min(end);
         let sum: u64 = parts.iter().map(|part| part.to - part.from).sum();
-        debug_assert_eq!(sum, end - start, "the parts of {collective} add up");
+        assert_eq!(sum, end - start, "the parts of {collective} add up");
         Ok(Why {
             collective: collective.to_owned(),
             what: what.to_owned(),

@@ -151,7 +151,7 @@ impl Claims {
         mut ids: BTreeMap<u16, usize>,
     ) -> Result<(), String> {
         let Some(claims) = claims.as_mut() else {
-            debug_assert!(plan.wiring.is_empty(), "what programs may write claims from the start");
+            assert!(plan.wiring.is_empty(), "what programs may write claims from the start");
             return Ok(());
         };
         let sources = scenario.programs.iter().flat_map(|programs| &programs.multicasts);
@@ -168,7 +168,7 @@ impl Claims {
             ids.extend(&before.ids);
         }
         let Plan { wiring, owners } = plan;
-        debug_assert_eq!(wiring.trees.len(), claims.trees.len());
+        assert_eq!(wiring.trees.len(), claims.trees.len());
         if before.is_none() && wiring == claims.plan.wiring {
             return Ok(());
         }
@@ -395,7 +395,7 @@ impl Claims {
     fn send(&mut self, system: &mut System, cycle: Cycle, signal: Signal) {
         self.wake(system, cycle, signal);
         let new = self.due.insert((cycle, signal));
-        debug_assert!(new, "a wire carries a pulse a cycle: {signal:?} in cycle {cycle}");
+        assert!(new, "a wire carries a pulse a cycle: {signal:?} in cycle {cycle}");
     }
 
     /// A pulse leaves a participant or receiver on one of its wires, in this cycle or as soon as the wire is free.
@@ -484,7 +484,7 @@ impl Claims {
     pub(super) fn clock(&mut self, system: &mut System) {
         let now = system.now();
         while let Some((cycle, signal)) = self.due.first().copied().filter(|(cycle, _)| *cycle <= now) {
-            debug_assert_eq!(cycle, now, "no cycle with a pulse is jumped over");
+            assert_eq!(cycle, now, "no cycle with a pulse is jumped over");
             self.due.pop_first();
             match signal {
                 Signal::Start { tree, leaf } => self.start(system, tree, leaf),
