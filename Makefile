@@ -72,8 +72,8 @@ curves: program ## draw the README's curves of three networks with BookSim2's po
 		--points traces/booksim2-mesh88.csv --points traces/booksim2-torus88.csv --points traces/booksim2-flatfly.csv \
 		--svg golden/curves/booksim2.svg
 
-soak: cmake ## run the tests that take minutes
-	@$(CARGO) test --profile dist --features parquet --quiet --no-fail-fast -- --ignored --skip tracing_cost
+soak: cmake ## run all tests, whole: every case of each campaign (make test runs one in several), and those that take minutes
+	@WATERSHED_SOAK=1 $(CARGO) test --profile dist --features parquet --quiet --no-fail-fast -- --include-ignored --skip tracing_cost
 	@$(CARGO) test --features parquet --quiet --test cli sweeps_are_exported
 
 exhaustive: dist ## compare all pairs of f16 and bf16, and random ones of f32 and f64, with SoftFloat (hours; goes on where it was)

@@ -335,9 +335,9 @@ mod tests {
 
     #[test]
     fn the_table_does_not_depend_on_the_number_of_threads() {
-        let (text, sound) = table(50, 1, 1);
+        let (text, sound) = table(15, 1, 1);
         assert!(sound, "{text}");
-        assert_eq!(table(50, 1, 3).0, text);
+        assert_eq!(table(15, 1, 3).0, text);
     }
 
     #[test]

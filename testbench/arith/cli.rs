@@ -326,7 +326,7 @@ fn exhaustive_runs_in_parts_and_resumes() {
     let file = folder.path().join("done.txt");
     let file = file.to_str().unwrap();
     let run = |more: &[&str]| {
-        let mut arguments = vec!["exhaustive", "--random", "3000000", "--type", "f32", "--op", "add", "--resume", file];
+        let mut arguments = vec!["exhaustive", "--random", "1100000", "--type", "f32", "--op", "add", "--resume", file];
         arguments.extend(more);
         watershed(&arguments, "")
     };
@@ -338,8 +338,8 @@ fn exhaustive_runs_in_parts_and_resumes() {
     assert_eq!(shard.status, 0, "{}", shard.stdout);
     let rest = run(&[]);
     assert_eq!(rest.status, 0, "{}", rest.stdout);
-    // 3 blocks a mode, 4 modes
-    assert_eq!(std::fs::read_to_string(file).unwrap().lines().count(), 12);
+    // 2 blocks a mode, 4 modes
+    assert_eq!(std::fs::read_to_string(file).unwrap().lines().count(), 8);
     assert!(run(&[]).stdout.contains("0 in all, 0 mismatches"));
     std::fs::write(file, "something else\n").unwrap();
     let bad = run(&[]);

@@ -13,6 +13,8 @@ mod pipeline;
 mod properties;
 mod quotients;
 mod reproducible;
+#[path = "../campaign/share.rs"]
+mod share;
 mod special_values;
 mod tree;
 mod vectors;

@@ -1,9 +1,11 @@
 //! Mutation check: does every seeded fault fail a named check, and does the sound datapath pass them all?
 //!
 //! The checks are those of the other files, written over the build of the datapath: tables, corner pairs and random pairs
-//! against SoftFloat, rule text, frames. The golden lists which check saw which fault.
+//! against SoftFloat, rule text, frames. The golden lists which check saw which fault. What a check takes longest for is to find
+//! nothing: of those that do not see a fault by that list, `make test` takes one case in eight, and `make soak` all.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use watershed::arith::comparator::{self, Selection};
 use watershed::arith::format::builds::F16;
@@ -16,6 +18,7 @@ use watershed::arith::{
 use watershed::oracle::exact::convert;
 use watershed::oracle::{lane_pair, quad_pair, soft};
 
+use crate::share;
 use crate::special_values::{FLUSHED, TABLE};
 use crate::vectors::{Random, corners};
 
@@ -29,7 +32,7 @@ struct Subject {
 /// Types for every fault: what a datapath is built for is a compile-time parameter.
 macro_rules! subjects {
     ($($fault:ident),+ $(,)?) => {
-        fn subjects() -> Vec<Subject> {
+        fn subjects(golden: &str) -> Vec<Subject> {
             vec![$({
                 enum Narrow {}
                 impl Build for Narrow {
@@ -41,7 +44,7 @@ macro_rules! subjects {
                     const FORMAT: Format = Format::F64;
                     const FAULT: Fault = Fault::$fault;
                 }
-                Subject { fault: Fault::$fault, failed: failed_checks::<Narrow, Wide>() }
+                Subject { fault: Fault::$fault, failed: failed_checks::<Narrow, Wide>(Fault::$fault, golden) }
             }),+]
         }
     };
@@ -66,20 +69,33 @@ fn apply<B: Build>(function: Function, mode: Mode, a: u64, b: u64) -> Packed {
     }
 }
 
-fn failed_checks<Narrow: Build, Wide: Build>() -> Vec<&'static str> {
-    let checks: [(&str, bool); 10] = [
-        ("special values table", special_values::<Narrow>()),
-        ("flush-to-zero table", flush_table::<Narrow>()),
-        ("f32 corner pairs", corner_pairs::<Narrow>(DType::F32)),
-        ("f32 random pairs", random_pairs::<Narrow>(DType::F32)),
-        ("f64 random pairs", random_pairs::<Wide>(DType::F64)),
-        ("minimum and maximum rules", rules::<Narrow>()),
-        ("locator rules", locators::<Wide>()),
-        ("reproducible sum rules", reproducible::<Wide>()),
-        ("integer rules", integers::<Wide>()),
-        ("conversions", conversions::<Narrow>()),
+/// Whether a datapath passes one in this many of a check's cases.
+type Check = fn(usize) -> bool;
+
+fn failed_checks<Narrow: Build, Wide: Build>(fault: Fault, golden: &str) -> Vec<&'static str> {
+    let checks: [(&str, Check); 10] = [
+        ("special values table", |_| special_values::<Narrow>()),
+        ("flush-to-zero table", |_| flush_table::<Narrow>()),
+        ("f32 corner pairs", |step| corner_pairs::<Narrow>(DType::F32, step)),
+        ("f32 random pairs", |step| random_pairs::<Narrow>(DType::F32, step)),
+        ("f64 random pairs", |step| random_pairs::<Wide>(DType::F64, step)),
+        ("minimum and maximum rules", rules::<Narrow>),
+        ("locator rules", |_| locators::<Wide>()),
+        ("reproducible sum rules", reproducible::<Wide>),
+        ("integer rules", integers::<Wide>),
+        ("conversions", conversions::<Narrow>),
     ];
-    checks.into_iter().filter(|(_, passes)| !passes).map(|(name, _)| name).collect()
+    let failed = checks.into_iter().filter(|(name, passes)| !passes(step(fault, name, golden)));
+    failed.map(|(name, _)| name).collect()
+}
+
+/// One in how many cases of a check is looked at: all of the sound datapath, and of a fault that the check sees or that is new.
+fn step(fault: Fault, check: &str, golden: &str) -> usize {
+    let name = format!("{fault:?}");
+    let known = golden.lines().find(|line| line.split_whitespace().next() == Some(name.as_str()));
+    let seen = fault == Fault::None || known.is_none_or(|line| line.contains(check));
+    let whole = share::is_whole() || std::env::var_os("WATERSHED_GOLDEN").is_some();
+    if seen || whole { 1 } else { 8 }
 }
 
 fn special_values<B: Build>() -> bool {
@@ -106,25 +122,25 @@ fn agrees<B: Build>(dtype: DType, round: Round, a: u64, b: u64) -> bool {
         })
 }
 
-fn corner_pairs<B: Build>(dtype: DType) -> bool {
+fn corner_pairs<B: Build>(dtype: DType, step: usize) -> bool {
     let corners = corners(dtype);
     Round::ALL.iter().all(|&round| {
-        corners
-            .iter()
-            .enumerate()
-            .all(|(k, &a)| corners.iter().skip(k % 3).step_by(3).all(|&b| agrees::<B>(dtype, round, a, b)))
+        corners.iter().enumerate().all(|(k, &a)| {
+            let step = 3 * step;
+            corners.iter().skip(k % step).step_by(step).all(|&b| agrees::<B>(dtype, round, a, b))
+        })
     })
 }
 
-fn random_pairs<B: Build>(dtype: DType) -> bool {
+fn random_pairs<B: Build>(dtype: DType, step: usize) -> bool {
     let mut random = Random::new(0x5eed_0080);
-    (0..40_000).all(|k| {
+    (0..40_000 / step).all(|k| {
         let (a, b) = random.pair(dtype);
         agrees::<B>(dtype, Round::ALL[k % 4], a, b)
     })
 }
 
-fn rules<B: Build>() -> bool {
+fn rules<B: Build>(step: usize) -> bool {
     let pairs = [
         (Function::Select(Selection::Min), Op::Min),
         (Function::Select(Selection::Max), Op::Max),
@@ -134,8 +150,8 @@ fn rules<B: Build>() -> bool {
     let corners = corners(DType::F32);
     SignalPolicy::ALL.iter().all(|&signal| {
         let mode = Mode { signal, ..Mode::default() };
-        corners.iter().all(|&a| {
-            corners.iter().step_by(5).all(|&b| {
+        corners.iter().enumerate().all(|(k, &a)| {
+            corners.iter().step_by(5).skip(k % step).step_by(step).all(|&b| {
                 pairs.iter().all(|&(function, op)| {
                     let got = apply::<B>(function, mode, a, b);
                     (got.bits, got.flags) == lane_pair(op, DType::F32, mode, a, b)
@@ -167,9 +183,9 @@ fn locators<B: Build>() -> bool {
     all
 }
 
-fn reproducible<B: Build>() -> bool {
+fn reproducible<B: Build>(step: usize) -> bool {
     let mut random = Random::new(0x5eed_0081);
-    (0..2_000).all(|_| {
+    (0..2_000 / step).all(|_| {
         let mut operand = || repsum::split(random.lane(DType::F64) & !(0x3 << 61) | 0x1 << 61);
         let (a, b, c) = (operand(), operand(), operand());
         let expected = quad_pair(Op::RepSum, DType::F64, Mode::default(), a, b);
@@ -178,11 +194,11 @@ fn reproducible<B: Build>() -> bool {
     })
 }
 
-fn integers<B: Build>() -> bool {
+fn integers<B: Build>(step: usize) -> bool {
     let mut random = Random::new(0x5eed_0082);
     let ops = [(Gate::Add, Op::Sum), (Gate::Mul, Op::Prod), (Gate::Xnor, Op::Xnor)];
     [DType::I32, DType::U32, DType::I64, DType::U64].into_iter().all(|dtype| {
-        (0..2_000).all(|_| {
+        (0..2_000 / step).all(|_| {
             let (a, b) = random.pair(dtype);
             ops.into_iter().all(|(gate, op)| {
                 let got = integer::evaluate::<B>(dtype, gate, a, b);
@@ -193,10 +209,10 @@ fn integers<B: Build>() -> bool {
 }
 
 /// Denormal halves and a share of the others become singles, and singles around them become halves.
-fn conversions<B: Build>() -> bool {
+fn conversions<B: Build>(step: usize) -> bool {
     let (narrow, wide) = (DType::F16, DType::F32);
     let is = |got: Packed, expected| (got.bits, got.flags) == expected;
-    (0..0x400).step_by(3).chain((0x400..1 << 16).step_by(29)).all(|lane| {
+    (0..0x400).step_by(3).chain((0x400..1 << 16).step_by(29)).step_by(step).all(|lane| {
         let middle = widen::convert::<F16, B>(Mode::default(), lane);
         is(middle, convert(narrow, wide, Round::NearestEven, lane))
             && (0..4).all(|k| {
@@ -209,7 +225,8 @@ fn conversions<B: Build>() -> bool {
 
 #[test]
 fn every_seeded_fault_is_seen_by_a_named_check() {
-    let subjects = subjects();
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden/arith/seeded_faults.snap");
+    let subjects = subjects(&std::fs::read_to_string(golden).unwrap_or_default());
     let mut list = String::new();
     for subject in &subjects {
         let seen = if subject.failed.is_empty() { "-".to_owned() } else { subject.failed.join(", ") };

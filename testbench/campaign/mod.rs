@@ -4,7 +4,7 @@ pub mod links;
 
 use std::ops::Range;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The seeds that `WATERSHED_CAMPAIGN=FIRST..END` asks for, or the usual ones.
 pub fn asked(usual: Range<u64>) -> Range<u64> {
@@ -17,15 +17,12 @@ pub fn asked(usual: Range<u64>) -> Range<u64> {
 ///
 /// # Panics
 /// In the end, if there is a seed that is wrong, with all of them and what the first one says.
-pub fn over<R: Send>(seeds: Range<u64>, one: impl Fn(u64) -> Result<R, String> + Sync) -> Vec<R> {
-    let next = AtomicU64::new(seeds.start);
+pub fn over<R: Send>(seeds: impl IntoIterator<Item = u64>, one: impl Fn(u64) -> Result<R, String> + Sync) -> Vec<R> {
+    let seeds: Vec<u64> = seeds.into_iter().collect();
+    let next = AtomicUsize::new(0);
     let all = Mutex::new(Vec::new());
     let work = || {
-        loop {
-            let seed = next.fetch_add(1, Ordering::Relaxed);
-            if seed >= seeds.end {
-                break;
-            }
+        while let Some(&seed) = seeds.get(next.fetch_add(1, Ordering::Relaxed)) {
             let came = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| one(seed)));
             let came = came.unwrap_or_else(|panic| {
                 let text = panic.downcast_ref::<String>().cloned();
@@ -39,7 +36,7 @@ pub fn over<R: Send>(seeds: Range<u64>, one: impl Fn(u64) -> Result<R, String> +
             all.push((seed, came));
             if all.len().is_multiple_of(500) {
                 let wrong = all.iter().filter(|(_, came)| came.is_err()).count();
-                println!("{} seeds of {seeds:?}, {wrong} wrong", all.len());
+                println!("{} of {} seeds, {wrong} wrong", all.len(), seeds.len());
             }
         }
     };

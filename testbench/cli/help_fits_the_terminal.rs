@@ -2,6 +2,8 @@
 
 use std::process::Command;
 
+use crate::share;
+
 fn help(words: &[String], flag: &str, columns: usize) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_watershed"))
         .args(words)
@@ -56,24 +58,25 @@ fn faults(help: &str, columns: usize) -> Vec<String> {
     faults
 }
 
+/// One page in three in `make test`, so that the widths and flags take turns; all in `make soak`.
 #[test]
 fn no_help_is_too_wide_or_broken_twice() {
     let mut queue: Vec<Vec<String>> = vec![Vec::new()];
-    let (mut pages, mut wrong) = (0, Vec::new());
+    let mut commands = Vec::new();
     while let Some(words) = queue.pop() {
         for name in subcommands(&help(&words, "--help", 120)) {
             queue.push(words.iter().cloned().chain([name]).collect());
         }
-        for columns in [80, 120] {
-            for flag in ["-h", "--help"] {
-                pages += 1;
-                let found = faults(&help(&words, flag, columns), columns);
-                wrong
-                    .extend(found.into_iter().map(|fault| format!("{} {flag} at {columns}: {fault}", words.join(" "))));
-            }
-        }
+        commands.push(words);
     }
-    assert!(pages > 160, "{pages}");
+    assert!(commands.len() > 40, "{}", commands.len());
+    let shown = [(80, "-h"), (80, "--help"), (120, "-h"), (120, "--help")];
+    let pages = commands.iter().flat_map(|words| shown.map(|(columns, flag)| (words, columns, flag)));
+    let mut wrong = Vec::new();
+    for (words, columns, flag) in share::one_in(3, pages) {
+        let found = faults(&help(words, flag, columns), columns);
+        wrong.extend(found.into_iter().map(|fault| format!("{} {flag} at {columns}: {fault}", words.join(" "))));
+    }
     assert!(wrong.is_empty(), "{} faults:\n{}", wrong.len(), wrong.join("\n"));
 }
 

@@ -1,5 +1,7 @@
 //! A knob acts or is refused: every key of the schema, for every family, changes something that a run or `cost` says, or is
 //! refused wherever it is tried. What it takes to see a knob act, and which keys may do nothing, is in `testbench/knobs.toml`.
+//!
+//! `make test` asks for every key, too, but it leaves out what follows from two answers: see [`Kind::find_among`].
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -8,6 +10,7 @@ use serde_json::{Value as Json, json};
 use watershed::scenario::run::{RunOptions, run};
 use watershed::scenario::{Loaded, cost, load_text, schema, shipped};
 
+use crate::share;
 use crate::support::{load, root, watershed};
 
 /// The table of kinds, settings and exceptions.
@@ -87,48 +90,48 @@ fn words(schema: &Json) -> Vec<String> {
     list.into_iter().chain(consts).chain(own).filter(Json::is_string).map(|word| word.to_string()).collect()
 }
 
-/// Values to try.
-fn candidates(root: &Json, schema: &Json) -> Vec<String> {
-    let mut list = Vec::new();
-    for choice in choices(root, schema) {
-        let number = |key: &str| choice[key].as_f64();
-        let fits = |value: &f64| {
-            number("minimum").is_none_or(|low| *value >= low) && number("maximum").is_none_or(|high| *value <= high)
-        };
-        let words = words(choice);
-        if !words.is_empty() {
-            list.extend(words);
-            continue;
-        }
-        let fixed: &[&str] = match choice["type"].as_str() {
-            Some("boolean") => &["true", "false"],
-            Some("string") => &["\"all\"", "\"other\""],
-            Some("array") => &["[1]", "[2]", "[0, 1]", "[[1, 2]]", "[]", "[\"core1\"]"],
-            Some("object") => &["{ random_max = 5 }", "{}"],
-            Some("integer") => {
-                let low = number("minimum").unwrap_or(0.0);
-                let tried = [low, low + 1.0, 2.0, 3.0, 7.0, 16.0, 40.0, 400.0, 5000.0];
-                list.extend(tried.iter().filter(|value| fits(value)).map(|value| format!("{value}")));
-                &[]
-            }
-            Some("number") => {
-                let low = number("minimum").unwrap_or(0.0);
-                let tried = [low, 0.25, 0.5, 3.0, 9.0, 500.0];
-                list.extend(tried.iter().filter(|value| fits(value)).map(|value| format!("{value:?}")));
-                &[]
-            }
-            _ => &[],
-        };
-        list.extend(fixed.iter().map(ToString::to_string));
+/// Values to try of one choice.
+fn values_of(choice: &Json) -> Vec<String> {
+    let number = |key: &str| choice[key].as_f64();
+    let fits = |value: &f64| {
+        number("minimum").is_none_or(|low| *value >= low) && number("maximum").is_none_or(|high| *value <= high)
+    };
+    let words = words(choice);
+    if !words.is_empty() {
+        return words;
     }
-    list
+    let low = number("minimum").unwrap_or(0.0);
+    let fixed: &[&str] = match choice["type"].as_str() {
+        Some("boolean") => &["true", "false"],
+        Some("string") => &["\"all\"", "\"other\""],
+        Some("array") => &["[1]", "[\"core1\"]", "[2]", "[0, 1]", "[[1, 2]]", "[]"],
+        Some("object") => &["{ random_max = 5 }", "{}"],
+        Some("integer") => {
+            let tried = [low, low + 1.0, 2.0, 3.0, 7.0, 16.0, 40.0, 400.0, 5000.0];
+            return tried.iter().filter(|value| fits(value)).map(|value| format!("{value}")).collect();
+        }
+        Some("number") => {
+            let tried = [low, 0.25, 0.5, 3.0, 9.0, 500.0];
+            return tried.iter().filter(|value| fits(value)).map(|value| format!("{value:?}")).collect();
+        }
+        _ => &[],
+    };
+    fixed.iter().map(ToString::to_string).collect()
+}
+
+/// Values to try: the first of each choice, then the second of each, and so on, so that the first two differ as much as they can.
+fn candidates(root: &Json, schema: &Json) -> Vec<String> {
+    let lists: Vec<Vec<String>> = choices(root, schema).into_iter().map(values_of).collect();
+    let most = lists.iter().map(Vec::len).max().unwrap_or(0);
+    (0..most).flat_map(|at| lists.iter().filter_map(move |list| list.get(at).cloned())).collect()
 }
 
 /// What became of a key.
 #[derive(PartialEq)]
 enum Found {
     Acts,
-    Refused,
+    /// With this headline.
+    Refused(String),
     /// Nothing changes, not even the configuration: perhaps the value is what it was.
     Same,
     Nothing,
@@ -176,8 +179,8 @@ impl Kind {
         let mut with = sets.to_vec();
         with.push(format!("{key}={value}"));
         let refused = |error: String| {
-            assert!(error.contains("error: "), "{error}");
-            Found::Refused
+            let headline = error.lines().find(|line| line.contains("error: "));
+            Found::Refused(headline.unwrap_or_else(|| panic!("{error}")).to_owned())
         };
         let loaded = match shipped(name, &with) {
             Ok(loaded) => loaded,
@@ -209,16 +212,37 @@ impl Kind {
             return Found::Nothing;
         }
         let values = candidates(root, schema);
-        let mut found = Found::Refused;
+        // What seems to do nothing may do something in what was left out.
+        match self.find_among(&values, key, share::is_whole()) {
+            Found::Nothing if !share::is_whole() => self.find_among(&values, key, true),
+            found => found,
+        }
+    }
+
+    /// What becomes of a key that has one of these values.
+    ///
+    /// Where the first two are refused in the same words, it is the key that is refused: without `whole` the other values are left out
+    /// there. Where that happens in two scenarios because their family lacks the key, so are the other scenarios.
+    fn find_among(&self, values: &[String], key: &str, whole: bool) -> Found {
+        let mut found = Found::Refused(String::new());
+        let mut families = 0;
         for (name, sets) in &self.bases {
-            let mut same = 0;
-            for value in &values {
+            let (mut same, mut headlines) = (0, Vec::new());
+            for (at, value) in values.iter().enumerate() {
                 match self.acts(name, sets, key, value, false) {
                     Found::Acts => return Found::Acts,
                     Found::Nothing => found = Found::Nothing,
                     Found::Same => same += 1,
-                    Found::Refused => {}
+                    Found::Refused(headline) => headlines.push(headline),
                 }
+                let is_the_key = at == 1 && matches!(&headlines[..], [first, second] if first == second);
+                if is_the_key && !whole {
+                    families += usize::from(is_of_family(&headlines[0]));
+                    break;
+                }
+            }
+            if families == 2 {
+                break;
             }
             // One value may be the one that was there; of two one is another.
             if same > 1 && values.iter().any(|value| self.acts(name, sets, key, value, true) == Found::Acts) {
@@ -230,6 +254,11 @@ impl Kind {
         }
         found
     }
+}
+
+/// Whether a whole family lacks a key, whatever else stands in the scenario.
+fn is_of_family(headline: &str) -> bool {
+    headline.contains("means nothing in ") && !headline.contains(" without ")
 }
 
 fn every_key(kind: &str) {

@@ -20,6 +20,8 @@ mod signals {
     use nix::sys::signal::{Signal, kill};
     use nix::unistd::Pid;
 
+    use crate::share;
+
     /// Traffic without an end in sight: hours, if nobody stops it.
     const ENDLESS: &str = "mesh-uniform --set traffic.0.stop_cycle=4_000_000_000 --set limits.max_cycles=9_000_000_000";
 
@@ -138,17 +140,19 @@ mod signals {
         }
     }
 
-    /// X-CKPT-1: killed, gone on, stopped, gone on: the same bytes as of a run that nobody disturbed.
+    /// X-CKPT-1: killed, gone on, stopped, gone on: the same bytes as of a run that nobody disturbed. In `make test` the runs are
+    /// shorter than in `make soak`.
     #[test]
     fn a_killed_run_goes_on_from_its_last_checkpoint() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path();
         let file = |name: &str| folder.join(name);
-        for (scenario, name, every) in [
-            ("mesh-uniform --set traffic.0.stop_cycle=60_000", "mesh-uniform", 4000),
-            ("many-rounds --set armed.reduction.0.rounds=1500", "many-rounds", 3000),
-            ("barrier-t1-t4 --set pbv.collective.0.rounds=1500", "barrier-t1-t4", 3000),
+        for (setting, length, name, every) in [
+            ("traffic.0.stop_cycle", share::of(3, 60_000), "mesh-uniform", 4000),
+            ("armed.reduction.0.rounds", share::of(3, 1500), "many-rounds", 3000),
+            ("pbv.collective.0.rounds", share::of(2, 1500), "barrier-t1-t4", 3000),
         ] {
+            let scenario = format!("{name} --set {setting}={length}");
             let mut whole = Running::start(folder, &format!("run {scenario} --out whole"));
             assert_eq!(whole.child.wait().unwrap().code(), Some(0), "{}", whole.printed("stdout"));
             let run = format!("run {scenario} --out part --checkpoint-every {every}");
@@ -212,12 +216,15 @@ mod signals {
         assert_eq!(paper.end(Signal::SIGTERM), Some(1));
         assert!(read("stdout").contains("stopped before the end"), "{}", read("stdout"));
 
-        let pairs = Running::start(folder, "exhaustive --random 100000000 --type f32 --op add --resume x.txt");
+        // A block has a million pairs, or all of those that are asked for: of two types, three operations and four roundings each.
+        let (asked, all) =
+            if share::is_whole() { ("100000000 --type f32 --op add", 384) } else { ("100000", 2 * 3 * 4) };
+        let pairs = Running::start(folder, &format!("exhaustive --random {asked} --resume x.txt"));
         pairs.until("block", || folder.join("x.txt").exists());
         pairs.says(" blocks");
         assert_eq!(pairs.end(Signal::SIGTERM), Some(1));
         let blocks = read("x.txt").lines().count();
-        let open = format!("{} of 384 blocks are still open", 384 - blocks);
+        let open = format!("{} of {all} blocks are still open", all - blocks);
         assert!(read("stdout").contains(&open), "{blocks}: {}", read("stdout"));
     }
 

@@ -1,5 +1,8 @@
 //! The command line and the scenario format, from outside: what the user types, reads and gets.
 
+#[path = "../campaign/share.rs"]
+mod share;
+
 mod bad_scenarios_are_explained;
 mod command_line_serves_people_and_scripts;
 mod commands_name_the_program;

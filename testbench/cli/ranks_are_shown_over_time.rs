@@ -6,6 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::share;
 use crate::support::{root, watershed};
 
 fn read(path: &Path) -> Value {
@@ -82,22 +83,36 @@ fn perfetto_needs_a_workload() {
     assert!(output.stderr.contains("no workload") && output.stderr.contains("--workload TRACE"), "{}", output.stderr);
 }
 
+/// A schedule of four ranks.
+const FOUR: &str = "num_ranks 4\nrank 0 {\nl1: send 100b to 1 tag 0\nl2: send 100b to 2 tag 0\n}\nrank 1 {\nl1: recv 100b from 0 tag 0\n\
+    l2: send 100b to 3 tag 0\nl2 requires l1\n}\nrank 2 {\nl1: recv 100b from 0 tag 0\n}\nrank 3 {\nl1: recv 100b from 1 tag 0\n}\n";
+
+/// A short trace in `make test`, one of a megabyte a rank as well in `make soak`.
 #[test]
 fn a_trace_on_the_command_line_is_relative_to_the_working_folder() {
     let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().to_str().unwrap();
+    let program = |working: &Path, arguments: &[&str]| {
+        let mut program = assert_cmd::Command::new(env!("CARGO_BIN_EXE_watershed"));
+        let output = program.current_dir(working).args(arguments).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        output.stdout
+    };
     // Shipped scenarios are inside of the program; the trace is not.
-    let trace = "traces/astra-sim/all_reduce/4npus_1MB/all_reduce";
-    let set = format!("workload.trace={trace}");
-    let mut documents = Vec::new();
-    for arguments in [["--set", &set], ["--workload", trace]] {
-        let output = watershed([&["run", "goal-mesh", "--json", "--out", out][..], &arguments].concat());
-        assert_eq!(output.status, 0, "{}", output.stderr);
-        let document: Value = serde_json::from_str(&output.stdout).unwrap();
-        assert_eq!(document["workload"]["ranks"].as_array().unwrap().len(), 4);
-        documents.push(document["workload"].clone());
+    fs::create_dir(folder.path().join("here")).unwrap();
+    fs::write(folder.path().join("here/four.goal"), FOUR).unwrap();
+    let long = (root(), "traces/astra-sim/all_reduce/4npus_1MB/all_reduce");
+    let traces = [(folder.path(), "here/four.goal"), long];
+    for (working, trace) in share::one_in(2, traces) {
+        let set = format!("workload.trace={trace}");
+        let documents = [["--set", &set], ["--workload", trace]].map(|arguments| {
+            let out = folder.path().to_str().unwrap();
+            let run = [&["run", "goal-mesh", "--json", "--out", out][..], &arguments].concat();
+            let document: Value = serde_json::from_slice(&program(working, &run)).unwrap();
+            assert_eq!(document["workload"]["ranks"].as_array().unwrap().len(), 4);
+            document["workload"].clone()
+        });
+        assert_eq!(documents[0], documents[1]);
     }
-    assert_eq!(documents[0], documents[1]);
     let output = watershed(["run", "goal-mesh", "--set", "workload.trace=traces/nothing"]);
     assert_eq!(output.status, 2);
     assert!(
@@ -106,12 +121,7 @@ fn a_trace_on_the_command_line_is_relative_to_the_working_folder() {
         output.stderr
     );
     // What a shipped scenario names is in the program: it runs in any folder.
-    let output = assert_cmd::Command::new(env!("CARGO_BIN_EXE_watershed"))
-        .current_dir(folder.path())
-        .args(["run", "training-16"])
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    program(folder.path(), &["run", "training-16"]);
 }
 
 #[test]
@@ -139,8 +149,9 @@ fn traces_are_an_axis_of_sweeps() {
     }
     let ns = |row: usize| rows[row][at("latency_ns")].parse::<f64>().unwrap();
     assert!((ns(0) - ns(1)).abs() < 1e-9 && ns(2) > ns(0) && (ns(2) - ns(3)).abs() > 1.0, "{table}");
-    // A point is run again by the command that the sweep tells.
-    let sets = format!("workload.trace={}", rows[2][at("trace")]);
+    // A point is run again by the command that the sweep tells: the short one in `make test`.
+    let again = if share::is_whole() { 2 } else { 0 };
+    let sets = format!("workload.trace={}", rows[again][at("trace")]);
     let output = watershed([
         "run",
         "goal-mesh",
@@ -155,5 +166,5 @@ fn traces_are_an_axis_of_sweeps() {
         folder.path().to_str().unwrap(),
     ]);
     let document: Value = serde_json::from_str(&output.stdout).unwrap();
-    assert_eq!(document["workload"]["end_ns"].as_f64(), Some(ns(2)));
+    assert_eq!(document["workload"]["end_ns"].as_f64(), Some(ns(again)));
 }

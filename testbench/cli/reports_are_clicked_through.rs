@@ -267,6 +267,7 @@ fn ranks_are_zoomed_and_named() {
 
 #[test]
 fn ten_thousand_points_stay_fluid() {
+    let Some(browser) = Browser::start() else { return };
     let folder = tempfile::tempdir().unwrap();
     let mut text = "[[scenario]]\nfile = \"allreduce-die\"\n[[objective]]\nname = \"latency_ns\"\n[[objective]]\nname = \"gates\"\n".to_owned();
     for (name, key) in [("a", "seed"), ("b", "switch.ceng.stages")] {
@@ -296,7 +297,6 @@ fn ten_thousand_points_stay_fluid() {
     let subject = SweepSubject { source: "many".into(), sweep, rows: rows.collect() };
     let file = folder.path().join("many.html");
     fs::write(&file, page(&[Subject::Sweep(Box::new(subject))])).unwrap();
-    let Some(browser) = Browser::start() else { return };
     browser.open(&file);
     assert_eq!(browser.text(".count"), "10000 of 10000 points");
     // Each step draws the plot and the table anew.

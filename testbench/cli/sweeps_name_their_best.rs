@@ -8,6 +8,7 @@ use serde_json::Value;
 use watershed::study::sweep::front::{front, hypervolume, mean_objectives};
 use watershed::study::sweep::{Plan, PointResult, Store, Sweep};
 
+use crate::share;
 use crate::support::{Output, watershed};
 
 /// Runs a sweep of this text into a folder.
@@ -30,10 +31,12 @@ fn table(folder: &Path) -> Vec<BTreeMap<String, String>> {
     lines.map(|line| head.iter().cloned().zip(line).collect()).collect()
 }
 
-/// A space of 432 points, two axes beside a clock that the adders could reach.
+/// A space of 432 points, two axes beside a clock that the adders could reach. In `make test` every other value of those two: 120.
 fn space(scenario: &str, unit: &str, set: &str, axes: [(&str, &str); 2], time: &str) -> String {
-    let axis =
-        |(key, values): (&str, &str)| format!("[[axis]]\nname = \"{key}\"\nkey = \"{key}\"\nvalues = [{values}]\n");
+    let axis = |(key, values): (&str, &str)| {
+        let values = share::one_in(2, values.split(", ")).collect::<Vec<_>>().join(", ");
+        format!("[[axis]]\nname = \"{key}\"\nkey = \"{key}\"\nvalues = [{values}]\n")
+    };
     format!(
         "[[scenario]]\nfile = \"{scenario}\"\nset = [{set}]\n\
          [[axis]]\nkeys = [\"{unit}.stages\", \"clock.frequency_mhz\"]\n\
@@ -84,7 +87,7 @@ fn a_search_comes_near_the_front_of_every_family() {
             rows.iter().map(|row| (row.sets.clone(), row.facts.clone())).collect();
         let cost = |facts: &Option<PointResult>| mean_objectives(&all, std::slice::from_ref(facts));
         let values: Vec<Option<Vec<f64>>> = facts.values().map(cost).collect();
-        assert!(values.iter().flatten().count() >= 400, "points fail");
+        assert!(values.len() >= 120 && values.iter().flatten().count() >= values.len() - 32, "points fail");
         let of = |values: &[Option<Vec<f64>>]| -> Vec<Vec<f64>> {
             front(values).into_iter().filter_map(|at| values[at].clone()).collect()
         };
@@ -108,7 +111,8 @@ fn a_search_comes_near_the_front_of_every_family() {
             let values: Vec<Option<Vec<f64>>> = found.iter().map(cost).collect();
             let share = hypervolume(&of(&values), &reference) / hypervolume(&whole, &reference);
             println!("{} seed {seed}: {:.4} of {} points", all.scenarios[0].name, share, whole.len());
-            assert!(share >= 0.95, "{}, seed {seed}: {share}", all.scenarios[0].name);
+            let least = if share::is_whole() { 0.95 } else { 0.9 };
+            assert!(share >= least, "{}, seed {seed}: {share}", all.scenarios[0].name);
         }
     }
 }

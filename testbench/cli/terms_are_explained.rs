@@ -70,8 +70,8 @@ const PLAIN_OF_COMMANDS: &str = "
 /// Capitals that need no explanation to an engineer, and what messages write large for emphasis.
 const CAPITALS: &str = "MHz GHz GiB MiB KiB ADD NOT CHECK FAILED WRONG NO";
 
-/// Shipped scenarios whose pages take long.
-const LONG: [&str; 3] = ["many-rounds", "order-sum", "training-16"];
+/// A shipped scenario of each family, one of nodes, a workload, and engines that others do not have beside them.
+const FEW: [&str; 6] = ["fig3-node", "fig2-tree", "fig7-barrier", "file-ring", "goal-mesh", "several-engines"];
 
 /// Everything that commands print about the shipped scenarios of all families: `run`, `why`, `check`, `cost`, `topology`, `embed`.
 fn printed(least: usize, is_asked: impl Fn(&str) -> bool) -> String {
@@ -108,19 +108,16 @@ fn explained(word: &str) -> bool {
 
 #[test]
 fn every_word_that_commands_print_is_explained_or_plain() {
-    // A third of the names, and some of engines that others do not have beside them.
-    let is_asked =
-        |name: &str| name.len().is_multiple_of(3) || ["any-engine", "several-engines", "goal-mesh"].contains(&name);
-    words_are_explained(20, |name| is_asked(name) && !LONG.contains(&name) && !name.contains("16384"));
+    words_are_explained(FEW.len(), |name| FEW.contains(&name));
 }
 
 #[test]
 #[ignore = "takes a minute: make soak"]
 fn every_word_about_all_scenarios_is_explained_or_plain() {
-    words_are_explained(61 + LONG.len(), |name| !name.contains("16384"));
+    words_are_explained(64, |name| !name.contains("16384"));
 }
 
-/// What commands print about scenarios that are asked for, so many at least.
+/// What commands print about scenarios that are asked for; there are `least` of them or more.
 fn words_are_explained(least: usize, is_asked: impl Fn(&str) -> bool) {
     let printed = printed(least, is_asked);
     let plain: BTreeSet<&str> = PLAIN.split_whitespace().chain(PLAIN_OF_COMMANDS.split_whitespace()).collect();

@@ -76,34 +76,43 @@ fn at_50_and_at_95_percent_measured_on_its_own_links() {
     }
 }
 
-/// The longest packets make the longest runs: each router has some of the lengths.
+/// The longest packets make the longest runs: each router has some of the lengths, and the longest one of the rates.
 #[test]
 fn with_packets_of_every_length_in_routers_of_every_depth() {
-    with_packets(|pipeline| if [1, 4].contains(&pipeline) { &[1, 33] } else { &[11] });
+    with_packets(|pipeline| match pipeline {
+        1 => &[(33, FULL)],
+        2 => &[(11, HALF)],
+        3 => &[(1, HALF), (1, FULL)],
+        _ => &[(11, FULL)],
+    });
 }
 
 #[test]
 #[ignore = "takes a minute: make soak"]
 fn with_packets_of_every_length_in_each_router() {
-    with_packets(|_| &[1, 11, 33]);
+    with_packets(|_| &[(1, HALF), (1, FULL), (11, HALF), (11, FULL), (33, HALF), (33, FULL)]);
 }
 
-/// Lengths of packets by the stages of a router's pipeline.
-fn with_packets(lengths: impl Fn(u32) -> &'static [u64]) {
+/// A rate of traffic, and what the least loaded link sees of it at least.
+type Rate = (f64, f64);
+
+const HALF: Rate = (0.55, 0.5);
+const FULL: Rate = (1.0, 0.95);
+
+/// Lengths of packets and rates by the stages of a router's pipeline.
+fn with_packets(cases: impl Fn(u32) -> &'static [(u64, Rate)]) {
     for pipeline in 1..=4 {
         let router = sets!["switch.pipeline_stages={pipeline}"; "switch.point_to_point_vcs=8"; "switch.point_to_point_buffer_flits=40"];
         let quiet = one(0.0, &router).0;
-        for &packet in lengths(pipeline) {
+        for &(packet, (rate, least)) in cases(pipeline) {
             // Packets are made at random: the longer they are, the longer it takes until the least loaded of eighteen links
             // has seen its share.
             let start = 4000 * packet;
-            for (rate, least) in [(0.55, 0.5), (1.0, 0.95)] {
-                let mut set = router.clone();
-                set.extend(sets!["traffic[0].packet_flits={packet}"; "collective[0].start_cycle={start}"]);
-                let (loaded, load) = one(rate, &set);
-                assert_eq!(loaded, quiet, "pipeline {pipeline}, packets of {packet}, rate {rate}");
-                assert!(load >= least, "pipeline {pipeline}, packets of {packet}: {load} at rate {rate}");
-            }
+            let mut set = router.clone();
+            set.extend(sets!["traffic[0].packet_flits={packet}"; "collective[0].start_cycle={start}"]);
+            let (loaded, load) = one(rate, &set);
+            assert_eq!(loaded, quiet, "pipeline {pipeline}, packets of {packet}, rate {rate}");
+            assert!(load >= least, "pipeline {pipeline}, packets of {packet}: {load} at rate {rate}");
         }
     }
 }

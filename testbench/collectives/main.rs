@@ -26,6 +26,8 @@ mod runs_go_on_from_checkpoints;
 mod scans_are_serial_scans;
 mod segments_use_more_links;
 mod several_engines_in_one_network;
+#[path = "../campaign/share.rs"]
+mod share;
 mod spans_change_nothing;
 mod streams_at_the_rate_of_the_narrowest_part;
 mod support;

@@ -16,6 +16,7 @@ use watershed::scenario::{Loaded, load_named};
 
 use crate::sets;
 use crate::several_engines_in_one_network::drawn_scenario;
+use crate::share;
 use crate::support::{BACKGROUND, FLAGSHIP, MESH, TWO_IDS, load};
 use crate::what_stands_is_named::crossed;
 
@@ -69,7 +70,11 @@ fn same(name: &str, ranks: usize, load: &(dyn Fn() -> Loaded + Sync)) -> bool {
 }
 
 fn is_divided(text: &str, sets: &[String]) {
-    for ranks in [2, 3] {
+    is_divided_among(&[2, 3], text, sets);
+}
+
+fn is_divided_among(ranks: &[usize], text: &str, sets: &[String]) {
+    for &ranks in ranks {
         assert!(same(text, ranks, &|| load(text, sets)), "it is divided\n{text}");
     }
 }
@@ -78,14 +83,23 @@ fn shipped(path: &str) -> Loaded {
     load_named(Path::new(path), &[]).unwrap_or_else(|problems| panic!("{problems}"))
 }
 
+/// Two and three ranks in turn in `make test`, and a quarter of the traffic; both and all in `make soak`.
 #[test]
 fn on_dies_and_meshes_whatever_crosses_the_cut() {
-    for text in [FLAGSHIP, TWO_IDS, MESH, BACKGROUND] {
-        is_divided(text, &[]);
+    let traffic = if share::is_whole() { sets![] } else { sets!["traffic[0].stop_cycle=2500"] };
+    let cases = [
+        (FLAGSHIP, sets![]),
+        (TWO_IDS, sets![]),
+        (MESH, sets![]),
+        (BACKGROUND, traffic),
+        (MESH, sets!["link.cycles_per_flit=3"]),
+        (FLAGSHIP, sets!["checks.monitors=false"]),
+        (FLAGSHIP, sets!["switch.collective_buffer_flits=1"]),
+    ];
+    for (case, (text, sets)) in cases.iter().enumerate() {
+        let ranks = if case.is_multiple_of(2) { [2, 3] } else { [3, 2] };
+        is_divided_among(if share::is_whole() { &ranks[..] } else { &ranks[..1] }, text, sets);
     }
-    is_divided(MESH, &sets!["link.cycles_per_flit=3"]);
-    is_divided(FLAGSHIP, &sets!["checks.monitors=false"]);
-    is_divided(FLAGSHIP, &sets!["switch.collective_buffer_flits=1"]);
 }
 
 /// Nodes: parts run ahead of each other, as far as the links between them are long.
@@ -100,28 +114,30 @@ fn on_nodes_in_windows() {
     }
 }
 
-/// Scenarios of every family, with programs, hosts, workloads, faults and traffic.
+/// Scenarios of every family, with programs, hosts, workloads, faults and traffic; in `make test` one of each family, and a workload.
 #[test]
 fn in_shipped_scenarios_of_every_family() {
-    let mut divided = Vec::new();
-    for name in [
+    let names = [
         "allreduce-die",
         "mesh-allreduce",
-        "background-95",
-        "scan-die",
         "mesh-closed-loop",
-        "agent-trees",
-        "lossy-links",
+        "background-95",
         "two-trees",
-        "process-mesh",
+        "agent-trees",
         "fig7-barrier",
+        "lossy-links",
         "several-engines",
+        "process-mesh",
         "goal-mesh",
-    ] {
+        "scan-die",
+    ];
+    let names: Vec<&str> = share::one_in(2, names).collect();
+    let mut divided = Vec::new();
+    for &name in &names {
         let (path, _) = shipped::find(name).unwrap_or_else(|| panic!("{name} is shipped"));
         divided.extend(same(name, 2, &|| shipped(path)).then_some(name));
     }
-    assert!(divided.len() >= 11, "only {divided:?}");
+    assert!(divided.len() + 1 >= names.len(), "only {divided:?}");
 }
 
 #[test]
@@ -142,7 +158,7 @@ fn in_all_shipped_scenarios() {
 
 #[test]
 fn with_engines_of_all_families_and_faults() {
-    for seed in 0..4 {
+    for seed in share::one_in(2, 0..4) {
         assert!(same(&format!("seed {seed}"), 2, &|| drawn_scenario(seed)));
     }
 }
@@ -171,7 +187,8 @@ fn what_goes_wrong_is_told_alike() {
 fn one_that_is_stopped_stops_all_and_all_go_on() {
     let folder = TempFolder::new("ranks").unwrap();
     let path = folder.path().join("checkpoint");
-    let long = sets!["collective.0.elements=40000"];
+    // Long enough to be looked at while it runs: a hook is asked ten times a second.
+    let long = sets!["collective.0.elements={}", if share::is_whole() { 40_000 } else { 12_000 }];
     let system = || load(FLAGSHIP, &long);
     let checkpoints = Checkpoints { path: path.clone(), every: 1_000_000_000 };
     let stopped = among(2, &system, &|loaded, options| {
@@ -194,10 +211,14 @@ fn one_that_is_stopped_stops_all_and_all_go_on() {
 }
 
 /// What one rank writes down is of all: threads go on from it. In the run of the agent, switches of another rank have gained and lost
-/// entries by then.
+/// entries by then. Once in each run in `make test`, twice in `make soak`.
 #[test]
 fn checkpoints_of_ranks_go_on_among_threads() {
-    checkpoints_go_on(&[1, 3], &[4200, 42_200]);
+    if share::is_whole() {
+        checkpoints_go_on(&[1, 3], &[4200, 42_200]);
+    } else {
+        checkpoints_go_on(&[1], &[42_200]);
+    }
 }
 
 #[test]
@@ -207,20 +228,22 @@ fn more_checkpoints_of_ranks_go_on_among_threads() {
 }
 
 /// Written at these fifths of a run; in that of the agent at these cycles, for it is done with the first three trees long before the last
-/// one begins.
+/// one begins. On lossy links `make test` has a quarter of the rounds.
 fn checkpoints_go_on(fifths: &[u64], of_agent: &[u64]) {
     let least = 4 * fifths.len();
     let folder = TempFolder::new("ranks").unwrap();
     let path = folder.path().join("checkpoint");
     let mut compared = 0;
     for name in ["lossy-links", "several-engines", "mesh-closed-loop", "two-ids", "agent-trees"] {
-        let (file, _) = shipped::find(name).unwrap_or_else(|| panic!("{name} is shipped"));
-        let whole = run(&shipped(file), &RunOptions { all_links: true, ..RunOptions::default() }).unwrap();
+        let few = name == "lossy-links" && !share::is_whole();
+        let sets = if few { sets!["job.0.elements=20"] } else { sets![] };
+        let system = || load_named(Path::new(name), &sets).unwrap_or_else(|problems| panic!("{problems}"));
+        let whole = run(&system(), &RunOptions { all_links: true, ..RunOptions::default() }).unwrap();
         let fifths: Vec<u64> = fifths.iter().map(|fifth| (whole.document.cycles * fifth / 5).max(1)).collect();
         for &every in if name == "agent-trees" { of_agent } else { &fifths } {
             let checkpoints = Checkpoints { path: path.clone(), every };
             let _ = std::fs::remove_file(&path);
-            among(2, &|| shipped(file), &|loaded, options| {
+            among(2, &system, &|loaded, options| {
                 run(loaded, &RunOptions { checkpoints: Some(&checkpoints), stop_cycle: Some(2 * every), ..*options })
             });
             if !path.exists() {
@@ -229,7 +252,7 @@ fn checkpoints_go_on(fifths: &[u64], of_agent: &[u64]) {
             let checkpoint = Checkpoint::read(&path).unwrap();
             let options =
                 RunOptions { threads: 2, all_links: true, resume: Some(&checkpoint), ..RunOptions::default() };
-            let resumed = run(&shipped(file), &options).unwrap();
+            let resumed = run(&system(), &options).unwrap();
             assert!(said(&resumed) == said(&whole), "{name} from cycle {}", checkpoint.cycle());
             compared += 1;
         }

@@ -14,6 +14,7 @@ use watershed::scenario::why::WhyQuery;
 use watershed::scenario::{Loaded, load_named};
 
 use crate::several_engines_in_one_network::{NETWORKS, drawn_scenario, in_flits_of};
+use crate::share;
 use crate::support::{BACKGROUND, FLAGSHIP, MESH, load};
 
 /// All that a run says.
@@ -58,7 +59,13 @@ fn shipped(path: &str) -> Loaded {
     load_named(Path::new(path), &[]).unwrap_or_else(|problems| panic!("{problems}"))
 }
 
-/// Of each folder of shipped scenarios some; each family, hosts, programs, traces of traffic and of applications are among them.
+/// Settings with which both jobs of `order-sum` have this many rounds: as it is shipped it takes 460,000 cycles.
+fn few_rounds(rounds: u64) -> [String; 2] {
+    [format!("job.0.elements={}", 4 * rounds), format!("job.1.elements={rounds}")]
+}
+
+/// Of each folder of shipped scenarios some; each family, hosts, programs, traces of traffic and of applications are among them. In
+/// `make test` each goes on once, not twice.
 #[test]
 fn shipped_scenarios_go_on_with_the_same_bytes() {
     let mut rng = Rng::new(1, 0);
@@ -77,11 +84,13 @@ fn shipped_scenarios_go_on_with_the_same_bytes() {
         "several-engines",
         "goal-mesh",
     ] {
-        let (path, _) = watershed::scenario::shipped::find(name).unwrap_or_else(|| panic!("{name} is shipped"));
-        let gone_on = at_random_cycles(&shipped(path), &RunOptions::default(), &mut rng, 2);
+        let few = few_rounds(10);
+        let sets = if name == "order-sum" && !share::is_whole() { &few[..] } else { &[] };
+        let loaded = load_named(Path::new(name), sets).unwrap_or_else(|problems| panic!("{problems}"));
+        let gone_on = at_random_cycles(&loaded, &RunOptions::default(), &mut rng, share::of(2, 2) as usize);
         names.extend((gone_on > 0).then_some(name));
     }
-    assert!(names.len() >= 10, "only {names:?}");
+    assert!(names.len() >= if share::is_whole() { 10 } else { 7 }, "only {names:?}");
 }
 
 /// `WATERSHED_CAMPAIGN=FROM..TO` chooses the seeds of the cycles.
@@ -118,9 +127,10 @@ fn drawn(seed: u64) -> usize {
     at_random_cycles(&loaded, &options, &mut rng, 2)
 }
 
+/// Half of them in `make test`, evaluated in each of the ways.
 #[test]
 fn drawn_scenarios_go_on_with_the_same_bytes() {
-    assert!((0..6).map(drawn).sum::<usize>() >= 8);
+    assert!(share::one_in(2, 0..6).map(drawn).sum::<usize>() >= if share::is_whole() { 8 } else { 2 });
 }
 
 #[test]
@@ -134,8 +144,10 @@ fn two_hundred_drawn_scenarios_go_on() {
 fn what_is_kept_goes_on_and_the_evaluation_is_free() {
     let folder = TempFolder::new("checkpoint").unwrap();
     let at = folder.path().join("checkpoint");
-    for text in [FLAGSHIP, MESH, BACKGROUND] {
-        let loaded = load(text, &[]);
+    // Traffic is there for a quarter of its time in `make test`.
+    let traffic = if share::is_whole() { Vec::new() } else { vec!["traffic[0].stop_cycle=2500".to_owned()] };
+    for (text, sets) in [(FLAGSHIP, Vec::new()), (MESH, Vec::new()), (BACKGROUND, traffic)] {
+        let loaded = load(text, &sets);
         let kept =
             RunOptions { why: Some(WhyQuery::default()), ladder: true, all_links: true, ..RunOptions::default() };
         let undisturbed = run(&loaded, &kept).unwrap();
@@ -151,8 +163,9 @@ fn what_is_kept_goes_on_and_the_evaluation_is_free() {
     }
 }
 
-/// Whether the waveform of a run that goes on is that of an undisturbed run from the cycle of the checkpoint on, byte for byte.
-fn waves_go_on(loaded: &Loaded, signals: &[&str]) {
+/// Whether the waveform of a run that goes on is that of an undisturbed run from the cycle of the checkpoint on, byte for byte. In
+/// `make test` once in a run, beginning with another part of it in the next case.
+fn waves_go_on(case: usize, loaded: &Loaded, signals: &[&str]) {
     let folder = TempFolder::new("checkpoint").unwrap();
     let file = |name: &str| folder.path().join(name);
     let name = loaded.source.name();
@@ -162,7 +175,12 @@ fn waves_go_on(loaded: &Loaded, signals: &[&str]) {
     };
     let cycles = run(loaded, &RunOptions::default()).unwrap().document.cycles;
     let mut compared = 0;
-    for cycle in [cycles / 3, cycles / 2, cycles - cycles / 5] {
+    let mut at = [cycles / 3, cycles / 2, cycles - cycles / 5];
+    at.rotate_left(case % 3);
+    for cycle in at {
+        if compared > 0 && !share::is_whole() {
+            break;
+        }
         let first = wave("first.vcd", 0);
         let Some(checkpoint) = checkpoint(
             loaded,
@@ -190,22 +208,22 @@ fn waves_go_on(loaded: &Loaded, signals: &[&str]) {
 /// With the stage registers of adder trees.
 #[test]
 fn waves_go_on_from_the_cycle_of_the_checkpoint() {
-    let few = ["job.0.elements=60", "job.1.elements=40"].map(str::to_owned);
-    for (name, sets, signals) in [
-        ("allreduce-die", &[][..], &["**", "**.ceng.tree.**"][..]),
-        // As it is shipped it takes 460,000 cycles, and here it is run ten times.
-        ("order-sum", &few[..], &["**.engine.unit.**", "**"]),
-        ("two-trees", &[], &["**", "**.unit.**"]),
+    let few = few_rounds(share::of(3, 30));
+    let scenarios: [(&str, &[String], &[&str]); 5] = [
+        ("allreduce-die", &[], &["**", "**.ceng.tree.**"]),
+        ("order-sum", &few, &["**.engine.unit.**", "**"]),
         ("several-engines", &[], &["**"]),
+        ("two-trees", &[], &["**", "**.unit.**"]),
         ("scan-die", &[], &["**.ceng.**"]),
-    ] {
+    ];
+    for (case, (name, sets, signals)) in scenarios.into_iter().enumerate() {
         let loaded = load_named(Path::new(name), sets).unwrap_or_else(|problems| panic!("{problems}"));
-        waves_go_on(&loaded, signals);
+        waves_go_on(case, &loaded, signals);
     }
 }
 
 /// H-WIDTH-1: what a flit carries beyond a word, frames of which some flits are there, and adapters of Ethernet NICs are in a
-/// checkpoint.
+/// checkpoint. In `make test` two scenarios with flits of each size go on once; in `make soak` three, two or three times.
 #[test]
 fn flits_of_every_size_go_on_with_the_same_bytes() {
     let mut rng = Rng::new(2, 0);
@@ -213,18 +231,18 @@ fn flits_of_every_size_go_on_with_the_same_bytes() {
     let mut gone_on = 0;
     for (at, bits) in [32, 96, 128, 512].into_iter().enumerate() {
         let (text, _) = in_flits_of(NETWORKS[at], bits, 64);
-        gone_on += at_random_cycles(&load(&text, &[]), &usual, &mut rng, 3);
+        gone_on += at_random_cycles(&load(&text, &[]), &usual, &mut rng, share::of(3, 3) as usize);
         let names = ["ethernet-nics", "lossy-links", "faulty-links", "agent-trees"];
-        for name in [names[at], names[(at + 2) % 4]] {
+        for name in share::one_in(2, [names[at], names[(at + 2) % 4]]) {
             let Some((path, _)) = watershed::scenario::shipped::find(name) else { panic!("{name} is shipped") };
             let loaded = load_named(Path::new(path), &[format!("link.flit_bits={bits}")]).unwrap();
-            gone_on += at_random_cycles(&loaded, &usual, &mut rng, 2);
+            gone_on += at_random_cycles(&loaded, &usual, &mut rng, share::of(2, 2) as usize);
         }
     }
-    assert!(gone_on >= 20, "only {gone_on} of 28");
-    for (name, bits) in [("ethernet-nics", 160), ("fig3-two-masters", 96)] {
+    assert!(gone_on >= if share::is_whole() { 20 } else { 4 }, "only {gone_on} of 28, or of 8");
+    for (case, (name, bits)) in [("ethernet-nics", 160), ("fig3-two-masters", 96)].into_iter().enumerate() {
         let Some((path, _)) = watershed::scenario::shipped::find(name) else { panic!("{name} is shipped") };
-        waves_go_on(&load_named(Path::new(path), &[format!("link.flit_bits={bits}")]).unwrap(), &["**"]);
+        waves_go_on(case, &load_named(Path::new(path), &[format!("link.flit_bits={bits}")]).unwrap(), &["**"]);
     }
 }
 
@@ -246,12 +264,12 @@ fn a_trace_that_has_changed_is_refused() {
             std::fs::copy(from, folder.path().join(format!("trace.{rank}.et"))).unwrap();
         }
         let trace = folder.path().join("trace");
-        let sets = [format!("workload.trace={:?}", trace.display().to_string()), "limits.max_cycles=20000".to_owned()];
+        let sets = [format!("workload.trace={:?}", trace.display().to_string()), "limits.max_cycles=4000".to_owned()];
         load_named(Path::new("goal-mesh"), &sets).unwrap_or_else(|problems| panic!("{problems}"))
     };
     let (usual, at) = (RunOptions::default(), folder.path().join("checkpoint"));
     let loaded = put("all_gather");
-    let known = checkpoint(&loaded, &usual, 4000, &at).unwrap();
+    let known = checkpoint(&loaded, &usual, 1000, &at).unwrap();
     let resume = RunOptions { resume: Some(&known), ..usual };
     run(&loaded, &resume).unwrap();
     let said = refused(&put("all_reduce"), &resume);

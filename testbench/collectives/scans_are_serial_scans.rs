@@ -2,6 +2,7 @@
 //! order, for all ranks, subsets, roots and shapes; an order that the tree cannot keep is refused.
 
 use crate::sets;
+use crate::share;
 use crate::support::{Draw, die, latency, load, mesh, pass, ready, refusal, run_with};
 use watershed::scenario::run::RunOptions;
 
@@ -129,6 +130,7 @@ fn nodes(size: &[u32], sockets: u32, (tiles, positions): (u32, u32), rest: &str)
     )
 }
 
+/// One in three in `make test`: of most shapes all cores or some of them.
 #[test]
 fn on_every_shape_of_nodes_with_random_participants() {
     // Sides, sockets, tiles and positions; H-SCAN-1.
@@ -152,6 +154,7 @@ fn on_every_shape_of_nodes_with_random_participants() {
         (&[4, 2, 2], 2, (1, 2)),
     ];
     let mut draw = Draw(29);
+    let mut cases = Vec::new();
     for (round, (size, sockets, die)) in shapes.into_iter().enumerate() {
         let cores = u64::from(size.iter().product::<u32>() * sockets * die.0.min(2) * die.1);
         for half in 0..2 {
@@ -160,33 +163,38 @@ fn on_every_shape_of_nodes_with_random_participants() {
             let whom = if half == 0 { String::new() } else { format!("participants = {subset:?}\n") };
             let elements = 1 + draw.below(7);
             let inclusive = (round + half) % 2 == 0;
-            serial(
-                &nodes(size, sockets, die, &scan(&format!("{whom}elements = {elements}\ninclusive = {inclusive}"))),
-                &[],
-            );
+            let scan = scan(&format!("{whom}elements = {elements}\ninclusive = {inclusive}"));
+            cases.push(nodes(size, sockets, die, &scan));
         }
+    }
+    for text in share::one_in(3, cases) {
+        serial(&text, &[]);
     }
 }
 
+/// Inclusive and exclusive scans in turn in `make test`, and both in every shape in `make soak`.
 #[test]
 fn a_scan_on_nodes_takes_at_most_four_times_an_allreduce() {
-    for (size, sockets) in [
-        (&[1u32][..], 1u32),
+    // Every second of them in `make test`.
+    let shapes: [(&[u32], u32); 11] = [
+        (&[1], 1),
         (&[1], 16),
         (&[2], 16),
         (&[17], 1),
-        (&[40], 4),
         (&[3, 3], 2),
         (&[4, 4], 16),
         (&[3, 3, 3], 2),
         (&[2, 2, 2, 2], 2),
-        (&[3, 3, 3, 3], 2),
         (&[2, 2, 2, 2], 4),
-    ] {
-        for inclusive in [false, true] {
-            let scan = format!("[[collective]]\nkind = \"scan\"\ninclusive = {inclusive}\n");
-            let time = |what: &str| latency(&nodes(size, sockets, (4, 4), what), &[]);
-            let (scan, all) = (time(&scan), time("[[collective]]\nkind = \"allreduce\"\n"));
+        (&[3, 3, 3, 3], 2),
+        (&[40], 4),
+    ];
+    for (at, (size, sockets)) in share::one_in(2, shapes.into_iter().enumerate()) {
+        let time = |what: &str| latency(&nodes(size, sockets, (4, 4), what), &[]);
+        let all = time("[[collective]]\nkind = \"allreduce\"\n");
+        let first = at.is_multiple_of(4);
+        for inclusive in share::one_in(2, [first, !first]) {
+            let scan = time(&format!("[[collective]]\nkind = \"scan\"\ninclusive = {inclusive}\n"));
             assert!(scan <= 4 * all, "{size:?} x {sockets}: {scan} cycles, an all-reduce {all}");
         }
     }

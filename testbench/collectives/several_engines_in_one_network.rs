@@ -8,6 +8,7 @@ use watershed::scenario::run::{RunOptions, RunResult, run};
 use watershed::scenario::why::WhyQuery;
 use watershed::scenario::{Loaded, load_text};
 
+use crate::share;
 use crate::support::{Draw, load, pass, run_with};
 
 pub const NETWORKS: [(&str, &str); 6] = [
@@ -107,6 +108,13 @@ fn said(text: &str, options: &RunOptions<'_>) -> String {
     serde_json::to_string_pretty(&document).unwrap()
 }
 
+/// In `make test` one of them, another one for the next case.
+fn evaluations_in_turn<'a>(case: usize) -> impl Iterator<Item = RunOptions<'a>> {
+    let mut all = evaluations();
+    all.rotate_left(case % 4);
+    share::one_in(4, all)
+}
+
 fn evaluations<'a>() -> [RunOptions<'a>; 4] {
     let usual = RunOptions::default();
     [
@@ -117,20 +125,20 @@ fn evaluations<'a>() -> [RunOptions<'a>; 4] {
     ]
 }
 
+/// Every network with all engines, with and without traffic; in `make test` one in five of these cases.
 #[test]
 fn every_word_is_right_on_every_network() {
-    for network in NETWORKS {
+    let of = |network: (&'static str, &'static str)| {
+        TOGETHER.map(|together| ["", TRAFFIC].map(|traffic| (network, together, traffic))).concat()
+    };
+    for (network, together, traffic) in share::one_in(5, NETWORKS.map(of).concat()) {
         let ends = ends(network);
-        for together in TOGETHER {
-            for traffic in ["", TRAFFIC] {
-                let jobs: Vec<Job> = together.iter().map(|&engine| Job::of(engine, ends)).collect();
-                let text = scenario(network, traffic, &jobs);
-                let result = run_with(&text, &[], &RunOptions::default());
-                right(&result, &jobs, &text);
-                let packets = result.document.traffic.iter().map(|of| of.packets).sum::<u64>();
-                assert_eq!(packets > 0, !traffic.is_empty());
-            }
-        }
+        let jobs: Vec<Job> = together.iter().map(|&engine| Job::of(engine, ends)).collect();
+        let text = scenario(network, traffic, &jobs);
+        let result = run_with(&text, &[], &RunOptions::default());
+        right(&result, &jobs, &text);
+        let packets = result.document.traffic.iter().map(|of| of.packets).sum::<u64>();
+        assert_eq!(packets > 0, !traffic.is_empty());
     }
 }
 
@@ -138,11 +146,11 @@ fn every_word_is_right_on_every_network() {
 fn nothing_depends_on_the_evaluation() {
     for network in [NETWORKS[1], NETWORKS[3]] {
         let ends = ends(network);
-        for together in TOGETHER {
+        for (case, together) in TOGETHER.into_iter().enumerate() {
             let jobs: Vec<Job> = together.iter().map(|&engine| Job::of(engine, ends)).collect();
             let text = scenario(network, TRAFFIC, &jobs);
             let usual = said(&text, &RunOptions::default());
-            for options in evaluations() {
+            for options in evaluations_in_turn(case + ends as usize) {
                 assert!(usual == said(&text, &options), "{together:?} {network:?} {options:?}");
             }
         }
@@ -157,19 +165,20 @@ pub fn in_flits_of(network: (&str, &str), bits: u64, wires: u64) -> (String, [Jo
     (scenario(network, &format!("{link}{TRAFFIC}"), &jobs), jobs)
 }
 
-/// H-WIDTH-1: frames of all engines are cut into flits of one size, which packets of traffic have, too.
+/// H-WIDTH-1: frames of all engines are cut into flits of one size, which packets of traffic have, too. One case in three in `make test`:
+/// each network and each size is among them.
 #[test]
 fn every_word_is_right_in_flits_of_every_size() {
-    for (at, network) in NETWORKS.into_iter().enumerate() {
-        for (bits, wires) in [(32, 32), (96, 96), (128, 50), (512, 512)] {
-            let (text, jobs) = in_flits_of(network, bits, wires);
-            let result = run_with(&text, &[], &RunOptions::default());
-            right(&result, &jobs, &text);
-            assert!(result.document.traffic.iter().all(|of| of.packets > 0));
-            // One of the evaluations for each network and size, another one for the next.
-            let options = evaluations()[(at + bits as usize / 32) % 4];
-            assert!(said(&text, &RunOptions::default()) == said(&text, &options), "{options:?}\n{text}");
-        }
+    let sizes = [(32, 32), (96, 96), (128, 50), (512, 512)];
+    let cases = NETWORKS.map(|network| sizes.map(|size| (network, size))).concat();
+    for (case, (network, (bits, wires))) in share::one_in(3, cases.into_iter().enumerate()) {
+        let (text, jobs) = in_flits_of(network, bits, wires);
+        let result = run_with(&text, &[], &RunOptions::default());
+        right(&result, &jobs, &text);
+        assert!(result.document.traffic.iter().all(|of| of.packets > 0));
+        // One of the evaluations for each network and size, another one for the next.
+        let options = evaluations()[(case / 4 + bits as usize / 32) % 4];
+        assert!(said(&text, &RunOptions::default()) == said(&text, &options), "{options:?}\n{text}");
     }
 }
 
@@ -320,10 +329,11 @@ fn hold(seed: u64) -> bool {
     faulty != [false; 2]
 }
 
+/// Twelve in `make soak`; in `make test` three of them, with all engines, and one with faults.
 #[test]
-fn twelve_drawn_scenarios_are_right() {
-    let faulty = (0..12).filter(|&seed| hold(seed)).count();
-    assert!((1..12).contains(&faulty), "{faulty} of 12 had faults");
+fn some_drawn_scenarios_are_right() {
+    let faulty: Vec<bool> = share::one_in(5, 0..12).map(hold).collect();
+    assert!(faulty.contains(&true) && faulty.contains(&false), "which had faults: {faulty:?}");
 }
 
 /// `WATERSHED_CAMPAIGN=FROM..TO` chooses the seeds.

@@ -10,6 +10,7 @@ use watershed::scenario::run::{RunOptions, RunResult, run};
 use watershed::scenario::shipped::SHIPPED;
 
 use crate::sets;
+use crate::share;
 use crate::support::{FLAGSHIP, MESH, TWO_IDS, mesh, ready, run_with};
 use crate::what_stands_is_named::crossed;
 
@@ -91,11 +92,11 @@ fn of_traces_in_a_window() {
     }
 }
 
-/// Hosts, programs, ranks of workloads, claims, whatever a scenario has.
+/// Hosts, programs, ranks of workloads, claims, whatever a scenario has. One in five in `make test`.
 #[test]
 fn of_shipped_scenarios() {
     let mut runs = 0;
-    for (path, _) in SHIPPED {
+    for (path, _) in share::one_in(5, SHIPPED) {
         let loaded = load_named(Path::new(path), &[]).unwrap_or_else(|problems| panic!("{problems}"));
         let family = loaded.scenario.family;
         if loaded.scenario.topology.end_points() > 64 || !matches!(family, Family::Piuma | Family::Fabric) {
@@ -109,7 +110,7 @@ fn of_shipped_scenarios() {
         assert!(spans == cycles, "{path}: another document");
         runs += 1;
     }
-    assert!(runs > 25, "{runs}");
+    assert!(runs > if share::is_whole() { 25 } else { 5 }, "{runs}");
 }
 
 #[test]

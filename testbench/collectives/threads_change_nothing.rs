@@ -8,6 +8,7 @@ use watershed::scenario::run::{RunOptions, run};
 use watershed::scenario::shipped::SHIPPED;
 
 use crate::sets;
+use crate::share;
 use crate::support::{BACKGROUND, FLAGSHIP, MESH, TWO_IDS, load, run_with};
 use crate::what_stands_is_named::crossed;
 
@@ -24,9 +25,20 @@ fn parts(threads: usize, text: &str) -> usize {
     build(&load(text, &[]), BuildOptions { threads, ..BuildOptions::default() }).unwrap().system.parts()
 }
 
+static THREADS: [usize; 3] = [2, 3, 7];
+
 fn same(text: &str, sets: &[String]) {
+    same_on(&THREADS, text, sets);
+}
+
+/// On one of the numbers of threads in `make test`, and on another one in the next case; on all in `make soak`.
+fn same_in_turn(case: usize, text: &str, sets: &[String]) {
+    same_on(if share::is_whole() { &THREADS[..] } else { &THREADS[case % 3..][..1] }, text, sets);
+}
+
+fn same_on(threads: &[usize], text: &str, sets: &[String]) {
     let one = on(1, text, sets);
-    for threads in [2, 3, 7] {
+    for &threads in threads {
         assert!(parts(threads, text) > 1, "it is divided\n{text}");
         let many = on(threads, text, sets);
         assert!(one == many, "another document on {threads} threads\n{text}\n{sets:?}");
@@ -35,14 +47,14 @@ fn same(text: &str, sets: &[String]) {
 
 #[test]
 fn on_dies_and_meshes_whatever_crosses_the_cut() {
-    for text in [FLAGSHIP, TWO_IDS, MESH, BACKGROUND] {
-        same(text, &[]);
-        same(text, &sets!["switch.pipeline_stages=3"; "link.latency_cycles=2"]);
+    for (case, text) in [FLAGSHIP, TWO_IDS, MESH, BACKGROUND].into_iter().enumerate() {
+        same_in_turn(case, text, &[]);
+        same_in_turn(case + 1, text, &sets!["switch.pipeline_stages=3"; "link.latency_cycles=2"]);
     }
-    same(MESH, &sets!["link.cycles_per_flit=3"]);
-    same(FLAGSHIP, &sets!["checks.monitors=false"]);
+    same_in_turn(0, MESH, &sets!["link.cycles_per_flit=3"]);
+    same_in_turn(1, FLAGSHIP, &sets!["checks.monitors=false"]);
     // Buffers so short that every credit is waited for.
-    same(FLAGSHIP, &sets!["switch.collective_buffer_flits=1"]);
+    same_in_turn(2, FLAGSHIP, &sets!["switch.collective_buffer_flits=1"]);
 }
 
 #[test]
@@ -54,7 +66,7 @@ fn on_nodes_with_more_awake_than_a_thread_is_worth() {
 
 #[test]
 fn in_plain_networks_under_every_kind_of_traffic() {
-    for (shape, routing, pattern) in [
+    let networks = [
         ("kind = \"mesh\"\nsize = [8, 8]", "", "pattern = \"uniform\"\nrate = 0.3"),
         ("kind = \"torus\"\nsize = [6, 6]", "", "pattern = \"transpose\"\nrate = 0.2\npacket_flits = 4"),
         (
@@ -67,19 +79,20 @@ fn in_plain_networks_under_every_kind_of_traffic() {
             "[routing]\nalgorithm = \"valiant\"\n",
             "pattern = \"uniform\"\nrate = 0.2",
         ),
-    ] {
+    ];
+    for (case, (shape, routing, pattern)) in networks.into_iter().enumerate() {
         let text = format!(
             "family = \"fabric\"\n[topology]\n{shape}\n{routing}[switch]\npoint_to_point_vcs = 4\n\
              [[traffic]]\n{pattern}\nstop_cycle = 600\n"
         );
-        same(&text, &[]);
-        same(&text, &sets!["switch.router.wait_for_tail_credit=true"; "switch.router.credit_delay_cycles=2"]);
-        same(&text, &sets!["switch.router.wait_for_tail_credit=true"; "checks.monitors=false"]);
+        same_in_turn(case, &text, &[]);
+        let delayed = sets!["switch.router.wait_for_tail_credit=true"; "switch.router.credit_delay_cycles=2"];
+        same_in_turn(case + 1, &text, &delayed);
+        let unwatched = sets!["switch.router.wait_for_tail_credit=true"; "checks.monitors=false"];
+        same_in_turn(case + 2, &text, &unwatched);
         // Ports whose sending side is two records; allocators with a cursor a channel.
-        same(
-            &text,
-            &sets!["switch.point_to_point_vcs=8"; "switch.router.wait_for_tail_credit=true"; "switch.router.vc_allocator=\"islip\""],
-        );
+        let wide = sets!["switch.point_to_point_vcs=8"; "switch.router.wait_for_tail_credit=true"; "switch.router.vc_allocator=\"islip\""];
+        same_in_turn(case + 1, &text, &wide);
     }
 }
 
@@ -142,7 +155,8 @@ fn a_system_that_cannot_be_divided_says_why() {
     assert!(watched.contains("idle cycles that are not skipped"), "{watched}");
 }
 
-/// Every shipped scenario with engines in the wire: faults, strangers, agents, several contexts, links that send again.
+/// Every shipped scenario with engines in the wire: faults, strangers, agents, several contexts, links that send again. In `make test` its
+/// first 20,000 cycles, and one of the numbers of threads in turn.
 #[test]
 fn with_engines_in_the_wire() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("testbench");
@@ -151,17 +165,22 @@ fn with_engines_in_the_wire() {
             std::fs::read_dir(root.join(family)).unwrap().map(|entry| entry.unwrap().path()).collect();
         paths.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
         paths.sort();
-        for path in &paths {
+        for (number, path) in paths.iter().enumerate() {
             let loaded = watershed::scenario::load_file(path, &[]).unwrap_or_else(|problems| panic!("{problems}"));
             let on = |threads: usize| {
-                let options = RunOptions { threads, all_links: true, ..RunOptions::default() };
+                let stop_cycle = (!share::is_whole()).then_some(20_000);
+                let options = RunOptions { threads, stop_cycle, all_links: true, ..RunOptions::default() };
                 let result = run(&loaded, &options).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
                 let whole = result.notes.iter().any(|note| note.starts_with("one thread evaluates all"));
                 (serde_json::to_string_pretty(&result.document).unwrap(), whole, result.document.cycles)
             };
             let (one, _, cycles) = on(1);
-            // Of the two that take hundreds of thousands of cycles once is enough.
-            let threads: &[usize] = if cycles > 200_000 { &[3] } else { &[2, 3, 7] };
+            let threads = match cycles {
+                // Of those that take hundreds of thousands of cycles once is enough.
+                200_001.. => &THREADS[1..2],
+                _ if share::is_whole() => &THREADS[..],
+                _ => &THREADS[number % 3..][..1],
+            };
             for &threads in threads {
                 let (many, whole, _) = on(threads);
                 assert!(one == many, "{}: another document on {threads} threads", path.display());
@@ -171,7 +190,7 @@ fn with_engines_in_the_wire() {
     }
 }
 
-/// Shipped scenarios from one on, each so many, on one, two and three threads.
+/// Shipped scenarios from one on, one in `step`, on one, two and three threads.
 fn shipped(first: usize, step: usize, most: u32) -> usize {
     let mut runs = 0;
     for (path, _) in SHIPPED.iter().skip(first).step_by(step) {
@@ -195,9 +214,10 @@ fn shipped(first: usize, step: usize, most: u32) -> usize {
     runs
 }
 
+/// One of twelve: the armed, the plain, the mixed, the PBV and the PIUMA family are among them, and none that takes long.
 #[test]
-fn in_a_sixth_of_the_shipped_scenarios() {
-    assert!(shipped(1, 6, 100) > 15);
+fn in_some_of_the_shipped_scenarios() {
+    assert!(shipped(9, 12, 100) > 5);
 }
 
 #[test]

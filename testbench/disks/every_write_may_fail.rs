@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::rc::Rc;
 
+use crate::share;
 use crate::tracer::{Fault, run};
 
 const WATERSHED: &str = env!("CARGO_BIN_EXE_watershed");
@@ -310,14 +312,15 @@ impl Case {
     }
 }
 
-/// Commands, each with what may happen among its operations.
-fn every(lines: &[&str], faults: impl Fn(u64) -> Vec<Fault>) {
-    for line in lines {
-        let Some(case) = Case::new(line) else { return };
-        assert!(case.operations >= 4, "{line}: {} operations", case.operations);
-        for fault in faults(case.operations) {
-            case.with(fault);
-        }
+/// Commands, each with what may happen among its operations: of all that one in `step`, in `make soak` everything.
+fn every(lines: &[&str], step: usize, faults: impl Fn(u64) -> Vec<Fault>) {
+    let cases = lines.iter().filter_map(|line| Case::new(line)).flat_map(|case| {
+        assert!(case.operations >= 4, "{}: {} operations", case.command, case.operations);
+        let case = Rc::new(case);
+        faults(case.operations).into_iter().map(move |fault| (Rc::clone(&case), fault))
+    });
+    for (case, fault) in share::one_in(step, cases) {
+        case.with(fault);
     }
 }
 
@@ -362,27 +365,32 @@ impl Case {
 }
 
 /// Commands on disks that are nearly full: how often one was too small.
-fn on_small_disks(lines: &[&str], left: &[u64]) -> usize {
+fn on_small_disks<'a>(lines: impl Iterator<Item = &'a &'a str>, left: &[u64]) -> usize {
     let mounts = Command::new("unshare").args(["-rm", "true"]).output().is_ok_and(|output| output.status.success());
     if !mounts {
         println!("no disk can be mounted here, so none is too small");
         return usize::MAX;
     }
-    let cases = lines.iter().filter_map(|line| Case::new(line));
+    let cases = lines.filter_map(|line| Case::new(line));
     cases.map(|case| left.iter().filter(|&&left| !case.on_a_small_disk(left)).count()).sum()
 }
 
+/// One command in five in `make test`, all in `make soak`.
 #[test]
 fn a_small_disk_loses_no_file() {
-    let failed = on_small_disks(WRITERS, &[1, 6]);
-    assert!(failed > WRITERS.len() / 2, "{failed} commands found no room");
+    let commands = || share::one_in(5, WRITERS);
+    let failed = on_small_disks(commands(), &[1, 6]);
+    assert!(failed > commands().count() / 2, "{failed} commands found no room");
 }
 
 #[test]
 #[ignore = "takes minutes"]
 fn no_small_disk_loses_a_file() {
-    on_small_disks(WRITERS, &[1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128, 256, 512]);
+    on_small_disks(WRITERS.iter(), &[1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128, 256, 512]);
 }
+
+/// Of the eight faults of each command `make test` tries every seventh: each command has its own kind of fault, the first has two.
+const STEP: usize = 7;
 
 /// The first, the last, and some between.
 fn some(operations: u64) -> Vec<Fault> {
@@ -402,39 +410,39 @@ fn some(operations: u64) -> Vec<Fault> {
 
 #[test]
 fn runs_lose_no_file() {
-    every(&WRITERS[..6], some);
+    every(&WRITERS[..6], STEP, some);
 }
 
 #[test]
 fn runs_lose_no_other_file() {
-    every(&WRITERS[6..11], some);
+    every(&WRITERS[6..11], STEP, some);
 }
 
 #[test]
 fn sweeps_and_pages_lose_no_file() {
-    every(&WRITERS[11..17], some);
+    every(&WRITERS[11..17], STEP, some);
 }
 
 #[test]
 fn translations_pictures_and_goldens_lose_no_file() {
-    every(&WRITERS[17..23], some);
+    every(&WRITERS[17..23], STEP, some);
 }
 
 #[test]
 fn studies_and_tables_lose_no_file() {
-    every(&WRITERS[23..], some);
+    every(&WRITERS[23..], STEP, some);
 }
 
 /// Every operation; of more than 200, some 200.
 #[test]
 #[ignore = "takes minutes"]
 fn no_operation_at_all_loses_a_file() {
-    every(WRITERS, |operations| {
+    every(WRITERS, 1, |operations| {
         let step = operations.div_ceil(200) as usize;
         let all = |of: fn(u64) -> Fault| (1..=operations).step_by(step).chain([operations]).map(of);
         all(Fault::Fails).chain(all(Fault::Half)).chain(all(Fault::Full)).chain(all(Fault::Dies)).collect()
     });
-    every(SLOW, some);
+    every(SLOW, 1, some);
 }
 
 /// Lines of a help: what it says of the commands below, or of options.

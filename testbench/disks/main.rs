@@ -1,5 +1,8 @@
 //! Tests: whatever a disk refuses, and wherever a process is killed, the file that was there stands, or the new one does.
 
+#[path = "../campaign/share.rs"]
+mod share;
+
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod every_write_may_fail;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]

@@ -9,6 +9,7 @@ use watershed::fabric::{
 use watershed::kernel::{Cycle, Rng, Wake};
 use watershed::probe::Scope;
 
+use crate::share;
 use crate::support::{Lab, Packet, Player, seed};
 
 /// A star whose packets have a class, their id, and leave on the channel they came by, or on any.
@@ -267,10 +268,11 @@ fn a_bound_lets_one_flit_of_a_lower_class_pass() {
     }
 }
 
+/// Sixty rounds in `make soak`, twenty in `make test`.
 #[test]
 fn mixed_classes_lose_nothing_and_need_no_evaluation() {
     let mut rng = Rng::new(seed(), 0xc1a);
-    for round in 0..60 {
+    for round in 0..share::of(3, 60) {
         let (channels, ports) = ([1, 2, 3, 4][rng.below(4) as usize], [3, 6, 17, 40][rng.below(4) as usize]);
         let all = Built::all(ports, channels);
         let mut built = all[rng.below(all.len() as u64) as usize];

@@ -19,6 +19,8 @@ mod point_to_point;
 mod rate_follows_credits;
 mod routed_networks;
 mod router_knobs_move_cycles;
+#[path = "../campaign/share.rs"]
+mod share;
 mod support;
 mod traffic_is_what_it_says;
 mod watchers_change_nothing;

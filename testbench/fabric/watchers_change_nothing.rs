@@ -15,6 +15,7 @@ use watershed::probe::{MemoryFile, Period, Selection, Tracer, VcdSink};
 use crate::order_of_evaluation::{history, random};
 use crate::point_to_point::{Plain, common, plain_with};
 use crate::routed_networks::networks;
+use crate::share;
 use crate::support::{seed, trace};
 
 fn pick<T: Copy>(rng: &mut Rng, list: &[T]) -> T {
@@ -59,9 +60,9 @@ fn network(layout: &Layout, ports: u16, case: u64, monitors: bool) -> Plain {
     plain_with(layout, cfg, 1 + rng.below(8) as u16, seed() ^ case, &vec![vec![source]; ends])
 }
 
-/// With so many routers in each network.
+/// With these routers in each network; in `make test` in one of three: every topology and every routing is among them.
 fn monitors_change_no_cycle(cases: Range<u64>) {
-    for (number, (what, layout)) in networks().into_iter().enumerate() {
+    for (number, (what, layout)) in share::one_in(3, networks().into_iter().enumerate()) {
         for case in cases.clone() {
             let case = 1000 * case + number as u64;
             let [mut with, mut without] = pair(&layout, case);
@@ -97,12 +98,12 @@ fn wide(mut layout: Layout) -> Layout {
     layout
 }
 
-/// With so many routers in each network.
+/// With these routers in each network; in `make test` in one of four: every routing is among them.
 fn wide_switches_do_what_narrow_ones_do(cases: Range<u64>) {
     let layouts: Vec<(String, Layout)> =
         networks().into_iter().filter(|(_, layout)| layout.plan.vcs.total() > 1).collect();
     assert!(layouts.len() > 20);
-    for (number, (what, layout)) in layouts.into_iter().enumerate() {
+    for (number, (what, layout)) in share::one_in(4, layouts.into_iter().enumerate()) {
         for case in cases.clone() {
             let case = 20_000 + 1000 * case + number as u64;
             let wide = wide(layout.clone());
@@ -165,13 +166,14 @@ fn the_wave_of_one_switch_is_the_same_whoever_else_looks_on() {
     assert!(lines > 24 * 200, "{lines} lines");
 }
 
+/// Twelve routers in `make soak`, four in `make test`.
 #[test]
 fn the_wave_of_one_wide_switch_is_the_same_whatever_its_neighbours_show() {
     // Two switches of three words of queues, with an end point at every port but one.
     let layout = HyperX { size: vec![2], concentration: 33, wiring: Wiring::default() }.layout(&common(4, 1, 1));
     assert_eq!(widest(&layout), 34);
     let folder = tempfile::tempdir().expect("a folder");
-    for case in 0..12 {
+    for case in 0..share::of(3, 12) {
         let [first, second, both] = ["**.s0.switch.in*.**", "**.s1.switch.in*.**", "**.switch.in*.**"].map(|glob| {
             let path = folder.path().join(format!("{}.vcd", glob.replace('*', "")));
             std::fs::write(&path, wave(network(&layout, 34, 8000 + case, false), glob)).expect("it is written");

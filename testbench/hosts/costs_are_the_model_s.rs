@@ -1,6 +1,7 @@
 //! What a round costs, and how the two modes and the network compare (P-HOST-1, P-HOST-3, P-FIG-4).
 
 use crate::sets;
+use crate::share;
 use crate::support::{UNLIMITED, die, pass, refusal};
 use watershed::scenario::result::Document;
 
@@ -65,7 +66,7 @@ fn a_buffer_that_is_read_costs_three_ways_instead_of_one() {
 #[test]
 fn long_vectors_cost_seven_words_of_memory_where_the_network_needs_two() {
     // Rabenseifner: 2 m sent, 2 m received, m merged at three words each: 7 m; the network reads and writes m: 2 m.
-    [2, 3, 4].into_iter().for_each(long_vectors);
+    share::one_in(2, [3, 2, 4]).for_each(long_vectors);
 }
 
 fn long_vectors(accesses: u32) {

@@ -9,3 +9,5 @@ mod costs_are_the_model_s;
 mod every_network_has_software;
 mod latency_is_explained;
 mod results_are_the_oracle_s;
+#[path = "../campaign/share.rs"]
+mod share;

@@ -29,6 +29,8 @@ mod routes_wait_for_the_address;
 mod runs_are_recomputed_from_nodes_words;
 #[path = "../search/mod.rs"]
 mod search;
+#[path = "../campaign/share.rs"]
+mod share;
 mod side_ports_take_their_time;
 mod some_frames_go_to_switches_only;
 mod sources_merge_themselves;

@@ -8,6 +8,7 @@ use watershed::pbv::packet::{
 };
 use watershed::pbv::tables::{Owner, Owners};
 
+use crate::share;
 use crate::support::Bench;
 
 /// The engine, and who is above it; where responses are forwarded, another engine expects its response.
@@ -282,9 +283,11 @@ fn variants(message: Message, from: u16, run: u32) -> Vec<Packet> {
     }
 }
 
+/// One in three of all frames in `make test`.
 #[test]
 fn every_message_in_every_state_is_admitted_by_the_rules() {
-    let (mut refused, mut obeyed) = ([0; 16], 0);
+    let (mut refused, mut obeyed, mut case) = ([0; 16], 0, 0_u32);
+    let part = if share::is_whole() { 1 } else { 3 };
     for at in STATES {
         let ready = bench_at(at);
         for &message in Message::ALL {
@@ -305,6 +308,10 @@ fn every_message_in_every_state_is_admitted_by_the_rules() {
                             &|header| header.dmu_id = header.requester,
                         ];
                         for change in changes {
+                            case += 1;
+                            if !case.is_multiple_of(part) {
+                                continue;
+                            }
                             let mut packet = packet.clone();
                             change(&mut packet.header);
                             if message == Message::Control {
@@ -326,7 +333,7 @@ fn every_message_in_every_state_is_admitted_by_the_rules() {
             }
         }
     }
-    assert!(obeyed > 1000, "{obeyed}");
+    assert!(obeyed > share::of(6, 1000), "{obeyed}");
     for status in [
         Status::Duplicate,
         Status::UnknownContext,
@@ -337,7 +344,7 @@ fn every_message_in_every_state_is_admitted_by_the_rules() {
         Status::Inactive,
         Status::Mismatch,
     ] {
-        assert!(refused[usize::from(status.number())] > 50, "{status}: {refused:?}");
+        assert!(refused[usize::from(status.number())] > share::of(6, 50), "{status}: {refused:?}");
     }
 }
 

@@ -14,9 +14,9 @@ fn document(tables: &str) -> Document {
 }
 
 /// From cycle 3000 on frames of context 0 are lost, while context 1 runs round after round.
-fn lost(watchdog: u64, more: &str) -> Document {
+fn lost((limit, watchdog): (u64, u64), more: &str) -> Document {
     document(&format!(
-        "[limits]\nmax_cycles = 200_000\nwatchdog_cycles = {watchdog}\n\
+        "[limits]\nmax_cycles = {limit}\nwatchdog_cycles = {watchdog}\n\
          [[pbv.collective]]\nname = \"stands\"\nkind = \"barrier\"\nstart_cycle = 3000\nblocks = false\n{more}\n\
          [[pbv.collective]]\nname = \"flows\"\nkind = \"barrier\"\nrounds = 90_000\nstart_cycle = 3000\nblocks = false\n\
          [[pbv.fault]]\neffect = \"drop\"\nat = \"all\"\ncc_id = 0\nfrom_cycle = 3000\n"
@@ -31,7 +31,7 @@ fn progress(document: &Document) -> &str {
 
 #[test]
 fn a_collective_that_flows_does_not_hide_one_that_stands() {
-    let document = lost(20_000, "");
+    let document = lost((200_000, 20_000), "");
     assert_eq!(document.outcome, Outcome::Deadlock);
     assert!((23_000..32_000).contains(&document.cycles), "given up in cycle {}", document.cycles);
     let said = progress(&document);
@@ -41,14 +41,14 @@ fn a_collective_that_flows_does_not_hide_one_that_stands() {
 
 #[test]
 fn without_a_watchdog_the_cycle_limit_ends_it() {
-    let document = lost(0, "");
-    assert_eq!((document.outcome, document.cycles), (Outcome::MaxCycles, 200_000));
+    let document = lost((60_000, 0), "");
+    assert_eq!((document.outcome, document.cycles), (Outcome::MaxCycles, 60_000));
 }
 
 #[test]
 fn nodes_that_will_ask_again_are_waited_for() {
-    let document = lost(20_000, "patience_cycles = 90_000\nmax_asks = 1\n");
-    assert!(document.cycles > 90_000, "{}: {}", document.cycles, progress(&document));
+    let document = lost((200_000, 10_000), "patience_cycles = 30_000\nmax_asks = 1\n");
+    assert!(document.cycles > 30_000, "{}: {}", document.cycles, progress(&document));
 }
 
 #[test]

@@ -3,6 +3,8 @@
 use watershed::study::pbv_table1::{Column, Engines, Shape, column, sixteen_contexts};
 use watershed::study::reproduction::{Basis, Relation, Report, find};
 
+use crate::share;
+
 fn rows<'a>(report: &'a Report, id: &str) -> Vec<(&'a str, f64, Option<f64>)> {
     report.rows.iter().filter(|row| row.id == id).map(|row| (row.what.as_str(), row.ours, row.simulated)).collect()
 }
@@ -90,7 +92,7 @@ fn counts_are_the_texts_and_times_are_within_two_per_cent() {
 
 #[test]
 fn a_second_master_halves_the_results_on_an_edge_and_at_a_port() {
-    for nodes in [1, 2, 3] {
+    for nodes in share::one_in(3, [2, 1, 3]) {
         let (one, two) = (sixteen_contexts(1, nodes).unwrap(), sixteen_contexts(2, nodes).unwrap());
         assert_eq!((one.edge.0, two.edge.0), (528.0, 264.0), "{nodes}");
         // The port sends to fifteen engines below, one frame behind the other.
@@ -139,7 +141,7 @@ fn simulated_times_are_those_of_the_frames_and_one_latency() {
 /// Each further master takes its share of the results from an edge and a port, and the run is the shorter for it.
 #[test]
 fn masters_share_the_results_of_sixteen_contexts() {
-    for nodes in [1, 3] {
+    for nodes in share::one_in(2, [1, 3]) {
         let all = [1, 2, 4].map(|masters| sixteen_contexts(masters, nodes).unwrap());
         for (of, masters) in all.iter().zip([1.0, 2.0, 4.0]) {
             assert_eq!((of.edge.0, of.port.0), (528.0 / masters, 7920.0 / masters), "{nodes} {masters}");

@@ -8,6 +8,8 @@ use watershed::scenario::load_text;
 use watershed::scenario::result::{Document, Outcome};
 use watershed::scenario::run::{RunOptions, run};
 
+use crate::share;
+
 /// Sums of many rounds in several contexts over short time-outs.
 struct Crowd {
     topology: &'static str,
@@ -52,6 +54,7 @@ const GROUPS: &str = "kind = \"dragonfly\"\ngroup_switches = 4\ngroups = 2\nglob
 const PAIRS: &str = "kind = \"dragonfly\"\ngroup_switches = 4\ngroups = 2\nglobal_links = 2\nconcentration = 2";
 const MESH: &str = "kind = \"mesh\"\nsize = [4, 4]\nconcentration = 1";
 
+/// One in three in `make test`: a crowd of each shape, and those that need the most.
 #[test]
 fn rounds_end_however_short_time_outs_are() {
     let crowd = |topology, end_points, contexts, timeout_cycles, rounds, retries| Crowd {
@@ -63,18 +66,20 @@ fn rounds_end_however_short_time_outs_are() {
         retries,
     };
     let crowds = [
-        crowd(GROUPS, 8, 4, 256, 4, 0),
+        // Refusals with places of their own are not enough here,
+        crowd(PAIRS, 16, 8, 256, 8, 0),
+        // and here.
+        crowd(PAIRS, 12, 8, 512, 8, 0),
+        crowd(GROUPS, 8, 4, 256, 4, 1),
+        // Time-outs that wait are not enough here,
+        crowd(GROUPS, 8, 4, 128, 8, 0),
+        // and here.
+        crowd(PAIRS, 12, 8, 256, 6, 0),
         crowd(PAIRS, 16, 4, 128, 4, 0),
         crowd(MESH, 16, 4, 256, 6, 0),
-        crowd(GROUPS, 8, 4, 256, 4, 1),
-        // Refusals with places of their own are not enough here.
-        crowd(PAIRS, 16, 8, 256, 8, 0),
-        crowd(PAIRS, 12, 8, 512, 8, 0),
-        // And time-outs that wait are not enough here.
-        crowd(GROUPS, 8, 4, 128, 8, 0),
-        crowd(PAIRS, 12, 8, 256, 6, 0),
+        crowd(GROUPS, 8, 4, 256, 4, 0),
     ];
-    for crowd in crowds {
+    for crowd in share::one_in(3, crowds) {
         let usual = crowd.document(false);
         let text = crowd.text();
         assert_eq!(usual.outcome, Outcome::Finished, "{:?}\n{text}", usual.checks);
@@ -85,7 +90,7 @@ fn rounds_end_however_short_time_outs_are() {
         // The time-outs are short enough to be a burden: some round had to be asked for again, or ends without somebody.
         assert!(rounds.clone().any(|round| round.outcome != "complete"), "{text}");
         assert!(rounds.clone().all(|round| round.outcome != "open"), "{text}");
-        if crowd.contexts == 4 {
+        if crowd.contexts == 4 && (share::is_whole() || crowd.end_points == 8) {
             assert!(crowd.document(true) == usual, "evaluating every block in every cycle changes the run\n{text}");
         }
     }

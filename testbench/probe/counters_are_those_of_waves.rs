@@ -33,23 +33,32 @@ struct Counted {
     most_active: u64,
 }
 
-/// A frame of which some words have come.
-#[derive(Default)]
-struct Frame(Vec<u128>);
+/// An output: the numbers of its signals, and a frame of which some words have come.
+struct Output {
+    signals: [usize; 3],
+    frame: Vec<u128>,
+}
 
-impl Frame {
+impl Output {
+    fn new(player: &Player, scope: &str) -> Output {
+        Output {
+            signals: ["valid", "vc", "word"].map(|name| player.number(&format!("{scope}.{name}"))),
+            frame: Vec::new(),
+        }
+    }
+
     /// The word with the reduction header, when the last word of the frame leaves by this output.
-    fn take(&mut self, player: &Player, output: &str) -> Option<u128> {
-        let get = |name: &str| player.get(&format!("{output}.{name}"));
+    fn take(&mut self, player: &Player) -> Option<u128> {
+        let [valid, vc, word] = self.signals.map(|number| player.values[number]);
         // Channels of frames, not those of an agent or of packets.
-        if get("valid") == 0 || get("vc") > 1 {
+        if valid == 0 || vc > 1 {
             return None;
         }
-        self.0.push(get("word"));
-        if self.0.len() < FLITS {
+        self.frame.push(word);
+        if self.frame.len() < FLITS {
             return None;
         }
-        Some(std::mem::take(&mut self.0)[5])
+        Some(std::mem::take(&mut self.frame)[5])
     }
 }
 
@@ -59,8 +68,9 @@ fn contributions(header: u128) -> u64 {
 
 /// One engine, and what has been seen of it: the output of its switch that it stands at, what it sends down, and what up.
 struct Seen {
-    outputs: [(String, Frame); 3],
-    descriptors: Vec<String>,
+    outputs: [Output; 3],
+    /// The numbers of state, contributions and deadline of each descriptor.
+    descriptors: Vec<[usize; 3]>,
     /// Contributions and deadline of each active descriptor.
     active: Vec<Option<[u128; 2]>>,
 }
@@ -68,16 +78,18 @@ struct Seen {
 impl Seen {
     fn new(player: &Player, scope: &str) -> Seen {
         let within = format!("{scope}.engine.descriptor");
-        let descriptors: Vec<String> =
-            player.scopes(".deadline_cycle").into_iter().filter(|name| name.starts_with(&within)).collect();
+        let scopes = player.scopes(".deadline_cycle").into_iter().filter(|name| name.starts_with(&within));
+        let numbers =
+            |of: String| ["state", "count", "deadline_cycle"].map(|name| player.number(&format!("{of}.{name}")));
+        let descriptors: Vec<[usize; 3]> = scopes.map(numbers).collect();
         let active = vec![None; descriptors.len()];
         let (switch, port) = scope.rsplit_once(".P").expect("an engine stands at a port");
         let outputs = [format!("{switch}.switch.out{port}"), format!("{scope}.out0"), format!("{scope}.out1")];
-        Seen { outputs: outputs.map(|output| (output, Frame::default())), descriptors, active }
+        Seen { outputs: outputs.map(|output| Output::new(player, &output)), descriptors, active }
     }
 
     fn cycle(&mut self, player: &Player, cycle: u64, to: &mut Counted) {
-        let [up, down, out] = self.outputs.each_mut().map(|(output, frame)| frame.take(player, output));
+        let [up, down, out] = self.outputs.each_mut().map(|output| output.take(player));
         for (header, frames) in [(up, &mut to.up), (out, &mut to.out)] {
             let Some(header) = header else { continue };
             *frames = [frames[0] + 1, frames[1] + contributions(header)];
@@ -88,8 +100,8 @@ impl Seen {
             None => {}
         }
         for (descriptor, was) in self.descriptors.iter().zip(&mut self.active) {
-            let now = (player.get(&format!("{descriptor}.state")) != 0)
-                .then(|| ["count", "deadline_cycle"].map(|name| player.get(&format!("{descriptor}.{name}"))));
+            let [state, count, deadline] = descriptor.map(|number| player.values[number]);
+            let now = (state != 0).then_some([count, deadline]);
             // The deadline is set when it is armed.
             if was.map(|was| was[1]) != now.map(|now| now[1]) {
                 to.armed += u64::from(now.is_some());
@@ -129,7 +141,8 @@ fn hold(name: &str, overrides: &[&str]) -> Counted {
         overrides.iter().chain(&["clock.frequency_mhz=1000"]).map(|&set| set.to_owned()).collect();
     let loaded = load_named(Path::new(name), &overrides).unwrap_or_else(|problems| panic!("{problems}"));
     let folder = tempfile::tempdir().unwrap();
-    let signals = ["**.engine.**", "**.out*.{valid,vc,word}"];
+    // Not the registers of units, which would take most of the time.
+    let signals = ["**.engine.exit", "**.engine.descriptor*.{state,count,deadline_cycle}", "**.out*.{valid,vc,word}"];
     let wave = WaveOptions::of(
         folder.path().join("wave.vcd"),
         Wave { signals: signals.map(str::to_owned).to_vec(), ..Wave::default() },

@@ -6,6 +6,8 @@ mod support;
 
 #[path = "../bench/probe.rs"]
 mod bench;
+#[path = "../campaign/share.rs"]
+mod share;
 
 mod ascii_waves;
 mod blocks_are_recorded;

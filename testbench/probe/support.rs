@@ -1,6 +1,6 @@
 //! A small block to watch, and a view on `wellen`.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io::Cursor;
 
 use proptest::test_runner::{Config, RngSeed};
@@ -93,11 +93,21 @@ impl Read {
         *self.1.get(name).unwrap_or_else(|| panic!("no signal {name} in {:?}", self.names()))
     }
 
+    /// Reads all signals in one go.
+    pub fn load_all(&mut self) {
+        let hierarchy = self.0.hierarchy();
+        let all: BTreeSet<_> = hierarchy.all_vars().map(|var| hierarchy[var].signal_ref()).collect();
+        self.0.load_signals(&Vec::from_iter(all));
+    }
+
     /// Bits of a signal at a time, most significant first.
     pub fn bits(&mut self, name: &str, time: u64) -> String {
         let var = self.var(name);
         let signal_ref = self.0.hierarchy()[var].signal_ref();
-        self.0.load_signals(&[signal_ref]);
+        // Whoever asks goes through the whole file of an FST, even for nothing.
+        if self.0.get_signal(signal_ref).is_none() {
+            self.0.load_signals(&[signal_ref]);
+        }
         let index = self.times().partition_point(|known| *known <= time) - 1;
         let signal = self.0.get_signal(signal_ref).unwrap();
         let offset = signal.get_offset(index as u32).unwrap();

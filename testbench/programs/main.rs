@@ -8,6 +8,9 @@ mod support;
 #[allow(dead_code)]
 mod campaign;
 
+#[path = "../campaign/share.rs"]
+mod share;
+
 mod bad_programs_are_refused;
 mod calls_are_bit_exact;
 mod interrupts_run_their_handler;

@@ -214,7 +214,6 @@ fn depth(tokens: &[Token]) -> i32 {
 fn room(files: &[(&str, &str)]) -> Room {
     let source = |(path, text): &(&str, &str)| Source {
         path: format!("src/room/{path}"),
-        lines: 1,
         tokens: crate::source_text::tokens(text),
     };
     Room::new("src/room", &files.iter().map(source).collect::<Vec<_>>())

@@ -16,19 +16,23 @@ pub struct Token {
 pub struct Source {
     /// Its path in the project.
     pub path: String,
-    /// Lines without the examples of its documentation, which are tests.
-    pub lines: usize,
     pub tokens: Vec<Token>,
 }
 
 impl Source {
     pub fn read(root: &Path, path: &Path) -> Source {
-        let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        let path = path.strip_prefix(root).unwrap_or(path).to_string_lossy().replace('\\', "/");
-        // With their fences and the empty line before them.
-        let shown: usize = examples(&text).iter().map(|example| example.lines().count() + 3).sum();
-        Source { path, lines: text.lines().count() - shown, tokens: tokens(&text) }
+        let (path, _, text) = measured(root, path);
+        Source { path, tokens: tokens(&text) }
     }
+}
+
+/// The path of a file in the project, its lines without the examples of its documentation, and its text.
+pub fn measured(root: &Path, path: &Path) -> (String, usize, String) {
+    let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let path = path.strip_prefix(root).unwrap_or(path).to_string_lossy().replace('\\', "/");
+    // With their fences and the empty line before them.
+    let shown: usize = examples(&text).iter().map(|example| example.lines().count() + 3).sum();
+    (path, text.lines().count() - shown, text)
 }
 
 /// The code of the examples in a source's documentation that are run as tests, without what marks it as documentation.
@@ -113,32 +117,37 @@ fn passed_over(text: &str) -> Option<usize> {
     None
 }
 
-/// The words and signs of a source; `::` is one.
+/// The words and signs of a source; `::` is one. Bytes are looked at rather than characters: these tests are not optimised, and read
+/// millions.
 pub fn tokens(text: &str) -> Vec<Token> {
-    let (mut found, mut rest, mut line) = (Vec::new(), text, 1);
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
-    while let Some(first) = rest.chars().next() {
-        let length = if let Some(end) = passed_over(rest) {
-            found.push(Token { text: String::new(), line });
-            end
-        } else {
-            let length = match first {
-                c if is_word(c) => rest.find(|c| !is_word(c)).unwrap_or(rest.len()),
-                ':' if rest.starts_with("::") => 2,
-                '-' if rest.starts_with("->") => 2,
-                '=' if rest.starts_with("=>") => 2,
-                c => c.len_utf8(),
-            };
-            if !first.is_whitespace() {
-                found.push(Token { text: rest[..length].to_owned(), line });
-            }
-            length
-        };
-        line += rest[..length].matches('\n').count();
-        rest = &rest[length..];
+    let bytes = text.as_bytes();
+    let (mut found, mut at, mut line) = (Vec::new(), 0, 1);
+    while at < bytes.len() {
+        let first = bytes[at];
+        if first == b'\n' {
+            line += 1;
+        }
+        if matches!(first, b' ' | b'\n' | b'\t' | b'\r') {
+            at += 1;
+            continue;
+        }
+        // A comment is no word; that a string stood between two signs is of no interest either.
+        let may_be_passed = matches!(first, b'/' | b'"' | b'\'' | b'r' | b'b' | b'c');
+        if let Some(end) = may_be_passed.then(|| passed_over(&text[at..])).flatten() {
+            line += text[at..at + end].matches('\n').count();
+            at += end;
+            continue;
+        }
+        let from = at;
+        while at < bytes.len() && (bytes[at].is_ascii_alphanumeric() || bytes[at] == b'_' || bytes[at] >= 0x80) {
+            at += 1;
+        }
+        if at == from {
+            let two = bytes.get(at..at + 2).is_some_and(|two| matches!(two, b"::" | b"->" | b"=>"));
+            at += if two { 2 } else { 1 };
+        }
+        found.push(Token { text: text[from..at].to_owned(), line });
     }
-    // A comment is no word; that a string stood between two signs is of no interest either.
-    found.retain(|token| !token.text.is_empty());
     found
 }
 

@@ -17,6 +17,8 @@ mod long_runs;
 mod order_of_evaluation_changes_nothing;
 #[path = "../search/mod.rs"]
 mod search;
+#[path = "../campaign/share.rs"]
+mod share;
 mod standing_reductions_are_found;
 mod strangers_change_nothing;
 mod strangers_on_the_agents_channel;

@@ -5,6 +5,9 @@
 //! mean packet latency agrees within 2 % wherever it is below 1.5 times that of zero load; and what is accepted beyond
 //! saturation within 5 %, of the flattened butterfly within 2 %.
 
+#[path = "../campaign/share.rs"]
+mod share;
+
 use std::fmt::Write;
 use std::path::Path;
 
@@ -76,10 +79,12 @@ impl Reference {
         document.traffic.into_iter().next().expect("one traffic")
     }
 
+    /// From the highest load down; in `make test` every second point.
     fn latencies_agree(&self) {
         let points = self.points();
         let zero_load = points[0].1;
-        for &(offered, latency) in points.iter().filter(|point| point.1 < 1.5 * zero_load) {
+        let below = points.iter().rev().filter(|point| point.1 < 1.5 * zero_load);
+        for &(offered, latency) in share::one_in(2, below) {
             let ours = self.at(offered, 9_600).mean_latency_cycles.expect("packets arrived");
             let apart = (ours / latency - 1.0) * 100.0;
             println!("{} at {offered}: {ours:.2} cycles, the reference {latency:.2}, {apart:+.2} %", self.name);

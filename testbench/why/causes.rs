@@ -1,6 +1,7 @@
 //! Random scenarios of all families, each held against its registers.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
@@ -18,6 +19,7 @@ use crate::network::{Network, Sent, frames, run as run_of};
 use crate::piuma::{Limits, Piuma};
 use crate::registers::Registers;
 use crate::scenarios::Random;
+use crate::share;
 use crate::steps::Steps;
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
@@ -191,37 +193,84 @@ fn count(steps: &Steps<'_>, seen: &mut Seen) {
     }
 }
 
-/// Random scenarios until so many accounts were compared.
+/// What a campaign has compared.
+struct Compared {
+    accounts: u64,
+    /// How many of its seeds ran.
+    runs: u64,
+    of: u64,
+    seen: Seen,
+}
+
+impl Compared {
+    /// Demands as many accounts as all seeds give at least; of a part of them half its share, as chance has it.
+    fn at_least(&self, least: u64) {
+        let least = if self.runs < self.of { (least * self.runs).div_ceil(2 * self.of) } else { least };
+        assert!(self.accounts >= least, "{} accounts of {} runs: {:?}", self.accounts, self.runs, self.seen);
+    }
+}
+
+type Make = fn(&mut Random) -> String;
+type Asking = fn(&mut Random) -> WhyQuery<'static>;
+
+/// Random scenarios, `part` of the seeds; cycles of all these kinds must be among what was compared.
 fn campaign(
-    seeds: std::ops::Range<u64>,
+    seeds: Range<u64>,
+    step: usize,
     stream: u64,
-    ask: impl Fn(&mut Random) -> WhyQuery<'static>,
-    mut make: impl FnMut(&mut Random) -> String,
-) -> (usize, Seen) {
+    ask: Asking,
+    mut make: impl FnMut(u64, &mut Random) -> String,
+    kinds: &[Kind],
+) -> Compared {
     let (mut accounts, mut refused, mut seen) = (0, 0, Seen::new());
-    let many = seeds.end - seeds.start;
+    let of = seeds.end - seeds.start;
     let mut wrong: Vec<u64> = Vec::new();
-    for seed in seeds {
+    let runs = part(step, seeds, |seed| {
         let mut random = Random(Rng::new(seed, stream));
-        let text = make(&mut random);
+        let text = make(seed, &mut random);
         let ask = ask(&mut random);
         // All seeds that fail are named, not the first one only.
         match catch_unwind(AssertUnwindSafe(|| check(&text, ask, &mut seen))) {
-            Ok(Some(found)) => accounts += found,
+            Ok(Some(found)) => accounts += found as u64,
             Ok(None) => refused += 1,
             Err(_) => {
                 eprintln!("stream {stream}, seed {seed}:\n{text}");
                 wrong.push(seed);
             }
         }
-    }
+        has(&seen, kinds)
+    });
     assert!(wrong.is_empty(), "stream {stream}: seeds {wrong:?} fail");
-    assert!(refused * 4 < many, "{refused} of {many} scenarios are refused");
-    (accounts, seen)
+    let times = if runs < of { 2 } else { 4 };
+    assert!(refused * times < runs, "{refused} of {runs} scenarios are refused");
+    expect(&seen, kinds);
+    Compared { accounts, runs, of, seen }
+}
+
+/// One case in `step`, and of the others as many as it takes until `one` says that all there is to see was seen. In `make soak`, and
+/// of the seeds in the environment, all. How many ran.
+pub fn part(step: usize, all: Range<u64>, mut one: impl FnMut(u64) -> bool) -> u64 {
+    let whole = share::is_whole() || std::env::var_os("WATERSHED_SEEDS").is_some();
+    let step = if whole { 1 } else { step };
+    let start = all.start;
+    let others = all.clone().filter(|number| !(number - start).is_multiple_of(step as u64));
+    let (mut runs, mut enough) = (0, false);
+    for number in all.step_by(step) {
+        enough = one(number);
+        runs += 1;
+    }
+    for number in others {
+        if enough {
+            break;
+        }
+        enough = one(number);
+        runs += 1;
+    }
+    runs
 }
 
 /// The seeds of a campaign, or those of the environment.
-pub fn seeds(of: std::ops::Range<u64>) -> std::ops::Range<u64> {
+pub fn seeds(of: Range<u64>) -> Range<u64> {
     let given = std::env::var("WATERSHED_SEEDS").ok();
     given.map_or(of, |given| {
         let (from, to) = given.split_once("..").expect("WATERSHED_SEEDS=FROM..TO");
@@ -229,12 +278,17 @@ pub fn seeds(of: std::ops::Range<u64>) -> std::ops::Range<u64> {
     })
 }
 
+/// Whether there are cycles of all these kinds.
+fn has(seen: &Seen, kinds: &[Kind]) -> bool {
+    kinds.iter().all(|kind| seen.get(kind).is_some_and(|&cycles| cycles > 0))
+}
+
 fn expect(seen: &Seen, kinds: &[Kind]) {
     if std::env::var_os("WATERSHED_SEEDS").is_some() {
         return;
     }
     for kind in kinds {
-        assert!(seen.get(kind).is_some_and(|cycles| *cycles > 0), "no cycle of {kind:?}: {seen:?}");
+        assert!(has(seen, &[*kind]), "no cycle of {kind:?}: {seen:?}");
     }
 }
 
@@ -258,123 +312,96 @@ fn early(random: &mut Random) -> WhyQuery<'static> {
 
 #[test]
 fn words_wait_for_what_the_registers_show() {
-    let (accounts, seen) = campaign(seeds(0..60), 1, any, Random::piuma);
-    assert!(accounts >= 60, "{accounts}");
-    let kinds = [Kind::CreditWait, Kind::Arbitration, Kind::Behind, Kind::OperandSlot, Kind::EngineWait, Kind::Queue];
-    expect(&seen, &kinds);
-    expect(&seen, &[Kind::LateStart, Kind::MemoryRead, Kind::Link, Kind::Switch, Kind::Reduce, Kind::MemoryWrite]);
-    expect(&seen, &[Kind::Claim, Kind::ClaimHeld]);
+    let kinds = [
+        &[Kind::CreditWait, Kind::Arbitration, Kind::Behind, Kind::OperandSlot, Kind::EngineWait, Kind::Queue][..],
+        &[Kind::LateStart, Kind::MemoryRead, Kind::Link, Kind::Switch, Kind::Reduce, Kind::MemoryWrite],
+        &[Kind::Claim, Kind::ClaimHeld],
+    ];
+    campaign(seeds(0..60), 4, 1, any, |_, random| random.piuma(), &kinds.concat()).at_least(60);
 }
 
 #[test]
 fn calls_wait_for_what_the_registers_show() {
-    let (accounts, seen) = campaign(seeds(0..20), 2, any, Random::programs);
-    assert!(accounts >= 40, "{accounts}");
-    expect(&seen, &[Kind::Call, Kind::CreditWait, Kind::MemoryRead, Kind::LateStart]);
+    let kinds = [Kind::Call, Kind::CreditWait, Kind::MemoryRead, Kind::LateStart];
+    campaign(seeds(0..20), 1, 2, any, |_, random| random.programs(), &kinds).at_least(40);
 }
 
 #[test]
 fn hosts_wait_for_what_the_registers_show() {
-    let (accounts, seen) = campaign(seeds(0..30), 3, any, Random::hosts);
-    assert!(accounts >= 30, "{accounts}");
-    expect(&seen, &[Kind::Software, Kind::CreditWait, Kind::MemoryRead, Kind::Reduce, Kind::Inject]);
+    let kinds = [Kind::Software, Kind::CreditWait, Kind::MemoryRead, Kind::Reduce, Kind::Inject];
+    campaign(seeds(0..30), 3, 3, any, |_, random| random.hosts(), &kinds).at_least(30);
 }
+
+const OF_PACKETS: [Kind; 6] =
+    [Kind::Queue, Kind::Frame, Kind::CreditWait, Kind::Arbitration, Kind::Behind, Kind::Switch];
 
 #[test]
 fn packets_wait_for_what_the_registers_show() {
-    let (accounts, seen) = campaign(seeds(0..60), 4, any, Random::fabric);
-    assert!(accounts >= 30, "{accounts}");
-    expect(&seen, &[Kind::Queue, Kind::Frame, Kind::CreditWait, Kind::Arbitration, Kind::Behind, Kind::Switch]);
+    campaign(seeds(0..60), 4, 4, any, |_, random| random.fabric(), &OF_PACKETS).at_least(30);
 }
 
 #[test]
 fn packets_that_are_asked_for_wait_for_what_the_registers_show() {
-    let (accounts, seen) = campaign(seeds(0..40), 8, packet, Random::fabric);
-    assert!(accounts >= 25, "{accounts}");
-    expect(&seen, &[Kind::Queue, Kind::Frame, Kind::CreditWait, Kind::Arbitration, Kind::Behind, Kind::Switch]);
+    campaign(seeds(0..40), 3, 8, packet, |_, random| random.fabric(), &OF_PACKETS).at_least(25);
 }
 
 #[test]
 fn what_is_asked_for_waits_for_what_the_registers_show() {
-    type Make = fn(&mut Random) -> String;
     let all: [(u64, u64, Make); 3] = [(9, 20, Random::piuma), (10, 15, Random::armed), (11, 15, Random::pbv)];
     for (stream, many, make) in all {
-        let (accounts, _) = campaign(seeds(0..many), stream, early, make);
-        assert!(accounts as u64 >= many / 3, "{accounts} of stream {stream}");
+        campaign(seeds(0..many), 3, stream, early, |_, random| make(random), &[]).at_least(many / 3);
     }
 }
 
 #[test]
 fn armed_rounds_wait_for_what_the_registers_show() {
-    let (accounts, seen) = campaign(seeds(0..40), 5, any, Random::armed);
-    assert!(accounts >= 25, "{accounts}");
-    expect(
-        &seen,
-        &[Kind::TimeOut, Kind::Compute, Kind::Software, Kind::Engine, Kind::Reduce, Kind::Frame, Kind::Behind],
-    );
+    let kinds = [Kind::TimeOut, Kind::Compute, Kind::Software, Kind::Engine, Kind::Reduce, Kind::Frame, Kind::Behind];
+    campaign(seeds(0..40), 3, 5, any, |_, random| random.armed(), &kinds).at_least(25);
 }
 
 #[test]
 fn rounds_of_trees_that_are_asked_for_wait_for_what_the_registers_show() {
-    for (stream, ask) in [(12, any as fn(&mut Random) -> WhyQuery<'static>), (14, early)] {
-        let (accounts, seen) = campaign(seeds(0..25), stream, ask, Random::asking);
-        assert!(accounts >= 15, "{accounts}");
-        expect(&seen, &[Kind::LateStart, Kind::Compute, Kind::Frame]);
-        if stream == 14 {
-            expect(&seen, &[Kind::SetUp]);
-        }
+    let kinds = [Kind::LateStart, Kind::Compute, Kind::Frame, Kind::SetUp];
+    let all: [(u64, Asking, &[Kind]); 2] = [(12, any, &kinds[..3]), (14, early, &kinds)];
+    for (stream, ask, kinds) in all {
+        campaign(seeds(0..25), 3, stream, ask, |_, random| random.asking(), kinds).at_least(15);
     }
 }
 
 #[test]
 fn rounds_that_a_time_out_ends_wait_for_what_the_registers_show() {
-    let (accounts, seen) = campaign(seeds(0..25), 13, any, Random::miscounted);
-    assert!(accounts >= 20, "{accounts}");
+    let kinds = [Kind::Engine, Kind::Reduce];
+    let compared = campaign(seeds(0..25), 3, 13, any, |_, random| random.miscounted(), &kinds);
+    compared.at_least(20);
     // Nearly all that these engines do is wait.
-    assert!(seen[&Kind::TimeOut] > 10 * 1000, "{seen:?}");
-    expect(&seen, &[Kind::Engine, Kind::Reduce]);
+    assert!(compared.seen[&Kind::TimeOut] > 10 * 1000 * compared.runs / 25, "{:?}", compared.seen);
 }
 
 #[test]
 fn rounds_of_several_trees_wait_for_what_the_registers_show() {
-    let (accounts, seen) = campaign(seeds(0..40), 7, any, Random::crossing);
-    assert!(accounts >= 40, "{accounts}");
-    expect(&seen, &[Kind::Arbitration, Kind::Behind, Kind::Switch]);
+    let kinds = [Kind::Arbitration, Kind::Behind, Kind::Switch];
+    campaign(seeds(0..40), 3, 7, any, |_, random| random.crossing(), &kinds).at_least(40);
 }
 
 #[test]
 fn pbv_runs_wait_for_what_the_registers_show() {
-    let (accounts, seen) = campaign(seeds(0..20), 6, any, Random::pbv);
-    assert!(accounts >= 15, "{accounts}");
-    expect(&seen, &[Kind::Compute, Kind::Queue, Kind::Engine, Kind::Reduce, Kind::Frame, Kind::Switch]);
+    let kinds = [Kind::Compute, Kind::Queue, Kind::Engine, Kind::Reduce, Kind::Frame, Kind::Switch];
+    campaign(seeds(0..20), 2, 6, any, |_, random| random.pbv(), &kinds).at_least(15);
 }
 
-/// H-WIDTH-1: what is waited for while frames cross links in flits of other sizes.
-fn in_flits_of(bits: u64, make: fn(&mut Random) -> String) -> impl FnMut(&mut Random) -> String {
-    move |random| {
-        let text = make(random);
-        text.replacen("[link]\n", &format!("[link]\nflit_bits = {bits}\n"), 1)
-    }
-}
-
+/// H-WIDTH-1: what is waited for while frames cross links in flits of other sizes. Ten seeds have each size.
 #[test]
 fn frames_of_flits_of_every_size_wait_for_what_the_registers_show() {
-    type Make = fn(&mut Random) -> String;
     let families: [(u64, Make, &[Kind]); 2] = [
         (21, Random::armed, &[Kind::TimeOut, Kind::Software, Kind::Engine, Kind::Reduce, Kind::Frame]),
         (22, Random::pbv, &[Kind::Queue, Kind::Engine, Kind::Reduce, Kind::Frame, Kind::Switch]),
     ];
     for (stream, make, kinds) in families {
-        let (mut accounts, mut seen) = (0, Seen::new());
-        for (at, bits) in (0..).zip([32, 96, 128, 512]) {
-            let (found, kinds) = campaign(seeds(10 * at..10 * (at + 1)), stream, any, in_flits_of(bits, make));
-            accounts += found;
-            for (kind, cycles) in kinds {
-                *seen.entry(kind).or_default() += cycles;
-            }
-        }
-        assert!(accounts >= 25, "{accounts} of stream {stream}");
-        expect(&seen, kinds);
+        let in_flits = |seed: u64, random: &mut Random| {
+            let bits = [32, 96, 128, 512][seed as usize / 10 % 4];
+            make(random).replacen("[link]\n", &format!("[link]\nflit_bits = {bits}\n"), 1)
+        };
+        campaign(seeds(0..40), 4, stream, any, in_flits, kinds).at_least(25);
     }
 }
 
@@ -526,29 +553,33 @@ way = "both""#;
 /// At the switch of end point 1 a multicast goes on to 2 and 3 while its copy for 1 waits behind another root's multicast.
 #[test]
 fn each_copy_of_a_multicast_goes_at_its_own_pace() {
+    const LINKS: [(u64, u64, u64, u64); 5] =
+        [(2, 0, 3, 24), (2, 5, 3, 11), (3, 0, 3, 24), (1, 0, 8, 11), (2, 0, 14, 11)];
+    const KINDS: [Kind; 3] = [Kind::Arbitration, Kind::CreditWait, Kind::Behind];
+    let asked = [ANY, WhyQuery { packet: Some(1), ..ANY }, WhyQuery { packet: Some(3), ..ANY }];
     let mut seen = Seen::new();
-    for (slow, work, latency, buffer) in [(2, 0, 3, 24), (2, 5, 3, 11), (3, 0, 3, 24), (1, 0, 8, 11), (2, 0, 14, 11)] {
-        for descriptors in [0, 8] {
-            let text = format!(
-                "family = \"armed\"\n[clock]\nfrequency_mhz = 1000\n[topology]\nkind = \"mesh\"\nsize = [4]\n\
-                 [link]\nlatency_cycles = {latency}\nlocal_latency_cycles = 1\ncycles_per_flit = {slow}\n\
-                 [switch]\ncollective_buffer_flits = {buffer}\n[armed.engine]\nstages = 3\ndescriptors = {descriptors}\n\
-                 timeouts_1024_cycles = [1, 2, 3, 4]\n\
-                 [[armed.reduction]]\nname = \"a\"\nop = \"int-sum\"\nparticipants = [0, 1, 2, 3]\nrounds = 4\n\
-                 compute_cycles = {work}\n\
-                 [[armed.reduction]]\nname = \"b\"\nop = \"int-sum\"\nparticipants = [2, 1]\nrounds = 9\n\
-                 compute_cycles = 0\n\
-                 [[armed.reduction]]\nname = \"c\"\nop = \"int-sum\"\nparticipants = [3, 1]\nrounds = 9\n\
-                 compute_cycles = 0\n"
-            );
-            for ask in [ANY, WhyQuery { packet: Some(1), ..ANY }, WhyQuery { packet: Some(3), ..ANY }] {
-                for (kind, cycles) in holds(&text, ask) {
-                    *seen.entry(kind).or_default() += cycles;
-                }
-            }
+    // One in seven of all combinations has each link, each number of descriptors and each question.
+    part(7, 0..30, |case| {
+        let case = case as usize;
+        let ((slow, work, latency, buffer), descriptors) = (LINKS[case / 6], [0, 8][case / 3 % 2]);
+        let text = format!(
+            "family = \"armed\"\n[clock]\nfrequency_mhz = 1000\n[topology]\nkind = \"mesh\"\nsize = [4]\n\
+             [link]\nlatency_cycles = {latency}\nlocal_latency_cycles = 1\ncycles_per_flit = {slow}\n\
+             [switch]\ncollective_buffer_flits = {buffer}\n[armed.engine]\nstages = 3\ndescriptors = {descriptors}\n\
+             timeouts_1024_cycles = [1, 2, 3, 4]\n\
+             [[armed.reduction]]\nname = \"a\"\nop = \"int-sum\"\nparticipants = [0, 1, 2, 3]\nrounds = 4\n\
+             compute_cycles = {work}\n\
+             [[armed.reduction]]\nname = \"b\"\nop = \"int-sum\"\nparticipants = [2, 1]\nrounds = 9\n\
+             compute_cycles = 0\n\
+             [[armed.reduction]]\nname = \"c\"\nop = \"int-sum\"\nparticipants = [3, 1]\nrounds = 9\n\
+             compute_cycles = 0\n"
+        );
+        for (kind, cycles) in holds(&text, asked[case % 3]) {
+            *seen.entry(kind).or_default() += cycles;
         }
-    }
-    expect(&seen, &[Kind::Arbitration, Kind::CreditWait, Kind::Behind]);
+        has(&seen, &KINDS)
+    });
+    expect(&seen, &KINDS);
 }
 
 /// Words of a message come faster than a rank's memory takes them.
@@ -597,8 +628,6 @@ fn a_run_may_end_while_flits_come() {
 #[test]
 #[ignore = "takes minutes"]
 fn thousands_wait_for_what_the_registers_show() {
-    type Make = fn(&mut Random) -> String;
-    type Asking = fn(&mut Random) -> WhyQuery<'static>;
     let all: [(u64, u64, Asking, Make); 14] = [
         (1, 700, any, Random::piuma),
         (2, 350, any, Random::programs),
@@ -620,9 +649,9 @@ fn thousands_wait_for_what_the_registers_show() {
         let seeds = seeds(100..100 + many);
         let least = (seeds.end - seeds.start) / 3;
         let held = catch_unwind(|| {
-            let (accounts, seen) = campaign(seeds, stream, ask, make);
-            eprintln!("stream {stream}: {accounts} accounts {seen:?}");
-            assert!(accounts as u64 >= least, "{accounts} {seen:?}");
+            let compared = campaign(seeds, 1, stream, ask, |_, random| make(random), &[]);
+            eprintln!("stream {stream}: {} accounts {:?}", compared.accounts, compared.seen);
+            compared.at_least(least);
         });
         wrong.extend(held.is_err().then_some(stream));
     }

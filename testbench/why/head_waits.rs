@@ -20,7 +20,7 @@ use watershed::scenario::config::Family;
 use watershed::scenario::load_text;
 use watershed::scenario::result::{Document, Outcome};
 
-use crate::causes::{number, observed, seeds};
+use crate::causes::{number, observed, part, seeds};
 use crate::network::{Network, Port, Sent, frames, run as run_of};
 use crate::piuma::{Engine, Limits, Piuma};
 use crate::scenarios::Random;
@@ -143,14 +143,14 @@ impl Waits<'_> {
     }
 
     /// Counts what the flits of a switch waited for: at each output, and before the engine.
-    fn count(&self, node: u32, outputs: &mut BTreeMap<Port, Counts>, before_engines: &mut Counts) {
-        let engine = self.engines.map(|piuma| piuma.engine(node));
+    fn count(&self, stays: &[Stay], outputs: &mut BTreeMap<Port, Counts>, before_engines: &mut Counts) {
         let add = |counts: &mut Counts, cause: &str| *counts.entry(cause.to_owned()).or_default() += 1;
-        for stay in self.stays(node) {
+        for stay in stays {
+            let engine = self.engines.map(|piuma| piuma.engine(stay.node));
             for cycle in stay.from..stay.left {
                 if stay.into_engine {
                     let engine = engine.as_ref().expect("it went into one");
-                    add(before_engines, self.full(engine, &stay, cycle));
+                    add(before_engines, self.full(engine, stay, cycle));
                 } else if self.net.is_set(stay.vc) {
                     let any = stay.outs.iter().any(|&out| self.blocked(out, cycle).is_some());
                     let rest = if any { "other_output_blocked" } else { "lost_arbitration" };
@@ -158,26 +158,27 @@ impl Waits<'_> {
                         add(outputs.entry(out.0).or_default(), self.blocked(out, cycle).unwrap_or(rest));
                     }
                 } else {
-                    add(outputs.entry(stay.outs[0].0).or_default(), self.routed(&stay, cycle));
+                    add(outputs.entry(stay.outs[0].0).or_default(), self.routed(stay, cycle));
                 }
             }
         }
     }
 
     /// Whether two packets with the same words left a switch in the same cycle, so that nobody can tell which is which.
-    fn is_ambiguous(&self, node: u32) -> bool {
-        self.stays(node).iter().any(|stay| !self.net.is_set(stay.vc) && stay.outs.len() != 1)
+    fn is_ambiguous(&self, stays: &[Stay]) -> bool {
+        stays.iter().any(|stay| !self.net.is_set(stay.vc) && stay.outs.len() != 1)
     }
 
     /// Holds a document against the registers; what was found adds to `seen`. Whether that could be done.
     fn compare(&self, document: &Document, text: &str, seen: &mut Counts) -> bool {
-        let switches = || (0..self.net.plan.nodes.len() as u32).filter(|&node| self.net.is_switch(node));
-        if switches().any(|node| self.is_ambiguous(node)) {
+        let switches = (0..self.net.plan.nodes.len() as u32).filter(|&node| self.net.is_switch(node));
+        let switches: Vec<Vec<Stay>> = switches.map(|node| self.stays(node)).collect();
+        if switches.iter().any(|stays| self.is_ambiguous(stays)) {
             return false;
         }
         let (mut outputs, mut before_engines) = (BTreeMap::new(), Counts::new());
-        for node in switches() {
-            self.count(node, &mut outputs, &mut before_engines);
+        for stays in &switches {
+            self.count(stays, &mut outputs, &mut before_engines);
         }
         let (mut before_links, nothing) = (Counts::new(), Counts::new());
         let outputs: BTreeMap<String, Counts> =
@@ -227,18 +228,22 @@ fn check(text: &str, seen: &mut Counts) -> bool {
     }
 }
 
-/// Random scenarios of a kind, and the causes that must be among what was compared.
-fn campaign(stream: u64, many: u64, make: fn(&mut Random) -> String, expected: &[&str]) {
+/// Random scenarios of a kind, `part` of them, and the causes that must be among what was compared.
+fn campaign(stream: u64, many: u64, step: usize, make: fn(&mut Random) -> String, expected: &[&str]) {
     let (mut seen, mut compared) = (Counts::new(), 0);
-    for seed in seeds(0..many) {
+    let has = |seen: &Counts, cause: &str| seen.get(cause).is_some_and(|&cycles| cycles > 0);
+    let runs = part(step, seeds(0..many), |seed| {
         // Scans wait in a unit of their own.
         let text = make(&mut Random(Rng::new(seed, stream))).replace("kind = \"scan\"", "kind = \"allreduce\"");
         compared += u64::from(check(&text, &mut seen));
-    }
+        expected.iter().all(|cause| has(&seen, cause))
+    });
     if std::env::var_os("WATERSHED_SEEDS").is_none() {
-        assert!(compared * 2 > many, "{compared} of {many}");
+        // Of a part there may be fewer, as chance has it.
+        let times = if runs < many { 3 } else { 2 };
+        assert!(compared * times > runs, "{compared} of {runs}");
         for cause in expected {
-            assert!(seen.get(*cause).is_some_and(|&cycles| cycles > 0), "no cycle of {cause}: {seen:?}");
+            assert!(has(&seen, cause), "no cycle of {cause}: {seen:?}");
         }
     }
 }
@@ -249,20 +254,20 @@ const OF_PACKETS: [&str; 5] = ["no_credit", "lost_arbitration", "no_virtual_chan
 fn words_and_the_packets_beside_them() {
     let of_words =
         ["no_credit", "lost_arbitration", "link_busy", "engine_full", "operands_missing", "other_output_blocked"];
-    campaign(21, 60, Random::piuma, &of_words);
+    campaign(21, 60, 4, Random::piuma, &of_words);
 }
 
 #[test]
 fn packets_of_a_plain_fabric() {
-    campaign(22, 60, Random::fabric, &OF_PACKETS);
+    campaign(22, 60, 4, Random::fabric, &OF_PACKETS);
 }
 
 #[test]
 fn messages_of_hosts() {
-    campaign(23, 20, Random::hosts, &["no_credit", "lost_arbitration", "pipeline_stage"]);
+    campaign(23, 20, 3, Random::hosts, &["no_credit", "lost_arbitration", "pipeline_stage"]);
 }
 
 #[test]
 fn frames_whose_address_comes_second() {
-    campaign(24, 30, Random::pbv, &["no_virtual_channel", "pipeline_stage"]);
+    campaign(24, 30, 3, Random::pbv, &["no_virtual_channel", "pipeline_stage"]);
 }

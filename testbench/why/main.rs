@@ -12,4 +12,6 @@ mod network;
 mod piuma;
 mod registers;
 mod scenarios;
+#[path = "../campaign/share.rs"]
+mod share;
 mod steps;

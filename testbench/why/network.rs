@@ -37,14 +37,28 @@ impl Sent {
     }
 }
 
-/// The words of a frame whose flits have so many bits each, the uppermost ones of their words.
+/// The words of a frame whose flits have this many bits each, the uppermost ones of their words.
 pub fn words(list: &[Sent], bits: u64) -> Vec<u64> {
-    let of_flit = |sent: &Sent| {
-        let words: Vec<u64> = std::iter::once(sent.word).chain(sent.more).collect();
-        (0..bits).map(move |bit| words[bit as usize / 64] >> (63 - bit % 64) & 1).collect::<Vec<u64>>()
-    };
-    let all: Vec<u64> = list.iter().flat_map(of_flit).collect();
-    all.chunks(64).map(|word| (0..64).fold(0, |of, bit| of << 1 | word.get(bit).unwrap_or(&0))).collect()
+    let (mut all, mut word, mut filled) = (Vec::new(), 0_u64, 0_u64);
+    for sent in list {
+        let mut left = bits;
+        for of in std::iter::once(sent.word).chain(sent.more) {
+            let take = left.min(64);
+            if take == 0 {
+                break;
+            }
+            let of = of >> (64 - take) << (64 - take);
+            word |= of >> filled;
+            if filled + take >= 64 {
+                all.push(word);
+                word = if filled == 0 { 0 } else { of << (64 - filled) };
+            }
+            filled = (filled + take) % 64;
+            left -= take;
+        }
+    }
+    all.extend((filled > 0).then_some(word));
+    all
 }
 
 /// What one channel of a port's queue saw.
@@ -58,6 +72,14 @@ pub struct Queue {
     pub heads: Vec<usize>,
 }
 
+/// What a port sent on a channel.
+struct Packets {
+    /// The cycle of each flit.
+    cycles: Vec<u64>,
+    /// The place of the first flit of each one's packet.
+    heads: Vec<usize>,
+}
+
 /// How many flits of a list, which is that of a set-routed channel or not, are the first packet.
 type Length = Box<dyn Fn(bool, &[Sent]) -> usize>;
 
@@ -68,14 +90,20 @@ pub fn run(list: &[Sent]) -> usize {
     1 + rest.take_while(|sent| (sent.id, sent.seq) == (list[0].id, list[0].seq) && !is_header(sent)).count()
 }
 
-/// As many flits of so many bits as can be decoded as a frame of the PBV family.
+/// As many flits of this many bits as can be decoded as a frame of the PBV family; all, if it is none.
 pub fn frames(bits: u64) -> impl Fn(bool, &[Sent]) -> usize {
     const LONGEST_BITS: u64 = 8 * 4112;
     move |_, list| {
-        let words = words(&list[..list.len().min(LONGEST_BITS.div_ceil(bits) as usize)], bits);
-        let is_frame = |&length: &usize| Packet::from_flits(&words[..length]).is_ok();
-        let length = (1..=words.len()).find(is_frame).unwrap_or(words.len());
-        ((64 * length as u64).div_ceil(bits) as usize).min(list.len())
+        let most = list.len().min(LONGEST_BITS.div_ceil(bits) as usize);
+        // A frame of another length than the lowest bits of its first 32 say is refused: the others need not be tried.
+        let first = words(&list[..most.min(64_u64.div_ceil(bits) as usize)], bits)[0];
+        let length = 4 + (first >> 32 & 0x3ff) / 2;
+        let flits = (64 * length).div_ceil(bits) as usize;
+        if flits <= most && Packet::from_flits(&words(&list[..flits], bits)[..length as usize]).is_ok() {
+            return flits;
+        }
+        let all = (bits * most as u64).div_ceil(64);
+        ((64 * all).div_ceil(bits) as usize).min(list.len())
     }
 }
 
@@ -108,6 +136,7 @@ pub struct Network<'a> {
     links: HashMap<Port, Link>,
     sent: RefCell<HashMap<Port, Rc<Vec<Sent>>>>,
     queues: RefCell<HashMap<(Port, u8), Rc<Queue>>>,
+    packets: RefCell<HashMap<(Port, u8), Rc<Packets>>>,
 }
 
 impl<'a> Network<'a> {
@@ -141,6 +170,7 @@ impl<'a> Network<'a> {
             links,
             sent: RefCell::default(),
             queues: RefCell::default(),
+            packets: RefCell::default(),
         }
     }
 
@@ -265,7 +295,7 @@ impl<'a> Network<'a> {
                 }
             }
         }
-        let heads = self.heads(vc, &came);
+        let heads = self.packets(peer, vc).heads.clone();
         let queue = Rc::new(Queue { came, left, heads });
         self.queues.borrow_mut().insert((port, vc), Rc::clone(&queue));
         queue
@@ -281,20 +311,32 @@ impl<'a> Network<'a> {
         heads
     }
 
+    /// The packets that a port sent on a channel.
+    fn packets(&self, port: Port, vc: u8) -> Rc<Packets> {
+        if let Some(known) = self.packets.borrow().get(&(port, vc)) {
+            return Rc::clone(known);
+        }
+        let sent: Vec<Sent> = self.sent(port).iter().filter(|sent| sent.vc == vc).copied().collect();
+        let cycles = sent.iter().map(|sent| sent.cycle).collect();
+        let packets = Rc::new(Packets { cycles, heads: self.heads(vc, &sent) });
+        self.packets.borrow_mut().insert((port, vc), Rc::clone(&packets));
+        packets
+    }
+
     /// The cycle in which the first flit of a packet left the block that sent one of its flits.
     pub fn head_of(&self, port: Port, flit: &Sent) -> u64 {
-        let sent: Vec<Sent> = self.sent(port).iter().filter(|sent| sent.vc == flit.vc).copied().collect();
-        let at = sent.binary_search_by_key(&flit.cycle, |sent| sent.cycle).expect("the port sent it");
-        sent[self.heads(flit.vc, &sent)[at]].cycle
+        let packets = self.packets(port, flit.vc);
+        let at = packets.cycles.binary_search(&flit.cycle).expect("the port sent it");
+        packets.cycles[packets.heads[at]]
     }
 
     /// The cycles in which a port sent the first flits of point-to-point packets.
     pub fn packets_sent(&self, port: Port) -> Vec<u64> {
         let channels = self.plan.vcs.set..self.plan.vcs.total();
         let heads = |vc: u8| {
-            let sent: Vec<Sent> = self.sent(port).iter().filter(|sent| sent.vc == vc).copied().collect();
-            let heads: std::collections::BTreeSet<usize> = self.heads(vc, &sent).into_iter().collect();
-            heads.into_iter().map(|at| sent[at].cycle).collect::<Vec<u64>>()
+            let packets = self.packets(port, vc);
+            let heads: std::collections::BTreeSet<usize> = packets.heads.iter().copied().collect();
+            heads.into_iter().map(|at| packets.cycles[at]).collect::<Vec<u64>>()
         };
         channels.flat_map(heads).collect()
     }

@@ -1,5 +1,6 @@
 //! The registers of a run, as an independent reader finds them in its waveform.
 
+use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::io::Cursor;
 use std::path::Path;
@@ -31,9 +32,10 @@ impl Register {
     }
 }
 
-/// All registers of a waveform, by name.
+/// All registers of a waveform, by name. Most of them nobody looks at: each is read when it is first asked for.
 pub struct Registers {
-    all: HashMap<String, Register>,
+    all: HashMap<String, (wellen::SignalRef, OnceCell<Register>)>,
+    wave: RefCell<wellen::simple::Waveform>,
     /// The last cycle that the waveform shows.
     pub last: u64,
 }
@@ -42,31 +44,32 @@ impl Registers {
     /// Reads a waveform of a system of 1 GHz.
     pub fn read(path: &Path) -> Registers {
         let bytes = std::fs::read(path).unwrap();
-        let mut wave = wellen::simple::read_from_reader(Cursor::new(bytes)).expect("the waveform can be read");
+        let wave = wellen::simple::read_from_reader(Cursor::new(bytes)).expect("the waveform can be read");
         let hierarchy = wave.hierarchy();
-        let names: Vec<(String, wellen::SignalRef)> = hierarchy
+        let all = hierarchy
             .all_vars()
-            .map(|var| (hierarchy[var].full_name(hierarchy), hierarchy[var].signal_ref()))
+            .map(|var| (hierarchy[var].full_name(hierarchy), (hierarchy[var].signal_ref(), OnceCell::new())))
             .collect();
-        let signals: Vec<wellen::SignalRef> = names.iter().map(|(_, signal)| *signal).collect();
-        wave.load_signals(&signals);
+        let last = wave.time_table().last().copied().unwrap_or(0) / 1000;
+        Registers { all, wave: RefCell::new(wave), last }
+    }
+
+    fn read_register(&self, signal: wellen::SignalRef) -> Register {
+        let mut wave = self.wave.borrow_mut();
+        wave.load_signals(&[signal]);
         let times = wave.time_table();
-        let register = |signal| {
-            let changes = wave.get_signal(signal).unwrap().iter_changes();
-            let value = |bits: String| if bits.len() > 64 { None } else { u64::from_str_radix(&bits, 2).ok() };
-            Register(
-                changes
-                    .map(|(at, value_ref)| (times[at as usize] / 1000, value_ref.to_bit_string().and_then(value)))
-                    .collect(),
-            )
-        };
-        let last = times.last().copied().unwrap_or(0) / 1000;
-        Registers { all: names.into_iter().map(|(name, signal)| (name, register(signal))).collect(), last }
+        let changes = wave.get_signal(signal).unwrap().iter_changes();
+        let value = |bits: String| if bits.len() > 64 { None } else { u64::from_str_radix(&bits, 2).ok() };
+        Register(
+            changes
+                .map(|(at, value_ref)| (times[at as usize] / 1000, value_ref.to_bit_string().and_then(value)))
+                .collect(),
+        )
     }
 
     /// A register.
     pub fn find(&self, name: &str) -> Option<&Register> {
-        self.all.get(name)
+        self.all.get(name).map(|(signal, register)| register.get_or_init(|| self.read_register(*signal)))
     }
 
     /// A register that must be there.

@@ -1,8 +1,9 @@
-//! Traces of many ranks and nodes are run, exactly; samples of eight and sixteen ranks move what their algorithm says (X-WORK-1).
+//! Traces of many ranks and nodes are run, exactly; samples of eight and sixteen ranks move what their algorithm says (X-WORK-1), in
+//! `make test` with a sixteenth of their words.
 
 use std::fmt::Write;
 
-use crate::support::{mesh, pass, sample, words, workload};
+use crate::support::{element_bytes, mesh, pass, sample, words, workload};
 
 /// Ranks that compute and exchange with four neighbours on a torus, so many rounds.
 fn exchange(side: u32, rounds: u32) -> String {
@@ -59,7 +60,7 @@ fn samples(ranks: u32, kinds: &[&str]) {
         _ => "[4, 4]",
     };
     for kind in kinds {
-        let keys = sample(kind, ranks);
+        let keys = sample(kind, ranks, element_bytes());
         let ring = mesh(&format!("[{ranks}]"), &keys).replace("\"mesh\"", "\"torus\"");
         let piuma = mesh(side, &keys).replace("\"fabric\"", "\"piuma\"");
         for (text, network) in [(ring, false), (mesh(side, &keys), false), (piuma, *kind == "all_reduce")] {
@@ -67,7 +68,8 @@ fn samples(ranks: u32, kinds: &[&str]) {
             let [of] = &workload(&document).collectives[..] else { panic!("one collective") };
             assert_eq!((of.members, of.bit_exact), (u64::from(ranks), Some(true)), "{kind}");
             assert_eq!(of.engine == "piuma", network, "{kind}");
-            assert_eq!(of.words_sent, if network { 0 } else { words(kind, ranks.into()) }, "{kind}");
+            let sent = if network { 0 } else { words(kind, ranks.into(), element_bytes()) };
+            assert_eq!(of.words_sent, sent, "{kind}");
             let megabyte = if *kind == "all_gather" { u64::from(ranks) << 20 } else { 1 << 20 };
             assert_eq!(of.bytes, megabyte, "{kind}");
         }

@@ -1,5 +1,8 @@
 //! Traces of applications on the end points of a scenario (X-WORK-1 to X-WORK-3, X-WORK-5).
 
+#[path = "../campaign/share.rs"]
+mod share;
+
 mod broken_traces_are_named;
 mod collectives_cost_what_the_algorithm_says;
 mod engines_of_every_family_serve_ranks;

@@ -8,6 +8,8 @@ use watershed::scenario::run::{self, RunOptions, RunResult};
 use watershed::scenario::workload::result::WorkloadResult;
 use watershed::scenario::{Loaded, load_text};
 
+use crate::share;
+
 /// The root of the project.
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -75,14 +77,21 @@ pub fn mesh(size: &str, keys: &str) -> String {
     )
 }
 
-/// The key that names a sample of ASTRA-sim.
-pub fn sample(kind: &str, ranks: u32) -> String {
-    format!("trace = \"traces/astra-sim/{kind}/{ranks}npus_1MB/{kind}\"")
+/// Bytes that samples count for an element: four in `make soak`. In `make test` as many as may be said: a sixteenth of the words, in every
+/// step of an algorithm.
+pub fn element_bytes() -> u64 {
+    if share::is_whole() { 4 } else { 64 }
 }
 
-/// Words that all ranks send in software, by hand: a megabyte is 131072 words.
-pub fn words(kind: &str, ranks: u64) -> u64 {
-    let m = 131_072;
+/// The keys that name a sample of ASTRA-sim and the bytes of its elements; four are what it has if nothing is said.
+pub fn sample(kind: &str, ranks: u32, element_bytes: u64) -> String {
+    let trace = format!("trace = \"traces/astra-sim/{kind}/{ranks}npus_1MB/{kind}\"");
+    if element_bytes == 4 { trace } else { format!("{trace}\nelement_bytes = {element_bytes}") }
+}
+
+/// Words that all ranks send in software, by hand: a word is two elements, and a megabyte of elements of four bytes is 131072 words.
+pub fn words(kind: &str, ranks: u64, element_bytes: u64) -> u64 {
+    let m = (1 << 20) / element_bytes / 2;
     match kind {
         "all_reduce" => 2 * m * (ranks - 1),
         // Each rank contributes a megabyte.

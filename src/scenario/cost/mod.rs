@@ -654,10 +654,24 @@ mod tests {
         assert_eq!(each(&more, "engine descriptors"), 2 * each(&of("fig2-tree", &[]), "engine descriptors"));
     }
 
+    /// Every third, the largest as a part of itself.
     #[test]
+    fn shipped_scenarios_have_a_cost() {
+        let largest = "allreduce-16384-nodes";
+        let paths = shipped::SHIPPED.iter().map(|(path, _)| *path).filter(|path| shipped::stem(path) != largest);
+        have_a_cost(paths.step_by(3), &[]);
+        have_a_cost([largest], &["topology.size=[4, 4]"]);
+    }
+
+    #[test]
+    #[ignore = "takes long: make soak"]
     fn every_shipped_scenario_has_a_cost() {
-        for (path, _) in shipped::SHIPPED {
-            let cost = of(path, &[]);
+        have_a_cost(shipped::SHIPPED.iter().map(|(path, _)| *path), &[]);
+    }
+
+    fn have_a_cost(paths: impl IntoIterator<Item = &'static str>, sets: &[&str]) {
+        for path in paths {
+            let cost = of(path, sets);
             assert!(cost.total.storage_bits > 0 && cost.total.gates > cost.total.storage_bits, "{path}");
             // The area is that of its parts.
             let HardwareTotals { logic, flip_flops, .. } = cost.total;

@@ -466,11 +466,11 @@ mod tests {
         for family in FAMILIES {
             let cases: Vec<Case> = (0..12).map(|run| Case::drawn(family, 3, run)).collect();
             assert_eq!(cases, (0..12).map(|run| Case::drawn(family, 3, run)).collect::<Vec<_>>());
-            let came: Vec<CaseOutcome> =
-                cases.iter().map(|case| run_case(case, FailureCriteria { fail_if: None, stop: &|| false })).collect();
+            let judge = FailureCriteria { fail_if: None, stop: &|| false };
+            let came: Vec<CaseOutcome> = cases[..6].iter().map(|case| run_case(case, judge)).collect();
             let passed = came.iter().filter(|came| **came == CaseOutcome::Passed).count();
             assert!(!came.iter().any(|came| matches!(came, CaseOutcome::Failed(_))), "{family}: {came:?}");
-            assert!(passed >= 4, "{family}: {came:?}");
+            assert!(passed >= 2, "{family}: {came:?}");
         }
     }
 
@@ -549,22 +549,40 @@ mod tests {
     /// waited to merge lost its turn at the memory in each cycle in which it was clocked.
     #[test]
     fn every_engine_and_every_kind_of_step_runs() {
+        all_parts_run(false);
+    }
+
+    #[test]
+    #[ignore = "takes long: make soak"]
+    fn every_engine_and_every_kind_of_step_runs_in_forty_cases() {
+        all_parts_run(true);
+    }
+
+    /// In forty cases of both families there are all parts; the cases behind the one that has the last of them run if `whole`.
+    fn all_parts_run(whole: bool) {
         let judge = FailureCriteria { fail_if: None, stop: &|| false };
         let passes = move |case: &Case| match run_case(case, judge) {
             CaseOutcome::Failed(failure) => panic!("{failure:?}\n{}", case.text()),
             came => came == CaseOutcome::Passed,
         };
         let passing = |family: &'static str| (0..40).map(move |run| Case::drawn(family, 1, run)).filter(passes);
-        let engines: std::collections::BTreeSet<usize> =
-            passing(MIXED).flat_map(|case| case.jobs.into_iter().map(|job| job.engine)).collect();
+        let mut engines = std::collections::BTreeSet::new();
+        for case in passing(MIXED) {
+            engines.extend(case.jobs.into_iter().map(|job| job.engine));
+            if engines.len() == ENGINES.len() && !whole {
+                break;
+            }
+        }
         assert_eq!(engines.len(), ENGINES.len(), "{engines:?}");
-        let text: Vec<String> = passing(WORKLOAD).map(|case| format!("{:?}{}", case.trace(), case.text())).collect();
-        let text = text.concat();
-        for kind in watershed_workload::CollectiveOp::ALL {
-            assert!(text.contains(&format!("{kind:?}")), "{kind:?}");
+        let mut missing: Vec<String> = watershed_workload::CollectiveOp::ALL.map(|kind| format!("{kind:?}")).to_vec();
+        missing.extend(["Send", "\"piuma\"", "\"armed\"", "\"pbv\"", "group: 1"].map(String::from));
+        for case in passing(WORKLOAD) {
+            let text = format!("{:?}{}", case.trace(), case.text());
+            missing.retain(|word| !text.contains(word));
+            if missing.is_empty() && !whole {
+                break;
+            }
         }
-        for word in ["Send", "\"piuma\"", "\"armed\"", "\"pbv\"", "group: 1"] {
-            assert!(text.contains(word), "{word}");
-        }
+        assert!(missing.is_empty(), "{missing:?}");
     }
 }
