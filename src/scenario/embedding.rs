@@ -6,10 +6,12 @@ use std::fmt::Write;
 
 use serde_json::{Value as Json, json};
 
-use super::build::{BuildOptions, build};
-use super::config::CollectiveKind;
+use super::build::{BuildOptions, BuiltCollective, build, layout};
+use super::config::{CollectiveKind, Family};
+use super::families::mixed;
 use super::{Loaded, Problems, segments};
-use crate::run::system::PiumaSystem as System;
+use crate::run::system::{PiumaSystem as System, Views as _};
+use watershed_fabric::Plan;
 use watershed_piuma::legality::channel_name;
 use watershed_piuma::{REQUEST, RESPONSE};
 
@@ -70,15 +72,26 @@ struct Link {
 /// # Errors
 /// What is wrong with the scenario, or with an embedding.
 pub fn all(loaded: &Loaded) -> Result<Vec<Embedding>, Problems> {
+    if loaded.scenario.family == Family::Mixed {
+        let built = mixed::build::assembled(loaded)?;
+        let system = watershed_mixed::simulation(built.system);
+        // Without the engines of other families in the wires.
+        let plan = layout(loaded)?.plan;
+        return Ok(built.piuma.map_or_else(Vec::new, |ready| of(loaded, (system.piuma(), &plan), &ready.collectives)));
+    }
     let ready = build(loaded, BuildOptions { no_monitors: true, ..BuildOptions::default() })?;
-    let plan = ready.system.plan();
+    let system: &System = &ready.system;
+    Ok(of(loaded, (system, system.plan()), &ready.collectives))
+}
+
+fn of(loaded: &Loaded, (system, plan): (&System, &Plan), built: &[BuiltCollective]) -> Vec<Embedding> {
     let mut links: Vec<Link> = (plan.links.iter())
         .flat_map(|link| [(link.a, link.b), (link.b, link.a)].map(|ends| (ends, link)))
         .map(|((at, far), link)| Link { at, far, latency: link.latency, level: link.level })
         .collect();
     links.sort_unstable_by_key(|link| link.at);
-    let view = NetworkView { system: &ready.system, links };
-    let collectives = loaded.scenario.collectives.iter().zip(&ready.collectives);
+    let view = NetworkView { system, plan, links };
+    let collectives = loaded.scenario.collectives.iter().zip(built);
     let trees = collectives.flat_map(|(collective, built)| {
         let names = segments::names(collective).into_iter().map(|(_, name)| name);
         built.segments.iter().zip(names).map(move |(segment, name)| (collective, segment, name))
@@ -125,7 +138,7 @@ pub fn all(loaded: &Loaded) -> Result<Vec<Embedding>, Problems> {
         })
         .collect();
     share(&mut all, &view);
-    Ok(all)
+    all
 }
 
 /// Counts the links that segments of one collective share.
@@ -149,20 +162,24 @@ fn share(all: &mut [Embedding], view: &NetworkView<'_>) {
             *all += 1;
             *shared += u64::from(users[&(name.clone(), link)] > 1);
         }
-        let name = |level: u8| view.system.plan().levels[usize::from(level)].clone();
+        let name = |level: u8| view.plan.levels[usize::from(level)].clone();
         of.shared = levels.into_iter().map(|(level, (all, shared))| (name(level), all, shared)).collect();
     }
 }
 
 struct NetworkView<'a> {
     system: &'a System,
+    plan: &'a Plan,
     /// Ascending by `at`.
     links: Vec<Link>,
 }
 
 impl NetworkView<'_> {
     fn name(&self, node: u32) -> String {
-        self.system.node_name(node).into_owned()
+        // Of a large system only what something uses is in its plan.
+        let laid =
+            self.plan.nodes.get(node as usize).filter(|_| self.plan.links.len() != self.system.plan().links.len());
+        laid.map_or_else(|| self.system.node_name(node).into_owned(), |node| node.name.clone())
     }
 
     fn link(&self, switch: u32, port: u16) -> Option<&Link> {
@@ -214,7 +231,7 @@ impl NetworkView<'_> {
                 let Some(link) = self.link(node, port) else { continue };
                 let local = link.far.0 >= self.system.registers().switches();
                 let arrow = if multicast { "->" } else { "<-" };
-                let (more, level) = (u64::from(link.latency), &self.system.plan().levels[usize::from(link.level)]);
+                let (more, level) = (u64::from(link.latency), &self.plan.levels[usize::from(link.level)]);
                 let how = if !listed {
                     String::new()
                 } else if local {

@@ -116,6 +116,7 @@ mod syntax;
 mod timeline;
 pub mod topology;
 pub mod trace;
+pub mod trees;
 pub mod units;
 mod values;
 pub mod why;

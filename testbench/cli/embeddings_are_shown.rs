@@ -83,9 +83,9 @@ fn collectives_are_chosen_by_name() {
     let one = watershed(["embed", "nodes-disjoint", "--collective", "second row"]);
     assert!(!one.stdout.contains("first row") && one.stdout.contains("second row"));
     for (arguments, error) in [
-        (vec!["embed", "nodes-disjoint", "--collective", "x"], "there is no collective \"x\""),
-        (vec!["embed", "nodes-disjoint", "--save", "/nowhere/x"], "there are 2 collectives"),
-        (vec!["embed", "mesh-uniform"], "only the piuma family"),
+        (vec!["embed", "nodes-disjoint", "--collective", "x"], "there is no job \"x\""),
+        (vec!["embed", "nodes-disjoint", "--save", "/nowhere/x"], "there are 2 trees"),
+        (vec!["embed", "mesh-uniform"], "no job of this scenario has engines in the network"),
     ] {
         let output = watershed(&arguments);
         assert_eq!(output.status, 2);

@@ -56,6 +56,7 @@ mod terms_are_explained;
 mod topologies_are_shown;
 mod traces_are_inspected;
 mod training_is_written;
+mod trees_are_shown;
 mod usage_and_exit_statuses;
 mod waves_are_compared_and_shown;
 mod waves_are_pointed_at;

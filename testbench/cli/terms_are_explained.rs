@@ -61,7 +61,7 @@ fn every_word_of_the_summaries_is_explained_or_plain() {
 
 /// Words of other commands that need none either.
 const PLAIN_OF_COMMANDS: &str = "
-    across address alone along are arrives backward between board both but bytes came circle clock communicates comparators copies data
+    across address addressed alone along are arrives backward between board both but bytes came circle clock communicates comparators copies data
     devices direction entrance exit family for forward included join joins lead longest made make management maximum one operations own packet pair passes pins prints
     programmed ready receives routing run running select sending shares such that those thresholds top tracked two-input use way ways
     where which --wave

@@ -9,6 +9,7 @@ use super::watchdog::Watchdog;
 use crate::families::of_family;
 use crate::result::{Check, Document, Outcome, ResultData};
 use crate::sources::Sources;
+use crate::trees::EngineTree;
 use crate::why::{Why, WhyQuery};
 use crate::{Loaded, Problems, config};
 use watershed_fabric::Step;
@@ -48,6 +49,14 @@ pub(crate) trait FamilyBuild: Sync {
     /// The scenario is wrong in a way that only shows when the system is built.
     fn wiring(&self, _loaded: &Loaded) -> Result<(Wiring, usize), Problems> {
         Ok((Wiring::default(), 0))
+    }
+
+    /// The trees of engines that frames arm or address, as tables have them before a run.
+    ///
+    /// # Errors
+    /// The scenario is wrong in a way that only shows when the system is built.
+    fn trees(&self, _loaded: &Loaded) -> Result<Vec<EngineTree>, Problems> {
+        Ok(Vec::new())
     }
 }
 

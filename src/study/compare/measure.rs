@@ -372,8 +372,11 @@ pub enum ContestantError {
     Refused(String),
 }
 
-/// Runs it to its end, or until it is stopped.
+/// Runs it to its end, or until it is stopped; what has not begun by then does not begin.
 pub(crate) fn run_to_end(loaded: &Loaded, stop: &(dyn Fn() -> bool + Sync)) -> Result<RunResult, ContestantError> {
+    if stop() {
+        return Err(ContestantError::Interrupted);
+    }
     let hook = |progress| if stop() { Control::Stop } else { run::notify_watcher(progress) };
     let options = RunOptions { all_links: true, hook: Some(&hook), ..RunOptions::default() };
     let result = run::run(loaded, &options).map_err(|error| ContestantError::Refused(error.to_string()))?;

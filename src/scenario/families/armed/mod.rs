@@ -6,6 +6,7 @@
 //! | `spec` | what sets the family apart before it runs |
 //! | [`config`] | the same after checking: the input of `build` |
 //! | [`build`] | trees, engines, end points |
+//! | `trees` | multicast trees, as `embed` shows them |
 //! | `faults` | links that misbehave or send again, dead end points |
 //! | [`run`](mod@run) | the run |
 //! | `report` | the outcome of the rounds of a reduction |
@@ -24,5 +25,6 @@ mod requested_rounds;
 pub mod result;
 pub mod run;
 pub(crate) mod spec;
+pub(crate) mod trees;
 
 pub use watershed_language::file::armed as file;

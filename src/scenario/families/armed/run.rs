@@ -10,6 +10,8 @@ use super::golden::engines;
 use super::ladder::ladder;
 use super::result::ArmedResult;
 use super::spec::Armed as ArmedFamily;
+use super::trees;
+use crate::build::layout;
 use crate::counters::counts;
 use crate::result::{Check, Document, Outcome, ResultData};
 use crate::run::family::{Family, FamilyBuild, Report, Started, StepOutcome, started};
@@ -17,6 +19,7 @@ use crate::run::options::{Flip, Progress, RunError, RunOptions};
 use crate::run::system::{ArmedSystem, System, Views};
 use crate::run::watchdog::{Watchdog, not_done, stall_message};
 use crate::sources::Sources;
+use crate::trees::EngineTree;
 use crate::why;
 use crate::{Loaded, Problems};
 use watershed_armed::frame::FRAME_BYTES;
@@ -373,5 +376,11 @@ impl FamilyBuild for ArmedFamily {
 
     fn wiring(&self, loaded: &Loaded) -> Result<(Wiring, usize), Problems> {
         Ok((Wiring::default(), build(loaded, BuildOptions::default())?.engines.len()))
+    }
+
+    fn trees(&self, loaded: &Loaded) -> Result<Vec<EngineTree>, Problems> {
+        let built = build(loaded, BuildOptions { no_checks: true, ..BuildOptions::default() })?;
+        let armed = loaded.scenario.armed.as_ref().expect("the armed family has its table");
+        Ok(trees::of(armed, &layout(loaded)?, &built))
     }
 }

@@ -11,9 +11,10 @@ use crate::config::Scenario;
 use crate::problem::Problem;
 use crate::run::family::{Family, FamilyBuild, Started, StartedRun};
 use crate::run::options::{RunError, RunOptions};
-use crate::run::system::Views;
+use crate::run::system::Views as _;
 use crate::sources::Sources;
 use crate::switches::{buffer, channel_kinds, pipeline, policy, router};
+use crate::trees::EngineTree;
 use crate::{Loaded, Problems, armed, pbv, piuma, programs};
 use watershed_armed::Discard;
 use watershed_fabric::routing::Routes;
@@ -52,7 +53,7 @@ pub(crate) fn build<'a>(loaded: &'a Loaded, options: &RunOptions<'_>) -> Result<
 
 /// The system of a scenario, and what runs on it.
 pub(crate) struct MixedBuild {
-    system: watershed_mixed::System,
+    pub system: watershed_mixed::System,
     /// PIUMA's collectives, programs, hosts and ranks.
     pub piuma: Option<common::PiumaBuild<()>>,
     /// The armed family's reductions.
@@ -200,5 +201,15 @@ impl FamilyBuild for Mixed {
         let built = assembled(loaded)?;
         let wiring = built.piuma.map(|ready| ready.claims.wiring).unwrap_or_default();
         Ok((wiring, built.armed.map_or(0, |ready| ready.engines.len())))
+    }
+
+    fn trees(&self, loaded: &Loaded) -> Result<Vec<EngineTree>, Problems> {
+        let built = assembled(loaded)?;
+        let (system, layout) = (watershed_mixed::simulation(built.system), common::layout(loaded)?);
+        let (armed, pbv) = (loaded.scenario.armed.as_ref(), loaded.scenario.pbv.as_ref());
+        let of_armed = armed.zip(built.armed).map(|(armed, ready)| armed::trees::of(armed, &layout, &ready));
+        let of_pbv =
+            pbv.zip(built.pbv).map(|(pbv, ready)| pbv::trees::of(pbv, &layout, system.pbv().directory(), &ready));
+        Ok([of_armed, of_pbv].into_iter().flatten().flatten().collect())
     }
 }

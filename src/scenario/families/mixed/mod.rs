@@ -6,6 +6,6 @@
 //! | `build` | the system with all of them, and what runs on it |
 //! | `spec` | what sets it apart before it runs |
 
-pub(super) mod build;
+pub(crate) mod build;
 pub(crate) mod channels;
 pub(crate) mod spec;

@@ -8,6 +8,7 @@
 //! | `rules` | rules that hold on every network |
 //! | [`context_share`] | rounds that are spread over several contexts |
 //! | [`build`] | device IDs, trees of engines, frames that set them up, nodes |
+//! | `trees` | trees of engines, as `embed` shows them |
 //! | `faults` | links that misbehave |
 //! | [`congestion`] | congestion metrics that were asked for |
 //! | `mailbox_reports` | results of congestion metrics and reports |
@@ -32,5 +33,6 @@ mod rules;
 pub mod run;
 pub(crate) mod spec;
 pub mod stranger_frames;
+pub(crate) mod trees;
 
 pub use watershed_language::file::pbv as file;

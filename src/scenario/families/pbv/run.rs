@@ -13,8 +13,9 @@ use super::mailbox_reports;
 use super::report::{Answer, LISTED};
 use super::result::{EnginesResult, PbvResult};
 use super::spec::Pbv as PbvFamily;
-use crate::Loaded;
+use super::trees;
 use crate::armed::file::EffectFile;
+use crate::build::layout;
 use crate::counters::counts;
 use crate::result::{Check, Document, Outcome, ResultData};
 use crate::run::family::{Family, FamilyBuild, Report, Started, started};
@@ -22,9 +23,12 @@ use crate::run::options::{Flip, Progress, RunError, RunOptions};
 use crate::run::system::{PbvSystem, System, Views};
 use crate::run::watchdog::{Watchdog, not_done, stall_message};
 use crate::sources::Sources;
+use crate::trees::EngineTree;
 use crate::why;
+use crate::{Loaded, Problems};
 use watershed_fabric::fault::FaultyLink;
 use watershed_kernel::{Autopsy, Cycle, WaitFor};
+use watershed_pbv::View as _;
 use watershed_pbv::node::Node;
 use watershed_pbv::packet::{HEADER_BYTES, PBV_ENTRIES, Status};
 use watershed_pbv::system::WireBlock;
@@ -361,5 +365,11 @@ fn open_rounds(pbv: &PbvResult) -> Option<String> {
 impl FamilyBuild for PbvFamily {
     fn build<'a>(&self, loaded: &'a Loaded, options: &RunOptions<'_>, _windows: bool) -> Started<'a> {
         Ok(started(Run::build(loaded, options)?))
+    }
+
+    fn trees(&self, loaded: &Loaded) -> Result<Vec<EngineTree>, Problems> {
+        let built = build(loaded, BuildOptions { no_checks: true, ..BuildOptions::default() })?;
+        let pbv = loaded.scenario.pbv.as_ref().expect("the PBV family has its table");
+        Ok(trees::of(pbv, &layout(loaded)?, built.system.directory(), &built))
     }
 }
