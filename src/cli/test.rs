@@ -32,6 +32,7 @@ TOML files that are no scenarios are passed over, and so are folders whose names
 Examples:
   watershed test testbench/piuma --golden golden/piuma
   watershed test mine --accept
+  watershed test mine --accept --prune         after scenarios were renamed or removed
   watershed test mine --filter '*/barrier-*' --junit out/junit.xml
 
 Exit status:
@@ -52,6 +53,9 @@ pub(super) struct Arguments {
     /// Make what comes out the golden files, after showing what differs; refused where CI is set
     #[arg(long)]
     accept: bool,
+    /// Remove golden files that belong to no scenario, or to none that has such a file; refused where CI is set
+    #[arg(long)]
+    prune: bool,
     /// Write the outcome of each scenario as JUnit XML
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
@@ -73,8 +77,10 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
 }
 
 fn execute(arguments: &Arguments) -> Result<Exit, String> {
-    if arguments.accept && std::env::var_os("CI").is_some() {
-        return Err("error: --accept is refused where CI is set: accept on your own machine, and commit".to_owned());
+    for (option, given) in [("--accept", arguments.accept), ("--prune", arguments.prune)] {
+        if given && std::env::var_os("CI").is_some() {
+            return Err(format!("error: {option} is refused where CI is set: use it on your own machine, and commit"));
+        }
     }
     let mut found = snapshot::find(&arguments.places, arguments.golden.as_deref())?;
     let all = found.tests.len();
@@ -98,10 +104,13 @@ fn execute(arguments: &Arguments) -> Result<Exit, String> {
         counter.print_above(|| print(&line(outcome, width)));
         counter.show(at + 1, total);
     };
-    let outcomes = snapshot::check_all(&found.tests, mode, threads(arguments.jobs), &progress::stopped, &done);
+    let mut outcomes = snapshot::check_all(&found.tests, mode, threads(arguments.jobs), &progress::stopped, &done);
     counter.finish();
+    if arguments.prune && outcomes.len() == total {
+        prune(&mut outcomes, &mut found)?;
+    }
     for path in &found.strays {
-        print(&format!("{}\n  this golden file belongs to no scenario: remove it", path.display()));
+        print(&format!("{}\n  this golden file belongs to no scenario: --prune removes it", path.display()));
     }
     print(&conclusion(&outcomes, &found));
     let mut exit = Exit::Fine;
@@ -120,6 +129,16 @@ fn execute(arguments: &Arguments) -> Result<Exit, String> {
         print_error(&"--accept makes what came out the golden files");
     }
     Ok(if passed { exit } else { Exit::Failed })
+}
+
+/// Removes golden files that nothing is compared with.
+fn prune(outcomes: &mut [Outcome], found: &mut FoundTests) -> Result<(), String> {
+    let left_over = outcomes.iter_mut().flat_map(|outcome| outcome.left_over.drain(..));
+    for path in found.strays.drain(..).chain(left_over) {
+        std::fs::remove_file(&path).map_err(|error| format!("error: cannot remove {}: {error}", path.display()))?;
+        print(&format!("{}\n  removed: nothing is compared with this golden file", path.display()));
+    }
+    Ok(())
 }
 
 /// What is read of a scenario: `--junit` may not be it.

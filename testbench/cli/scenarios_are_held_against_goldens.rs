@@ -308,11 +308,26 @@ fn what_cannot_be_tested_is_named() {
     suite.says(
         &[],
         1,
-        &["golden/gone.json\n  this golden file belongs to no scenario: remove it", "one golden file without"],
+        &["golden/gone.json\n  this golden file belongs to no scenario: --prune removes it", "one golden file without"],
     );
-    fs::remove_file(suite.at("golden/gone.json")).unwrap();
     suite.write("golden/sum.ladder.snap", "x");
     suite.says(&[], 1, &["LEFT OVER", "golden/sum.ladder.snap", "compares nothing with this golden file"]);
+}
+
+#[test]
+fn golden_files_that_nothing_is_compared_with_are_removed_when_asked() {
+    let suite = Suite::new(&[("sum.toml", SUM)]);
+    suite.says(&["--accept"], 0, &[]);
+    let stray = ["golden/gone.json", "golden/gone.vcd", "golden/sum.ladder.snap"];
+    stray.iter().for_each(|name| suite.write(name, "{}"));
+    suite.write("golden/notes.txt", "no golden file");
+    let left = |names: &[&str]| names.iter().filter(|name| suite.at(name).exists()).count();
+    // Who asks for some scenarios does not ask about the others' files, and nobody's are removed unasked.
+    suite.says(&["--accept"], 1, &["2 golden files without a scenario"]);
+    suite.says(&["--prune", "--filter", "sum"], 0, &["golden/sum.ladder.snap\n  removed: "]);
+    assert_eq!(left(&stray), 2);
+    suite.says(&["--prune"], 0, &["golden/gone.json\n  removed: ", "golden/gone.vcd\n  removed: ", "1 as they were"]);
+    assert_eq!((left(&stray), left(&["golden/notes.txt", "golden/sum.json"])), (0, 2));
 }
 
 #[test]
