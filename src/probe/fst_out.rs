@@ -50,27 +50,42 @@ impl std::fmt::Debug for FstSink {
 
 /// The file, of the library and of this sink: what the library does not write goes between its blocks.
 #[derive(Clone)]
-struct SharedFile(Arc<Mutex<BufWriter<AtomicFile>>>);
+struct SharedFile(Arc<Mutex<Buffered>>);
+
+/// A file that knows where it is. The library asks after each signal of a block, and a [`BufWriter`] writes what it holds to answer.
+struct Buffered {
+    file: BufWriter<AtomicFile>,
+    position: u64,
+}
 
 impl SharedFile {
-    fn with<T>(&self, work: impl FnOnce(&mut BufWriter<AtomicFile>) -> T) -> T {
+    fn with<T>(&self, work: impl FnOnce(&mut Buffered) -> T) -> T {
         work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl Write for SharedFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.with(|file| file.write(bytes))
+        self.with(|out| {
+            let written = out.file.write(bytes)?;
+            out.position += written as u64;
+            Ok(written)
+        })
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.with(Write::flush)
+        self.with(|out| out.file.flush())
     }
 }
 
 impl Seek for SharedFile {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        self.with(|file| file.seek(to))
+        self.with(|out| {
+            if to != SeekFrom::Current(0) {
+                out.position = out.file.seek(to)?;
+            }
+            Ok(out.position)
+        })
     }
 }
 
@@ -155,7 +170,7 @@ impl Sink for FstSink {
             date: String::new(),
             file_type: FstFileType::Verilog,
         };
-        let mut out = SharedFile(Arc::new(Mutex::new(BufWriter::new(file))));
+        let mut out = SharedFile(Arc::new(Mutex::new(Buffered { file: BufWriter::new(file), position: 0 })));
         let mut writer = FstHeaderWriter::new(out.clone(), &info).map_err(failed)?;
         let mut tables = Vec::with_capacity(declarations.signals.len());
         let mut signals: Vec<Option<FstSignalId>> = vec![None; declarations.signals.len()];
@@ -214,7 +229,7 @@ impl Sink for FstSink {
         self.out = None;
         let SharedFile(file) = body.finish().map_err(failed)?;
         let file = Arc::into_inner(file).ok_or_else(|| io::Error::other("the file is still being written"))?;
-        let file = file.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let Buffered { file, .. } = file.into_inner().unwrap_or_else(PoisonError::into_inner);
         let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
         let files = keep(file, &self.path, self.save.as_ref(), time_ps)?;
         let bytes = std::fs::metadata(&self.path)?.len();

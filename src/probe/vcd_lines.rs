@@ -32,6 +32,15 @@ impl VcdLines {
         *self = VcdLines::default();
     }
 
+    /// Takes a byte within a line, as most are; whether it is one.
+    pub(crate) fn keep(&mut self, byte: u8) -> bool {
+        let within = byte != b'\n' && !self.line_ended;
+        if within {
+            self.line.push(byte);
+        }
+        within
+    }
+
     /// Takes the next bytes; `counted` is called with the end of each line, once the byte behind it comes: what the library finds wrong
     /// at the end of a line is wrong with that line.
     ///

@@ -603,6 +603,18 @@ impl ReadableInput {
 
 impl Read for ReadableInput {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        // The library reads a body byte by byte.
+        if let [next] = buffer
+            && self.body_begun
+            && self.at < self.end
+            && let Some(&byte) = self.input.buffer().first()
+            && self.lines.keep(byte)
+        {
+            *next = byte;
+            self.input.consume(1);
+            self.at += 1;
+            return Ok(1);
+        }
         let most = self.left(buffer.len());
         let count = self.input.read(&mut buffer[..most])?;
         self.pass(&buffer[..count])?;

@@ -51,12 +51,16 @@ fn csv_json_and_table_say_the_same() {
     assert!(table.contains(&format!("{:.2}", latency(1))), "{table}");
 }
 
+/// On the shipped mesh in `make soak`, on half of it for a shorter time in `make test`.
 #[test]
 fn a_load_beyond_three_times_zero_load_latency_is_saturated() {
-    // What is accepted at 0.4 is 97 % of what is offered, and packets wait for hundreds of cycles.
+    // What is accepted at the higher load is 97 or 98 % of what is offered, and packets wait for hundreds of cycles.
+    let (low, high) = if share::is_whole() { (0.3, 0.4) } else { (0.34, 0.44) };
+    let half = ["--set", "topology.size=[8, 4]", "--set", "measure.measure_cycles=5000"];
     let curve = |rates: &str, more: &[&str]| {
         let mesh = ["curve", "mesh-uniform", "--no-checks", "--json", "--rates", rates];
-        let output = watershed(mesh.into_iter().chain(more.iter().copied()));
+        let smaller: &[&str] = if share::is_whole() { &[] } else { &half };
+        let output = watershed(mesh.iter().chain(smaller).chain(more));
         assert_eq!(output.status, 0, "{}", output.stderr);
         serde_json::from_str::<Value>(&output.stdout).unwrap()["curves"][0].clone()
     };
@@ -65,7 +69,7 @@ fn a_load_beyond_three_times_zero_load_latency_is_saturated() {
         points.filter(|point| point["saturated"] == saturated).map(|point| point["rate"].as_f64().unwrap()).collect()
     };
     let (tolerance, text) = if share::is_whole() { (0.02, "0.02") } else { (0.06, "0.06") };
-    let found = curve("0.3,0.4", &["--tolerance", text]);
+    let found = curve(&format!("{low},{high}"), &["--tolerance", text]);
     let zero_load = found["zero_load_latency"].as_f64().unwrap();
     assert!((found["latency_limit"].as_f64().unwrap() - 3.0 * zero_load).abs() < 1e-9, "{found}");
     for point in found["points"].as_array().unwrap() {
@@ -75,12 +79,12 @@ fn a_load_beyond_three_times_zero_load_latency_is_saturated() {
     }
     // The knee has points of its own: halved from 0.1 apart to 0.02 (in `make test` once, to 0.05), below and above.
     let (stable, beyond) = (rates(&found, false), rates(&found, true));
-    assert_eq!((stable.first(), beyond.last()), (Some(&0.3), Some(&0.4)), "{stable:?} {beyond:?}");
+    assert_eq!((stable.first(), beyond.last()), (Some(&low), Some(&high)), "{stable:?} {beyond:?}");
     let apart = beyond[0] - stable.last().unwrap();
     assert!(apart <= tolerance && stable.len() + beyond.len() > 2, "{stable:?} {beyond:?}");
     // Without the criterion, and without points in between, it is as it was.
-    let throughput_only = curve("0.4", &["--tolerance", "1", "--latency-limit", "inf"]);
-    assert_eq!(rates(&throughput_only, false), [0.4], "{throughput_only}");
+    let throughput_only = curve(&high.to_string(), &["--tolerance", "1", "--latency-limit", "inf"]);
+    assert_eq!(rates(&throughput_only, false), [high], "{throughput_only}");
     assert!(throughput_only["latency_limit"].is_null());
     for wrong in [["--latency-limit", "1"], ["--latency-limit", "x"], ["--tolerance", "0"], ["--tolerance", "2"]] {
         let output = watershed(["curve", "mesh-uniform"].into_iter().chain(wrong));

@@ -7,20 +7,22 @@ use crate::support::with_small_files;
 
 #[test]
 fn a_wave_that_cannot_be_written_leaves_the_result() {
-    for (scenario, wave, more, blocks) in [
-        ("mesh-uniform", "q.vcd", &["--signals", "**.s0_1.**"][..], 40),
-        ("mesh-uniform", "q.fst", &["--signals", "**.s0_1.**"], 40),
-        ("fig2-tree", "q.vcd", &[], 400),
-        ("fig8-ladder", "q.vcd", &[], 48),
+    let short = ["--set", "traffic.0.stop_cycle=2000"];
+    let signals = ["--signals", "**.s0_1.**"];
+    for (scenario, wave, sets, more, blocks) in [
+        ("mesh-uniform", "q.vcd", &short[..], &signals[..], 40),
+        ("mesh-uniform", "q.fst", &short, &signals, 40),
+        ("fig2-tree", "q.vcd", &[], &[], 400),
+        ("fig8-ladder", "q.vcd", &[], &[], 48),
     ] {
         let folder = tempfile::tempdir().unwrap();
-        let run = [&["run", scenario, "--wave", wave, "--out", "o", "--json"], more].concat();
+        let run = [&["run", scenario, "--wave", wave, "--out", "o", "--json"], sets, more].concat();
         let output = with_small_files(folder.path(), blocks, &run);
         assert_eq!(output.status, 3, "{scenario} {wave}: {}", output.stderr);
         let lost = format!("error: cannot write o/{wave}: ");
         assert_eq!(output.stderr.matches(&lost).count(), 1, "{scenario} {wave}: {}", output.stderr);
         let plain = tempfile::tempdir().unwrap();
-        let without = with_small_files(plain.path(), 1 << 20, &["run", scenario, "--json"]);
+        let without = with_small_files(plain.path(), 1 << 20, &[&["run", scenario, "--json"], sets].concat());
         assert_eq!(without.status, 0, "{}", without.stderr);
         assert_eq!(output.stdout, without.stdout, "{scenario} {wave}");
         let kept = std::fs::read_to_string(folder.path().join("o").join(format!("{scenario}.json"))).unwrap();
@@ -28,7 +30,7 @@ fn a_wave_that_cannot_be_written_leaves_the_result() {
     }
     // The summary names no wave, and a check that failed is not hidden.
     let folder = tempfile::tempdir().unwrap();
-    let run = ["run", "mesh-uniform", "--wave", "q.vcd", "--signals", "**.s0_1.**"];
+    let run = [&["run", "mesh-uniform", "--wave", "q.vcd"], &short[..], &signals].concat();
     let output = with_small_files(folder.path(), 40, &run);
     assert!(output.status == 3 && output.stdout.contains("checks"), "{}{}", output.stdout, output.stderr);
     assert!(!output.stdout.contains("q.vcd"), "{}", output.stdout);
@@ -72,6 +74,7 @@ fn what_was_there_before_is_there_afterwards() {
     let study = "about = \"Two ways of software.\"\nelements = [2]\n".to_owned();
     std::fs::write(folder.join("study.toml"), study + &contestant("ring") + &contestant("rabenseifner")).unwrap();
     let die = "run allreduce-die --seed SEED --set collective.0.elements=SEED";
+    let (measured, two) = ("--set measure.measure_cycles=1000", "hosts-die:network hosts-die:ring");
     // A header that finds no room ends a run before it begins.
     let begins = format!("{die} --out o --ladder l.svg --record die.tile2.sw4.switch.ceng --save-npy r.npy");
     for (command, status) in [
@@ -82,9 +85,9 @@ fn what_was_there_before_is_there_afterwards() {
         ("run fig2-tree --seed SEED --out o --ladder a.txt".into(), 3),
         ("run fig2-tree --seed SEED --wave a.fst --last 20".into(), 2),
         ("run fig7-barrier --set link.latency_ns=SEED --out o --wave p.fst".into(), 2),
-        ("run mesh-uniform --seed SEED --histogram h.csv".into(), 3),
-        ("curve mesh-uniform --rates 0.1 --seed SEED --csv c.csv --svg c.svg".into(), 2),
-        ("compare hosts-die:network hosts-die:ring --orders 0 --no-dead --late-ns SEED -o c.html".into(), 2),
+        ("run mesh-uniform --seed SEED --set traffic.0.stop_cycle=1000 --histogram h.csv".into(), 3),
+        (format!("curve mesh-uniform --rates 0.1 --seed SEED {measured} --csv c.csv --svg c.svg"), 2),
+        (format!("compare {two} --set job.0.elements=16 --orders 0 --no-dead --late-ns SEED -o c.html"), 2),
         ("study study.toml -o s.html".into(), 2),
         ("report o/allreduce-die.json -o r.html".into(), 2),
         ("topology fig2-hyperx --set link.latency_ns=SEED --svg t.svg".into(), 2),

@@ -7,16 +7,16 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::share;
-use crate::support::{root, watershed};
+use crate::support::{root, training, watershed};
 
 fn read(path: &Path) -> Value {
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// Runs the training of LeNet-5; its document, and what Perfetto gets.
-fn trained(folder: &Path, more: &[&str]) -> (Value, Value, String) {
+/// Runs a training; its document, and what Perfetto gets.
+fn trained(folder: &Path, trace: &str, more: &[&str]) -> (Value, Value, String) {
     let out = folder.to_str().unwrap();
-    let mut arguments = vec!["run", "training-16", "--out", out, "--perfetto", "ranks.json"];
+    let mut arguments = vec!["run", "training-16", "--workload", trace, "--out", out, "--perfetto", "ranks.json"];
     arguments.extend(more);
     let output = watershed(arguments);
     assert_eq!(output.status, 0, "{}", output.stderr);
@@ -27,7 +27,8 @@ fn trained(folder: &Path, more: &[&str]) -> (Value, Value, String) {
 #[test]
 fn perfetto_has_every_node_once_at_the_document_s_times() {
     let folder = tempfile::tempdir().unwrap();
-    let (document, perfetto, text) = trained(folder.path(), &["--set", "clock.frequency_mhz=800"]);
+    let trace = training(folder.path());
+    let (document, perfetto, text) = trained(folder.path(), &trace, &["--set", "clock.frequency_mhz=800"]);
     let events = perfetto["traceEvents"].as_array().unwrap();
     let complete: Vec<&Value> = events.iter().filter(|event| event["ph"] == "X").collect();
     let cycles = |event: &Value| {
@@ -35,7 +36,7 @@ fn perfetto_has_every_node_once_at_the_document_s_times() {
         (of("start_cycle"), of("end_cycle"))
     };
     // Every node that takes time: ten of computing, five all-reduces, of each of sixteen ranks.
-    let nodes = watershed::workload::Trace::read(&root().join("traces/training/lenet"), &[]).unwrap().0;
+    let nodes = watershed::workload::Trace::read(Path::new(&trace), &[]).unwrap().0;
     let mut seen: BTreeMap<(u64, String), u32> = BTreeMap::new();
     for event in complete.iter().filter(|event| event["pid"] != 16) {
         *seen.entry((event["pid"].as_u64().unwrap(), event["name"].as_str().unwrap().to_owned())).or_default() += 1;
@@ -72,7 +73,7 @@ fn perfetto_has_every_node_once_at_the_document_s_times() {
     assert_eq!(names, 17);
 
     let again = tempfile::tempdir().unwrap();
-    let (.., other) = trained(again.path(), &["--set", "clock.frequency_mhz=800", "--threads", "2"]);
+    let (.., other) = trained(again.path(), &trace, &["--set", "clock.frequency_mhz=800", "--threads", "2"]);
     assert_eq!(text, other, "the same bytes on any number of threads");
 }
 
@@ -121,19 +122,24 @@ fn a_trace_on_the_command_line_is_relative_to_the_working_folder() {
         output.stderr
     );
     // What a shipped scenario names is in the program: it runs in any folder.
-    program(folder.path(), &["run", "training-16"]);
+    for name in share::one_in(2, ["goal-mesh", "training-16"]) {
+        program(folder.path(), &["run", name]);
+    }
 }
 
 #[test]
 fn traces_are_an_axis_of_sweeps() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("traces.toml");
-    let text = "[[scenario]]\nfile = \"goal-mesh\"\nset = [\"workload.overhead_cycles=0\"]\n\
-                [[axis]]\nname = \"trace\"\nkey = \"workload.trace\"\n\
-                values = [\"traces/loggopsim/binary_tree_32.goal\", \"traces/training/lenet\"]\n\
-                [[axis]]\nname = \"engine\"\nkey = \"workload.engine.allreduce\"\nvalues = [\"ring\", \"rabenseifner\"]\n\
-                [[metric]]\nname = \"exposed\"\nvalue = \"workload.ranks.0.exposed_cycles\"\n\
-                [[objective]]\nname = \"latency_ns\"\n";
+    let trained = training(folder.path());
+    let text = format!(
+        "[[scenario]]\nfile = \"goal-mesh\"\nset = [\"workload.overhead_cycles=0\"]\n\
+         [[axis]]\nname = \"trace\"\nkey = \"workload.trace\"\n\
+         values = [\"traces/loggopsim/binary_tree_32.goal\", \"{trained}\"]\n\
+         [[axis]]\nname = \"engine\"\nkey = \"workload.engine.allreduce\"\nvalues = [\"ring\", \"rabenseifner\"]\n\
+         [[metric]]\nname = \"exposed\"\nvalue = \"workload.ranks.0.exposed_cycles\"\n\
+         [[objective]]\nname = \"latency_ns\"\n"
+    );
     fs::write(&file, text).unwrap();
     let out = folder.path().join("out");
     let output = watershed(["sweep", file.to_str().unwrap(), "-o", out.to_str().unwrap(), "-j", "2"]);
@@ -144,14 +150,13 @@ fn traces_are_an_axis_of_sweeps() {
     let at = |name: &str| head.iter().position(|column| *column == name).unwrap_or_else(|| panic!("{name}: {head:?}"));
     let rows: Vec<_> = lines.collect();
     assert_eq!(rows.len(), 4);
-    for (row, trace) in rows.iter().zip(["binary_tree_32.goal", "binary_tree_32.goal", "lenet", "lenet"]) {
+    for (row, trace) in rows.iter().zip(["binary_tree_32.goal", "binary_tree_32.goal", &trained, &trained]) {
         assert!(row[at("trace")].ends_with(trace), "{row:?}");
     }
     let ns = |row: usize| rows[row][at("latency_ns")].parse::<f64>().unwrap();
     assert!((ns(0) - ns(1)).abs() < 1e-9 && ns(2) > ns(0) && (ns(2) - ns(3)).abs() > 1.0, "{table}");
-    // A point is run again by the command that the sweep tells: the short one in `make test`.
-    let again = if share::is_whole() { 2 } else { 0 };
-    let sets = format!("workload.trace={}", rows[again][at("trace")]);
+    // A point is run again by the command that the sweep tells.
+    let sets = format!("workload.trace={}", rows[2][at("trace")]);
     let output = watershed([
         "run",
         "goal-mesh",
@@ -166,5 +171,5 @@ fn traces_are_an_axis_of_sweeps() {
         folder.path().to_str().unwrap(),
     ]);
     let document: Value = serde_json::from_str(&output.stdout).unwrap();
-    assert_eq!(document["workload"]["end_ns"].as_f64(), Some(ns(again)));
+    assert_eq!(document["workload"]["end_ns"].as_f64(), Some(ns(2)));
 }

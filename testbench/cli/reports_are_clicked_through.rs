@@ -10,7 +10,7 @@ use watershed::study::report::{Subject, SweepSubject, page};
 use watershed::study::sweep::best::{BestQuery, Group};
 use watershed::study::sweep::{PointResult, Row, Store, Sweep, of_store};
 
-use crate::support::watershed;
+use crate::support::{training, watershed};
 use crate::webdriver::Browser;
 
 const TOOL: &str = ".explore";
@@ -214,7 +214,8 @@ fn the_load_of_links_is_shown_over_time() {
 fn ranks_are_zoomed_and_named() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    let output = watershed(["run", "training-16", "--out", folder.path().to_str().unwrap()]);
+    let trace = training(folder.path());
+    let output = watershed(["run", "training-16", "--workload", &trace, "--out", folder.path().to_str().unwrap()]);
     assert_eq!(output.status, 0, "{}", output.stderr);
     let output = watershed(["report", &at("training-16.json"), "-o", &at("page.html")]);
     assert_eq!(output.status, 0, "{}", output.stderr);

@@ -319,7 +319,9 @@ fn golden_files_that_nothing_is_compared_with_are_removed_when_asked() {
     let suite = Suite::new(&[("sum.toml", SUM)]);
     suite.says(&["--accept"], 0, &[]);
     let stray = ["golden/gone.json", "golden/gone.vcd", "golden/sum.ladder.snap"];
-    stray.iter().for_each(|name| suite.write(name, "{}"));
+    for name in stray {
+        suite.write(name, "{}");
+    }
     suite.write("golden/notes.txt", "no golden file");
     let left = |names: &[&str]| names.iter().filter(|name| suite.at(name).exists()).count();
     // Who asks for some scenarios does not ask about the others' files, and nobody's are removed unasked.

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
 
+use crate::share;
+
 /// The root of the project, to which paths in messages are relative.
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -66,6 +68,29 @@ pub fn stem(path: &Path) -> String {
     path.file_stem().unwrap().to_string_lossy().into_owned()
 }
 
+/// A network of as many layers as LeNet-5, with about a thirtieth of its weights.
+const SMALL_NETWORK: &str = "name = 'small'\ninput = [1, 32, 32]\nlayer = [\n\
+    { name = 'c1', kind = 'convolution', channels = 2, kernel = 5, bias = true },\n\
+    { name = 's2', kind = 'pool', kernel = 2, stride = 2 },\n\
+    { name = 'c3', kind = 'convolution', channels = 4, kernel = 5, bias = true },\n\
+    { name = 's4', kind = 'pool', kernel = 2, stride = 2 },\n\
+    { name = 'f5', kind = 'dense', features = 16 },\n\
+    { name = 'f6', kind = 'dense', features = 12 },\n\
+    { name = 'f7', kind = 'dense', features = 10 },\n]\n";
+
+/// Traces of sixteen ranks that train five layers: LeNet-5 in `make soak`; in `make test` a smaller network, written into this folder.
+pub fn training(folder: &Path) -> String {
+    if share::is_whole() {
+        return root().join("traces/training/lenet").to_str().unwrap().to_owned();
+    }
+    let at = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    std::fs::write(at("small.toml"), SMALL_NETWORK).unwrap();
+    let (model, traces) = (at("small.toml"), at("small"));
+    let output = watershed(["workload", "train", &model, "--minibatch", "8", "--peak-tflops", "0.1", "--out", &traces]);
+    assert_eq!(output.status, 0, "{}", output.stderr);
+    traces
+}
+
 /// A scenario in memory.
 pub fn load(text: &str, overrides: &[&str]) -> Result<watershed::scenario::Loaded, String> {
     let overrides: Vec<String> = overrides.iter().map(ToString::to_string).collect();
@@ -73,7 +98,7 @@ pub fn load(text: &str, overrides: &[&str]) -> Result<watershed::scenario::Loade
         .map_err(|problems| problems.to_string())
 }
 
-/// Runs the program in a folder where no file can be larger than so many blocks of 512 bytes.
+/// Runs the program in a folder where no file can be larger than this many blocks of 512 bytes.
 #[cfg(unix)]
 pub fn with_small_files(folder: &Path, blocks: u32, arguments: &[&str]) -> Output {
     let output = std::process::Command::new("sh")

@@ -31,8 +31,10 @@ fn table(folder: &Path) -> Vec<BTreeMap<String, String>> {
     lines.map(|line| head.iter().cloned().zip(line).collect()).collect()
 }
 
-/// A space of 432 points, two axes beside a clock that the adders could reach. In `make test` every other value of those two: 120.
-fn space(scenario: &str, unit: &str, set: &str, axes: [(&str, &str); 2], time: &str) -> String {
+/// A space of 432 points, two axes beside a clock that the adders could reach. In `make test` every other value of those two: 120, of a
+/// system that is made `small`.
+fn space(scenario: &str, unit: &str, [set, small]: [&str; 2], axes: [(&str, &str); 2], time: &str) -> String {
+    let set = if share::is_whole() { set } else { small };
     let axis = |(key, values): (&str, &str)| {
         let values = share::one_in(2, values.split(", ")).collect::<Vec<_>>().join(", ");
         format!("[[axis]]\nname = \"{key}\"\nkey = \"{key}\"\nvalues = [{values}]\n")
@@ -54,29 +56,34 @@ fn spaces() -> [String; 3] {
         space(
             "allreduce-die",
             "switch.ceng",
-            "\"job.0.elements=64\", \"memory.bandwidth_gbps=unlimited\"",
+            ["\"job.0.elements=64\", \"memory.bandwidth_gbps=unlimited\""; 2],
             [(buffer, "2, 3, 4, 6, 8, 12, 16, 24, 32"), ("switch.ceng.operand_slots", "1, 2, 3, 4, 6, 8, 12, 16")],
             "latency_ns",
         ),
         space(
             "face-off-armed",
             "armed.engine",
-            "",
+            ["", "\"topology.size=[2, 2]\", \"job.0.armed.root=0\", \"job.0.elements=32\""],
             [("armed.engine.descriptors", "0, 1, 2, 3, 4, 6, 8, 12, 16"), (buffer, "12, 13, 14, 16, 20, 24, 32, 64")],
             "latency_ns",
         ),
         space(
             "face-off-pbv",
             "pbv.engine",
-            "",
+            [
+                "",
+                "\"topology.size=[2, 2]\", \"job.0.pbv.source=0\", \"job.0.pbv.master='s0_0'\", \"job.0.elements=16\"",
+            ],
             [("link.width_bits", "8, 16, 24, 32, 40, 48, 56, 64"), (buffer, "2, 3, 4, 6, 8, 12, 16, 24, 32")],
             "latency_ns",
         ),
     ]
 }
 
+/// With a tenth of the points in `make soak`, and a sixth of the 120 in `make test`. As many random points are mostly farther from it.
 #[test]
 fn a_search_comes_near_the_front_of_every_family() {
+    let budget = if share::is_whole() { 43 } else { 20 };
     for text in spaces() {
         let folder = tempfile::tempdir().unwrap();
         let output = sweep(folder.path(), &text, &[]);
@@ -96,7 +103,7 @@ fn a_search_comes_near_the_front_of_every_family() {
         let reference: Vec<f64> =
             (0..2).map(|at| whole.iter().map(|value| value[at]).fold(f64::MIN, f64::max) * 1.000_1).collect();
         for seed in 1..=3 {
-            let text = format!("seed = {seed}\n[search]\nkind = \"pareto\"\nbudget = 43\n{text}");
+            let text = format!("seed = {seed}\n[search]\nkind = \"pareto\"\nbudget = {budget}\n{text}");
             let search = Sweep::parse("s.toml", &text, folder.path()).unwrap();
             let mut plan = Plan::new(&search).unwrap();
             let mut found: Vec<Option<PointResult>> = Vec::new();
@@ -107,12 +114,11 @@ fn a_search_comes_near_the_front_of_every_family() {
                 }
                 found.extend(batch.iter().map(|point| facts[&point.sets(&search)].clone()));
             }
-            assert!(found.len() <= 43, "{}", found.len());
+            assert!(found.len() <= budget, "{}", found.len());
             let values: Vec<Option<Vec<f64>>> = found.iter().map(cost).collect();
             let share = hypervolume(&of(&values), &reference) / hypervolume(&whole, &reference);
             println!("{} seed {seed}: {:.4} of {} points", all.scenarios[0].name, share, whole.len());
-            let least = if share::is_whole() { 0.95 } else { 0.9 };
-            assert!(share >= least, "{}, seed {seed}: {share}", all.scenarios[0].name);
+            assert!(share >= 0.95, "{}, seed {seed}: {share}", all.scenarios[0].name);
         }
     }
 }

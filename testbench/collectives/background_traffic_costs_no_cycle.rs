@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use watershed::scenario::result::Document;
 
 use crate::sets;
+use crate::share;
 use crate::support::{BACKGROUND, only, pass};
 
 const START: u64 = 1000;
@@ -79,7 +80,7 @@ fn at_50_and_at_95_percent_measured_on_its_own_links() {
 /// The longest packets make the longest runs: each router has some of the lengths, and the longest one of the rates.
 #[test]
 fn with_packets_of_every_length_in_routers_of_every_depth() {
-    with_packets(|pipeline| match pipeline {
+    with_packets(2000, |pipeline| match pipeline {
         1 => &[(33, FULL)],
         2 => &[(11, HALF)],
         3 => &[(1, HALF), (1, FULL)],
@@ -90,7 +91,7 @@ fn with_packets_of_every_length_in_routers_of_every_depth() {
 #[test]
 #[ignore = "takes a minute: make soak"]
 fn with_packets_of_every_length_in_each_router() {
-    with_packets(|_| &[(1, HALF), (1, FULL), (11, HALF), (11, FULL), (33, HALF), (33, FULL)]);
+    with_packets(4000, |_| &[(1, HALF), (1, FULL), (11, HALF), (11, FULL), (33, HALF), (33, FULL)]);
 }
 
 /// A rate of traffic, and what the least loaded link sees of it at least.
@@ -99,15 +100,16 @@ type Rate = (f64, f64);
 const HALF: Rate = (0.55, 0.5);
 const FULL: Rate = (1.0, 0.95);
 
-/// Lengths of packets and rates by the stages of a router's pipeline.
-fn with_packets(cases: impl Fn(u32) -> &'static [(u64, Rate)]) {
+/// Lengths of packets and rates by the stages of a router's pipeline. The collective starts this many cycles after the traffic, for
+/// each flit of a packet.
+fn with_packets(cycles: u64, cases: impl Fn(u32) -> &'static [(u64, Rate)]) {
     for pipeline in 1..=4 {
         let router = sets!["switch.pipeline_stages={pipeline}"; "switch.point_to_point_vcs=8"; "switch.point_to_point_buffer_flits=40"];
         let quiet = one(0.0, &router).0;
         for &(packet, (rate, least)) in cases(pipeline) {
             // Packets are made at random: the longer they are, the longer it takes until the least loaded of eighteen links
             // has seen its share.
-            let start = 4000 * packet;
+            let start = cycles * packet;
             let mut set = router.clone();
             set.extend(sets!["traffic[0].packet_flits={packet}"; "collective[0].start_cycle={start}"]);
             let (loaded, load) = one(rate, &set);
@@ -129,6 +131,7 @@ fn under_every_arbiter_and_number_of_channels() {
     }
 }
 
+/// Each vector at one of the two rates in `make test`, and the next one at the other.
 #[test]
 fn long_vectors_at_the_rate_of_the_memory_and_of_the_links() {
     for bandwidth in ["51.2", "\"unlimited\""] {
@@ -138,7 +141,7 @@ fn long_vectors_at_the_rate_of_the_memory_and_of_the_links() {
             let mut set = sets!["memory.bandwidth_gbps={bandwidth}"; "switch.pipeline_stages={pipeline}"; "switch.arbiter=\"{arbiter}\""];
             let (quiet, _) = long(0.0, &set);
             set.push(format!("traffic[0].packet_flits={packet}"));
-            for rate in [0.5, 0.95] {
+            for rate in share::one_in(2, if pipeline % 2 == 0 { [0.5, 0.95] } else { [0.95, 0.5] }) {
                 let (loaded, document) = long(rate, &set);
                 assert_eq!(loaded, quiet, "{bandwidth} Gb/s, pipeline {pipeline}, packets of {packet}, rate {rate}");
                 assert!(document.traffic[0].packets > 0);
@@ -182,6 +185,7 @@ fn on_the_memory_links_that_cores_share_with_traffic() {
 /// Links of the flagship's longest path: a core's own, a step in its tile, two tiles to the root; and as many down.
 const LONGEST: u64 = 2 * (1 + 1 + 2);
 
+/// With every second of the combinations in `make test`.
 #[test]
 fn a_narrow_link_adds_at_most_the_rest_of_a_flit() {
     // A flit on the wire is not interrupted (H-WIDTH-1): at worst a background flit has just begun at every link.
@@ -189,15 +193,15 @@ fn a_narrow_link_adds_at_most_the_rest_of_a_flit() {
         let narrow = sets!["link.width_bits={width}"; "link.local_width_bits={width}"];
         let quiet = one(0.0, &narrow).0;
         let mut most = 0;
-        for start in [4000, 4003, 4017] {
-            for (rate, packet) in [(0.5, 1), (0.95, 1), (1.0, 11)] {
-                let mut set = narrow.clone();
-                set.extend(sets!["collective[0].start_cycle={start}"; "traffic[0].packet_flits={packet}"]);
-                let loaded = one(rate, &set).0;
-                let what = format!("{width} wires, rate {rate}, packets of {packet}, from cycle {start}");
-                assert!((quiet..=quiet + LONGEST * (s - 1)).contains(&loaded), "{what}: {loaded} for {quiet}");
-                most = most.max(loaded - quiet);
-            }
+        let traffic = [(0.5, 1), (0.95, 1), (1.0, 11)];
+        let cases = [4000, 4003, 4017].map(|start| traffic.map(|traffic| (start, traffic))).concat();
+        for (start, (rate, packet)) in share::one_in(2, cases) {
+            let mut set = narrow.clone();
+            set.extend(sets!["collective[0].start_cycle={start}"; "traffic[0].packet_flits={packet}"]);
+            let loaded = one(rate, &set).0;
+            let what = format!("{width} wires, rate {rate}, packets of {packet}, from cycle {start}");
+            assert!((quiet..=quiet + LONGEST * (s - 1)).contains(&loaded), "{what}: {loaded} for {quiet}");
+            most = most.max(loaded - quiet);
         }
         assert_eq!(most > 0, s > 1, "{width} wires: up to {most} cycles more");
         let (quiet, _) = long(0.0, &narrow);

@@ -5,6 +5,7 @@ use watershed::oracle::{Node, evaluate};
 
 use crate::first_principles::{Ground, Times, Tree};
 use crate::sets;
+use crate::share;
 use crate::support::{Draw, FLAGSHIP, UNLIMITED, only, pass, ready};
 
 const ELEMENTS: usize = 24;
@@ -17,12 +18,13 @@ fn late(sets: &mut Vec<String>, delays: &[u64]) {
     sets.push(format!("collective[0].delay_cycles={delays:?}"));
 }
 
+/// Two hundred in `make soak`, a third of them in `make test`.
 #[test]
-fn two_hundred_random_orders_give_the_same_bits() {
+fn random_orders_give_the_same_bits() {
     let reference = only(&pass(FLAGSHIP, &base())).results.clone();
     let mut draw = Draw(4);
     let mut ends = std::collections::BTreeSet::new();
-    for seed in 0..200 {
+    for seed in 0..share::of(3, 200) {
         let mut set = base();
         let delays: Vec<u64> = (0..8).map(|_| draw.below(90)).collect();
         late(&mut set, &delays);
@@ -30,7 +32,11 @@ fn two_hundred_random_orders_give_the_same_bits() {
         assert_eq!(only(&document).results, reference, "order {seed}: delays {delays:?}");
         ends.insert(only(&document).end_cycle);
     }
-    assert!(ends.len() > 20, "the delays reached the network: {} different ends", ends.len());
+    assert!(
+        ends.len() > if share::is_whole() { 20 } else { 10 },
+        "the delays reached the network: {} different ends",
+        ends.len()
+    );
 }
 
 #[test]

@@ -11,13 +11,13 @@ use watershed::scenario::build::{BuildOptions, build};
 use watershed::scenario::checkpoint::{Checkpoint, Checkpoints};
 use watershed::scenario::result::Outcome;
 use watershed::scenario::run::{Control, RunError, RunOptions, RunResult, run};
-use watershed::scenario::shipped::{self, SHIPPED};
+use watershed::scenario::shipped::SHIPPED;
 use watershed::scenario::{Loaded, load_named};
 
 use crate::sets;
 use crate::several_engines_in_one_network::drawn_scenario;
 use crate::share;
-use crate::support::{BACKGROUND, FLAGSHIP, MESH, TWO_IDS, load};
+use crate::support::{BACKGROUND, FLAGSHIP, MESH, TWO_IDS, load, load_brief, quarter};
 use crate::what_stands_is_named::crossed;
 
 /// Whether all links are asked for: those of the largest systems would take more memory than the systems.
@@ -83,20 +83,20 @@ fn shipped(path: &str) -> Loaded {
     load_named(Path::new(path), &[]).unwrap_or_else(|problems| panic!("{problems}"))
 }
 
-/// Two and three ranks in turn in `make test`, and a quarter of the traffic; both and all in `make soak`.
+/// Two and three ranks in turn in `make test`, and a quarter of the traffic and of the elements; both and all in `make soak`.
 #[test]
 fn on_dies_and_meshes_whatever_crosses_the_cut() {
-    let traffic = if share::is_whole() { sets![] } else { sets!["traffic[0].stop_cycle=2500"] };
     let cases = [
         (FLAGSHIP, sets![]),
         (TWO_IDS, sets![]),
         (MESH, sets![]),
-        (BACKGROUND, traffic),
+        (BACKGROUND, sets![]),
         (MESH, sets!["link.cycles_per_flit=3"]),
         (FLAGSHIP, sets!["checks.monitors=false"]),
         (FLAGSHIP, sets!["switch.collective_buffer_flits=1"]),
     ];
     for (case, (text, sets)) in cases.iter().enumerate() {
+        let sets = &[&sets[..], &quarter(text)].concat();
         let ranks = if case.is_multiple_of(2) { [2, 3] } else { [3, 2] };
         is_divided_among(if share::is_whole() { &ranks[..] } else { &ranks[..1] }, text, sets);
     }
@@ -114,28 +114,28 @@ fn on_nodes_in_windows() {
     }
 }
 
-/// Scenarios of every family, with programs, hosts, workloads, faults and traffic; in `make test` one of each family, and a workload.
+/// Scenarios of every family, with programs, hosts, workloads, faults and traffic. In `make test` half of them: each family, a workload
+/// and a fault are among them; several engines and traffic are in `with_engines_of_all_families_and_faults`.
 #[test]
 fn in_shipped_scenarios_of_every_family() {
     let names = [
         "allreduce-die",
         "mesh-allreduce",
+        "goal-mesh",
         "mesh-closed-loop",
-        "background-95",
         "two-trees",
         "agent-trees",
         "fig7-barrier",
         "lossy-links",
-        "several-engines",
         "process-mesh",
-        "goal-mesh",
+        "several-engines",
         "scan-die",
+        "background-95",
     ];
     let names: Vec<&str> = share::one_in(2, names).collect();
     let mut divided = Vec::new();
     for &name in &names {
-        let (path, _) = shipped::find(name).unwrap_or_else(|| panic!("{name} is shipped"));
-        divided.extend(same(name, 2, &|| shipped(path)).then_some(name));
+        divided.extend(same(name, 2, &|| load_brief(name)).then_some(name));
     }
     assert!(divided.len() + 1 >= names.len(), "only {divided:?}");
 }
@@ -228,16 +228,14 @@ fn more_checkpoints_of_ranks_go_on_among_threads() {
 }
 
 /// Written at these fifths of a run; in that of the agent at these cycles, for it is done with the first three trees long before the last
-/// one begins. On lossy links `make test` has a quarter of the rounds.
+/// one begins. In `make test` jobs have fewer elements.
 fn checkpoints_go_on(fifths: &[u64], of_agent: &[u64]) {
     let least = 4 * fifths.len();
     let folder = TempFolder::new("ranks").unwrap();
     let path = folder.path().join("checkpoint");
     let mut compared = 0;
     for name in ["lossy-links", "several-engines", "mesh-closed-loop", "two-ids", "agent-trees"] {
-        let few = name == "lossy-links" && !share::is_whole();
-        let sets = if few { sets!["job.0.elements=20"] } else { sets![] };
-        let system = || load_named(Path::new(name), &sets).unwrap_or_else(|problems| panic!("{problems}"));
+        let system = || load_brief(name);
         let whole = run(&system(), &RunOptions { all_links: true, ..RunOptions::default() }).unwrap();
         let fifths: Vec<u64> = fifths.iter().map(|fifth| (whole.document.cycles * fifth / 5).max(1)).collect();
         for &every in if name == "agent-trees" { of_agent } else { &fifths } {

@@ -15,7 +15,7 @@ use watershed::scenario::{Loaded, load_named};
 
 use crate::several_engines_in_one_network::{NETWORKS, drawn_scenario, in_flits_of};
 use crate::share;
-use crate::support::{BACKGROUND, FLAGSHIP, MESH, load};
+use crate::support::{BACKGROUND, FLAGSHIP, MESH, load, load_brief, quarter};
 
 /// All that a run says.
 fn said(result: &RunResult) -> String {
@@ -59,13 +59,8 @@ fn shipped(path: &str) -> Loaded {
     load_named(Path::new(path), &[]).unwrap_or_else(|problems| panic!("{problems}"))
 }
 
-/// Settings with which both jobs of `order-sum` have this many rounds: as it is shipped it takes 460,000 cycles.
-fn few_rounds(rounds: u64) -> [String; 2] {
-    [format!("job.0.elements={}", 4 * rounds), format!("job.1.elements={rounds}")]
-}
-
 /// Of each folder of shipped scenarios some; each family, hosts, programs, traces of traffic and of applications are among them. In
-/// `make test` each goes on once, not twice.
+/// `make test` each is brief and goes on once, not twice.
 #[test]
 fn shipped_scenarios_go_on_with_the_same_bytes() {
     let mut rng = Rng::new(1, 0);
@@ -84,10 +79,7 @@ fn shipped_scenarios_go_on_with_the_same_bytes() {
         "several-engines",
         "goal-mesh",
     ] {
-        let few = few_rounds(10);
-        let sets = if name == "order-sum" && !share::is_whole() { &few[..] } else { &[] };
-        let loaded = load_named(Path::new(name), sets).unwrap_or_else(|problems| panic!("{problems}"));
-        let gone_on = at_random_cycles(&loaded, &RunOptions::default(), &mut rng, share::of(2, 2) as usize);
+        let gone_on = at_random_cycles(&load_brief(name), &RunOptions::default(), &mut rng, share::of(2, 2) as usize);
         names.extend((gone_on > 0).then_some(name));
     }
     assert!(names.len() >= if share::is_whole() { 10 } else { 7 }, "only {names:?}");
@@ -117,26 +109,27 @@ fn all_shipped_scenarios_go_on_at_random_cycles() {
 
 /// Engines of all families at once, with faults, strangers and traffic, evaluated in every way.
 ///
-/// In how many of two cycles it went on: where nothing happens for long, there is nothing to write before the run is stopped.
-fn drawn(seed: u64) -> usize {
+/// In how many of these cycles it went on: where nothing happens for long, there is nothing to write before the run is stopped.
+fn drawn(seed: u64, times: usize) -> usize {
     let loaded = drawn_scenario(seed);
     let mut rng = Rng::new(seed, 2);
     let no_skip = RunOptions { no_skip: true, ..RunOptions::default() };
     let threads = RunOptions { threads: 2, ..RunOptions::default() };
     let options = [RunOptions::default(), no_skip, threads][(seed % 3) as usize];
-    at_random_cycles(&loaded, &options, &mut rng, 2)
+    at_random_cycles(&loaded, &options, &mut rng, times)
 }
 
-/// Half of them in `make test`, evaluated in each of the ways.
+/// Half of them in `make test`, once each, evaluated in each of the ways.
 #[test]
 fn drawn_scenarios_go_on_with_the_same_bytes() {
-    assert!(share::one_in(2, 0..6).map(drawn).sum::<usize>() >= if share::is_whole() { 8 } else { 2 });
+    let (times, least) = if share::is_whole() { (2, 8) } else { (1, 1) };
+    assert!(share::one_in(2, 0..6).map(|seed| drawn(seed, times)).sum::<usize>() >= least);
 }
 
 #[test]
 #[ignore = "minutes: a part of the soak"]
 fn two_hundred_drawn_scenarios_go_on() {
-    assert!((6..206).map(drawn).sum::<usize>() >= 300);
+    assert!((6..206).map(|seed| drawn(seed, 2)).sum::<usize>() >= 300);
 }
 
 /// What a run keeps, it keeps over a checkpoint; how it is evaluated may change there.
@@ -144,10 +137,8 @@ fn two_hundred_drawn_scenarios_go_on() {
 fn what_is_kept_goes_on_and_the_evaluation_is_free() {
     let folder = TempFolder::new("checkpoint").unwrap();
     let at = folder.path().join("checkpoint");
-    // Traffic is there for a quarter of its time in `make test`.
-    let traffic = if share::is_whole() { Vec::new() } else { vec!["traffic[0].stop_cycle=2500".to_owned()] };
-    for (text, sets) in [(FLAGSHIP, Vec::new()), (MESH, Vec::new()), (BACKGROUND, traffic)] {
-        let loaded = load(text, &sets);
+    for text in [FLAGSHIP, MESH, BACKGROUND] {
+        let loaded = load(text, &quarter(text));
         let kept =
             RunOptions { why: Some(WhyQuery::default()), ladder: true, all_links: true, ..RunOptions::default() };
         let undisturbed = run(&loaded, &kept).unwrap();
@@ -205,19 +196,23 @@ fn waves_go_on(case: usize, loaded: &Loaded, signals: &[&str]) {
     assert!(compared > 0, "{name}");
 }
 
-/// With the stage registers of adder trees.
+/// With the stage registers of adder trees; of `order-sum` thirty rounds in `make soak`, and ten in `make test`.
 #[test]
 fn waves_go_on_from_the_cycle_of_the_checkpoint() {
-    let few = few_rounds(share::of(3, 30));
-    let scenarios: [(&str, &[String], &[&str]); 5] = [
-        ("allreduce-die", &[], &["**", "**.ceng.tree.**"]),
-        ("order-sum", &few, &["**.engine.unit.**", "**"]),
-        ("several-engines", &[], &["**"]),
-        ("two-trees", &[], &["**", "**.unit.**"]),
-        ("scan-die", &[], &["**.ceng.**"]),
+    let few = ["job.0.elements=120".to_owned(), "job.1.elements=30".to_owned()];
+    let scenarios: [(&str, &[&str]); 5] = [
+        ("allreduce-die", &["**", "**.ceng.tree.**"]),
+        ("order-sum", &["**.engine.unit.**", "**"]),
+        ("several-engines", &["**"]),
+        ("two-trees", &["**", "**.unit.**"]),
+        ("scan-die", &["**.ceng.**"]),
     ];
-    for (case, (name, sets, signals)) in scenarios.into_iter().enumerate() {
-        let loaded = load_named(Path::new(name), sets).unwrap_or_else(|problems| panic!("{problems}"));
+    for (case, (name, signals)) in scenarios.into_iter().enumerate() {
+        let loaded = if name == "order-sum" && share::is_whole() {
+            load_named(Path::new(name), &few).unwrap_or_else(|problems| panic!("{problems}"))
+        } else {
+            load_brief(name)
+        };
         waves_go_on(case, &loaded, signals);
     }
 }
@@ -264,7 +259,12 @@ fn a_trace_that_has_changed_is_refused() {
             std::fs::copy(from, folder.path().join(format!("trace.{rank}.et"))).unwrap();
         }
         let trace = folder.path().join("trace");
-        let sets = [format!("workload.trace={:?}", trace.display().to_string()), "limits.max_cycles=4000".to_owned()];
+        // Traces of a megabyte, counted as few elements: what is in the files decides, not how long they run.
+        let sets = [
+            format!("workload.trace={:?}", trace.display().to_string()),
+            "workload.element_bytes=64".to_owned(),
+            "limits.max_cycles=4000".to_owned(),
+        ];
         load_named(Path::new("goal-mesh"), &sets).unwrap_or_else(|problems| panic!("{problems}"))
     };
     let (usual, at) = (RunOptions::default(), folder.path().join("checkpoint"));

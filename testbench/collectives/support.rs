@@ -6,7 +6,10 @@ use watershed::piuma::{Job, Registers};
 use watershed::scenario::build::{BuildOptions, PiumaBuild, build};
 use watershed::scenario::result::{CollectiveResult, Document};
 use watershed::scenario::run::{RunOptions, RunResult, run};
-use watershed::scenario::{Loaded, load_text};
+use watershed::scenario::shipped::SHIPPED;
+use watershed::scenario::{Loaded, load_named, load_text};
+
+use crate::share;
 
 pub const FLAGSHIP: &str = include_str!("../piuma/allreduce-die.toml");
 pub const BACKGROUND: &str = include_str!("../piuma/background-95.toml");
@@ -22,6 +25,50 @@ macro_rules! sets {
     ($($format:literal $(, $argument:expr)*);* $(;)?) => {
         Vec::from([$(format!($format $(, $argument)*)),*])
     };
+}
+
+/// Settings with which `make test` runs a shipped scenario for a part of its cycles: the same jobs, of fewer elements. In `make soak`
+/// there are none.
+fn brief(name: &str) -> Vec<String> {
+    match name {
+        _ if share::is_whole() => Vec::new(),
+        "allreduce-die" => sets!["job.0.elements=128"],
+        "background-95" => sets!["job.0.elements=256"; "traffic.0.stop_cycle=2500"],
+        "lossy-links" => sets!["job.0.elements=20"],
+        "mesh-closed-loop" => sets!["measure.measure_cycles=800"],
+        // As it is shipped it takes 460,000 cycles.
+        "order-sum" => sets!["job.0.elements=40"; "job.1.elements=10"],
+        "several-engines" => sets![
+            "job.0.elements=16"; "job.1.elements=4"; "job.2.elements=8"; "job.2.repeat=1"; "job.3.elements=16";
+            "traffic.0.stop_cycle=2000"
+        ],
+        _ => Vec::new(),
+    }
+}
+
+/// Settings with which `make test` runs these scenarios for a quarter of their cycles. In `make soak` there are none.
+pub fn quarter(text: &str) -> Vec<String> {
+    match text {
+        _ if share::is_whole() => Vec::new(),
+        FLAGSHIP => sets!["collective[0].elements=256"],
+        BACKGROUND => sets!["collective[0].elements=256"; "traffic[0].stop_cycle=2500"],
+        _ => Vec::new(),
+    }
+}
+
+/// A shipped scenario, in `make test` a brief one.
+pub fn load_brief(name: &str) -> Loaded {
+    load_named(Path::new(name), &brief(name)).unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+/// Path and text of the shipped scenarios whose text names no other family: each would have to be loaded to be left out.
+pub fn shipped_of(family: &str) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let others: Vec<String> = ["piuma", "armed", "pbv", "fabric"]
+        .iter()
+        .filter(|other| **other != family)
+        .map(|other| format!("family = \"{other}\""))
+        .collect();
+    SHIPPED.iter().copied().filter(move |(_, text)| !others.iter().any(|other| text.contains(other.as_str())))
 }
 
 /// A scenario on a die with the collectives and switches that `rest` describes.

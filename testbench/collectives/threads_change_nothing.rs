@@ -9,7 +9,7 @@ use watershed::scenario::shipped::SHIPPED;
 
 use crate::sets;
 use crate::share;
-use crate::support::{BACKGROUND, FLAGSHIP, MESH, TWO_IDS, load, run_with};
+use crate::support::{BACKGROUND, FLAGSHIP, MESH, TWO_IDS, load, quarter, run_with};
 use crate::what_stands_is_named::crossed;
 
 /// The document of a run on so many threads.
@@ -45,25 +45,28 @@ fn same_on(threads: &[usize], text: &str, sets: &[String]) {
     }
 }
 
+/// With a quarter of the elements and of the traffic in `make test`.
 #[test]
 fn on_dies_and_meshes_whatever_crosses_the_cut() {
+    let same = |case: usize, text: &str, sets: &[String]| same_in_turn(case, text, &[sets, &quarter(text)].concat());
     for (case, text) in [FLAGSHIP, TWO_IDS, MESH, BACKGROUND].into_iter().enumerate() {
-        same_in_turn(case, text, &[]);
-        same_in_turn(case + 1, text, &sets!["switch.pipeline_stages=3"; "link.latency_cycles=2"]);
+        same(case, text, &[]);
+        same(case + 1, text, &sets!["switch.pipeline_stages=3"; "link.latency_cycles=2"]);
     }
-    same_in_turn(0, MESH, &sets!["link.cycles_per_flit=3"]);
-    same_in_turn(1, FLAGSHIP, &sets!["checks.monitors=false"]);
+    same(0, MESH, &sets!["link.cycles_per_flit=3"]);
+    same(1, FLAGSHIP, &sets!["checks.monitors=false"]);
     // Buffers so short that every credit is waited for.
-    same_in_turn(2, FLAGSHIP, &sets!["switch.collective_buffer_flits=1"]);
+    same(2, FLAGSHIP, &sets!["switch.collective_buffer_flits=1"]);
 }
 
 #[test]
 fn on_nodes_with_more_awake_than_a_thread_is_worth() {
     let text = "family = \"piuma\"\n[topology]\nkind = \"nodes\"\nsize = [3, 2]\n[[collective]]\nkind = \"allreduce\"\nelements = 6\n\
                 [[collective]]\nkind = \"barrier\"\nid = 1\n[[collective]]\nkind = \"reduce\"\nid = 2\ndtype = \"i32\"\nelements = 3\n";
-    same(text, &[]);
+    same_in_turn(1, text, &[]);
 }
 
+/// Each network with each router; in `make test` one in three of these cases has all of both.
 #[test]
 fn in_plain_networks_under_every_kind_of_traffic() {
     let networks = [
@@ -80,19 +83,20 @@ fn in_plain_networks_under_every_kind_of_traffic() {
             "pattern = \"uniform\"\nrate = 0.2",
         ),
     ];
-    for (case, (shape, routing, pattern)) in networks.into_iter().enumerate() {
+    let routers = [
+        sets![],
+        sets!["switch.router.wait_for_tail_credit=true"; "switch.router.credit_delay_cycles=2"],
+        sets!["switch.router.wait_for_tail_credit=true"; "checks.monitors=false"],
+        // Ports whose sending side is two records; allocators with a cursor a channel.
+        sets!["switch.point_to_point_vcs=8"; "switch.router.wait_for_tail_credit=true"; "switch.router.vc_allocator=\"islip\""],
+    ];
+    for case in share::one_in(3, 0..networks.len() * routers.len()) {
+        let (shape, routing, pattern) = networks[case / routers.len()];
         let text = format!(
             "family = \"fabric\"\n[topology]\n{shape}\n{routing}[switch]\npoint_to_point_vcs = 4\n\
              [[traffic]]\n{pattern}\nstop_cycle = 600\n"
         );
-        same_in_turn(case, &text, &[]);
-        let delayed = sets!["switch.router.wait_for_tail_credit=true"; "switch.router.credit_delay_cycles=2"];
-        same_in_turn(case + 1, &text, &delayed);
-        let unwatched = sets!["switch.router.wait_for_tail_credit=true"; "checks.monitors=false"];
-        same_in_turn(case + 2, &text, &unwatched);
-        // Ports whose sending side is two records; allocators with a cursor a channel.
-        let wide = sets!["switch.point_to_point_vcs=8"; "switch.router.wait_for_tail_credit=true"; "switch.router.vc_allocator=\"islip\""];
-        same_in_turn(case + 1, &text, &wide);
+        same_in_turn(case / 3, &text, &routers[case % routers.len()]);
     }
 }
 
@@ -155,37 +159,37 @@ fn a_system_that_cannot_be_divided_says_why() {
     assert!(watched.contains("idle cycles that are not skipped"), "{watched}");
 }
 
-/// Every shipped scenario with engines in the wire: faults, strangers, agents, several contexts, links that send again. In `make test` its
-/// first 20,000 cycles, and one of the numbers of threads in turn.
+/// Every shipped scenario with engines in the wire: faults, strangers, agents, several contexts. In `make test` one in three of them, all
+/// of these but agents, for 20,000 cycles, on one of the numbers of threads in turn.
 #[test]
 fn with_engines_in_the_wire() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("testbench");
-    for family in ["armed", "pbv"] {
-        let mut paths: Vec<_> =
-            std::fs::read_dir(root.join(family)).unwrap().map(|entry| entry.unwrap().path()).collect();
-        paths.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
-        paths.sort();
-        for (number, path) in paths.iter().enumerate() {
-            let loaded = watershed::scenario::load_file(path, &[]).unwrap_or_else(|problems| panic!("{problems}"));
-            let on = |threads: usize| {
-                let stop_cycle = (!share::is_whole()).then_some(20_000);
-                let options = RunOptions { threads, stop_cycle, all_links: true, ..RunOptions::default() };
-                let result = run(&loaded, &options).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-                let whole = result.notes.iter().any(|note| note.starts_with("one thread evaluates all"));
-                (serde_json::to_string_pretty(&result.document).unwrap(), whole, result.document.cycles)
-            };
-            let (one, _, cycles) = on(1);
-            let threads = match cycles {
-                // Of those that take hundreds of thousands of cycles once is enough.
-                200_001.. => &THREADS[1..2],
-                _ if share::is_whole() => &THREADS[..],
-                _ => &THREADS[number % 3..][..1],
-            };
-            for &threads in threads {
-                let (many, whole, _) = on(threads);
-                assert!(one == many, "{}: another document on {threads} threads", path.display());
-                assert_eq!(whole, loaded.scenario.topology.switches() == 1, "{} is divided", path.display());
-            }
+    let mut paths: Vec<_> = ["armed", "pbv"]
+        .iter()
+        .flat_map(|family| std::fs::read_dir(root.join(family)).unwrap().map(|entry| entry.unwrap().path()))
+        .collect();
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
+    paths.sort();
+    for (number, path) in share::one_in(3, &paths).enumerate() {
+        let loaded = watershed::scenario::load_file(path, &[]).unwrap_or_else(|problems| panic!("{problems}"));
+        let on = |threads: usize| {
+            let stop_cycle = (!share::is_whole()).then_some(20_000);
+            let options = RunOptions { threads, stop_cycle, all_links: true, ..RunOptions::default() };
+            let result = run(&loaded, &options).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            let whole = result.notes.iter().any(|note| note.starts_with("one thread evaluates all"));
+            (serde_json::to_string_pretty(&result.document).unwrap(), whole, result.document.cycles)
+        };
+        let (one, _, cycles) = on(1);
+        let threads = match cycles {
+            // Of those that take hundreds of thousands of cycles once is enough.
+            200_001.. => &THREADS[1..2],
+            _ if share::is_whole() => &THREADS[..],
+            _ => &THREADS[number % 3..][..1],
+        };
+        for &threads in threads {
+            let (many, whole, _) = on(threads);
+            assert!(one == many, "{}: another document on {threads} threads", path.display());
+            assert_eq!(whole, loaded.scenario.topology.switches() == 1, "{} is divided", path.display());
         }
     }
 }
@@ -226,18 +230,19 @@ fn in_all_shipped_scenarios() {
     assert_eq!(shipped(0, 1, u32::MAX), SHIPPED.len());
 }
 
-/// Enough awake in a part that threads really evaluate them, on a network that is cut in the middle of its trees.
+/// Enough awake in a part that threads really evaluate them, on a network that is cut in the middle of its trees. In `make test` each
+/// family on one of two numbers of threads.
 #[test]
 fn with_more_engines_awake_than_a_thread_is_worth() {
-    for (family, job) in [
-        ("armed", "op = \"sum\"\ndtype = \"f64\"\nelements = 24\n"),
-        ("pbv", "op = \"sum\"\ndtype = \"f32\"\nelements = 64\n"),
+    for (family, job, numbers) in [
+        ("armed", "op = \"sum\"\ndtype = \"f64\"\nelements = 24\n", [2, 5]),
+        ("pbv", "op = \"sum\"\ndtype = \"f32\"\nelements = 64\n", [5, 2]),
     ] {
         let text = format!(
             "family = \"{family}\"\n[topology]\nkind = \"tree\"\nbranching = [4, 8, 16]\n[[job]]\nname = \"a\"\n{job}"
         );
         let one = on(1, &text, &[]);
-        for threads in [2, 5] {
+        for threads in share::one_in(2, numbers) {
             assert!(one == on(threads, &text, &[]), "another document on {threads} threads\n{text}");
         }
     }

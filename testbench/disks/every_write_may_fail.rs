@@ -33,8 +33,8 @@ const WRITERS: &[&str] = &[
     #[cfg(feature = "parquet")]
     "sweep sSEED.toml --out swept --resume ; sweep export swept --parquet s.parquet",
     "run barrier-die --set link.latency_ns=SEED --out o ; report o/barrier-die.json --out r.html",
-    "compare hosts-die:network hosts-die:ring --orders 0 --no-dead --late-ns SEED --out c.html",
-    "curve mesh-uniform --rates 0.1 --seed SEED --csv c.csv --svg c.svg --out o",
+    "compare hosts-die:network hosts-die:ring --set job.0.elements=16 --orders 0 --no-dead --late-ns SEED --out c.html",
+    "curve mesh-uniform --set topology.size=[4,4] --rates 0.1 --seed SEED --csv c.csv --svg c.svg --out o",
     "migrate --in-place older.toml",
     "migrate oldSEED.toml --out new.toml",
     "topology mesh-uniform --set topology.size=[2,SEED] --svg t.svg --out o",

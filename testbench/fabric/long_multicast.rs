@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use watershed::fabric::{Evaluation, ShortBuffer, check_buffers};
 use watershed::kernel::Rng;
 
+use crate::share;
 use crate::support::{LENGTHS, Lab, Map, Packet, clean, earliest, quiet, seed, trace, until};
 
 #[test]
@@ -176,10 +177,11 @@ fn random(rng: &mut Rng) -> (Lab, Vec<Vec<Frame>>) {
     (lab, expected)
 }
 
+/// Sixty in `make soak`, twenty in `make test`.
 #[test]
 fn random_fan_outs_get_exactly_their_frames_in_any_order_of_evaluation() {
     let seed = seed();
-    for case in 0..60 {
+    for case in 0..share::of(3, 60) {
         let (mut lab, mut expected) = random(&mut Rng::new(seed, case));
         let net = lab.run::<2>();
         for (end, expected) in net.ends().iter().zip(&mut expected) {

@@ -235,7 +235,7 @@ fn nothing_depends_on_skipping_or_on_the_order_of_evaluation() {
 #[test]
 fn asking_memory_ahead_of_time_changes_nothing() {
     let text = "family = 'fabric'\ntopology = { kind = 'mesh', size = [40, 40] }\nswitch.point_to_point_vcs = 4\n\
-                [[traffic]]\npattern = 'uniform'\nrate = 0.06\npacket_flits = 2\nstop_cycle = 150\n";
+                [[traffic]]\npattern = 'uniform'\nrate = 0.06\npacket_flits = 2\nstop_cycle = 100\n";
     let loaded = load_text("large.toml", text, Path::new("."), "large", &[]).unwrap();
     let json = |options: &RunOptions<'_>| {
         let document = run(&loaded, options).unwrap().document;

@@ -60,9 +60,9 @@ fn network(layout: &Layout, ports: u16, case: u64, monitors: bool) -> Plain {
     plain_with(layout, cfg, 1 + rng.below(8) as u16, seed() ^ case, &vec![vec![source]; ends])
 }
 
-/// With these routers in each network; in `make test` in one of three: every topology and every routing is among them.
+/// With these routers in each network; in `make test` in one of seven: every kind of topology and every routing is among them.
 fn monitors_change_no_cycle(cases: Range<u64>) {
-    for (number, (what, layout)) in share::one_in(3, networks().into_iter().enumerate()) {
+    for (number, (what, layout)) in share::one_in(7, networks().into_iter().enumerate()) {
         for case in cases.clone() {
             let case = 1000 * case + number as u64;
             let [mut with, mut without] = pair(&layout, case);
@@ -98,12 +98,12 @@ fn wide(mut layout: Layout) -> Layout {
     layout
 }
 
-/// With these routers in each network; in `make test` in one of four: every routing is among them.
+/// With these routers in each network; in `make test` in one of nine: every routing is among them.
 fn wide_switches_do_what_narrow_ones_do(cases: Range<u64>) {
     let layouts: Vec<(String, Layout)> =
         networks().into_iter().filter(|(_, layout)| layout.plan.vcs.total() > 1).collect();
     assert!(layouts.len() > 20);
-    for (number, (what, layout)) in share::one_in(4, layouts.into_iter().enumerate()) {
+    for (number, (what, layout)) in share::one_in(9, layouts.into_iter().enumerate()) {
         for case in cases.clone() {
             let case = 20_000 + 1000 * case + number as u64;
             let wide = wide(layout.clone());
@@ -146,11 +146,12 @@ fn wave(mut net: Plain, glob: &str) -> String {
     file.text()
 }
 
+/// Twelve routers in `make soak`, four in `make test`.
 #[test]
 fn the_wave_of_one_switch_is_the_same_whoever_else_looks_on() {
     let layout = Mesh { size: vec![3, 3], concentration: 1 }.layout(&common(4, 1, 1));
-    let mut lines = 0;
-    for case in 0..12 {
+    let (cases, mut lines) = (share::of(3, 12), 0);
+    for case in 0..cases {
         for glob in ["**.s1_1.**", "**.s0_2.switch.out*.**"] {
             let [with, without] = pair(&layout, 7000 + case).map(|net| wave(net, glob));
             lines += with.lines().count();
@@ -162,8 +163,9 @@ fn the_wave_of_one_switch_is_the_same_whoever_else_looks_on() {
             assert!(narrow == wide, "seed {}, case {case}, {glob}, switches of several words", seed());
         }
     }
-    // Some of them are hardly loaded.
-    assert!(lines > 24 * 200, "{lines} lines");
+    // Some of them are hardly loaded; of few more may be, as chance has it.
+    let least = if share::is_whole() { 200 } else { 100 };
+    assert!(lines as u64 > 2 * cases * least, "{lines} lines");
 }
 
 /// Twelve routers in `make soak`, four in `make test`.

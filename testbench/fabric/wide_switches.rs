@@ -2,6 +2,7 @@
 
 use watershed::fabric::arbiter::Policy;
 
+use crate::share;
 use crate::support::{Lab, Packet};
 
 /// Every port sends one packet to every other, in rounds: in round r port i sends to port i + r, so nobody meets.
@@ -42,9 +43,10 @@ fn every_port_reaches_every_other_of_200() {
     }
 }
 
+/// Every third one in `make test`: all words of ports are among them.
 #[test]
 fn every_port_reaches_every_other_of_500_set_routed() {
-    all_pairs::<8>(500, 0, 1, &(1..500).collect::<Vec<u16>>());
+    all_pairs::<8>(500, 0, 1, &share::one_in(3, 1..500).collect::<Vec<u16>>());
 }
 
 #[test]
@@ -99,16 +101,18 @@ fn shares<const W: usize>(ports: u16, vc: u8, flits: u32, policy: Policy) {
     }
 }
 
+/// One case in five in `make test`: every size, channel and policy is among them, and of 500 ports one channel.
 #[test]
 fn shares_are_equal_to_the_packet() {
-    for policy in [Policy::RoundRobin, Policy::Matrix] {
-        for vc in [0, 1] {
-            shares::<2>(65, vc, 1, policy);
-            shares::<2>(65, vc, 11, policy);
-            shares::<4>(200, vc, 1, policy);
+    for case in share::one_in(5, 0..12) {
+        let (policy, vc) = ([Policy::RoundRobin, Policy::Matrix][case / 6], (case / 3 % 2) as u8);
+        match case % 3 {
+            0 => shares::<2>(65, vc, 1, policy),
+            1 => shares::<2>(65, vc, 11, policy),
+            _ => shares::<4>(200, vc, 1, policy),
         }
     }
-    for vc in [0, 1] {
+    for vc in share::one_in(2, [0, 1]) {
         shares::<8>(500, vc, 1, Policy::RoundRobin);
     }
 }

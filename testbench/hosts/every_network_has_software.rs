@@ -3,6 +3,7 @@
 
 use std::fmt::Write;
 
+use crate::share;
 use crate::support::{refusal, run_with};
 use watershed::kernel::Rng;
 use watershed::scenario::run::RunOptions;
@@ -53,6 +54,7 @@ fn scenario(
     (text, values)
 }
 
+/// Three numbers of ranks in `make test`, five in `make soak`.
 #[test]
 fn what_ranks_hold_is_the_sum_of_what_they_gave() {
     let mut rng = Rng::new(0x0051_f7aa, 0);
@@ -60,7 +62,7 @@ fn what_ranks_hold_is_the_sum_of_what_they_gave() {
     for topology in TOPOLOGIES {
         for algorithm in ALGORITHMS {
             let most = topology.1.min(19);
-            for ranks in [1, 2, 3, 5 + rng.below(most - 4), most] {
+            for ranks in share::one_in(2, [1, 2, 5 + rng.below(most - 4), 3, most]) {
                 let (text, values) = scenario(topology, algorithm, ranks as usize, "fabric", &mut rng);
                 let result = run_with(&text, &[], &RunOptions::default());
                 assert!(result.document.passed(), "{text}\n{:?}", result.document.checks);
@@ -79,7 +81,7 @@ fn what_ranks_hold_is_the_sum_of_what_they_gave() {
             }
         }
     }
-    assert_eq!(runs, TOPOLOGIES.len() * ALGORITHMS.len() * 5);
+    assert_eq!(runs, TOPOLOGIES.len() * ALGORITHMS.len() * share::of(2, 5) as usize);
 }
 
 #[test]

@@ -18,7 +18,7 @@ fn lost((limit, watchdog): (u64, u64), more: &str) -> Document {
     document(&format!(
         "[limits]\nmax_cycles = {limit}\nwatchdog_cycles = {watchdog}\n\
          [[pbv.collective]]\nname = \"stands\"\nkind = \"barrier\"\nstart_cycle = 3000\nblocks = false\n{more}\n\
-         [[pbv.collective]]\nname = \"flows\"\nkind = \"barrier\"\nrounds = 90_000\nstart_cycle = 3000\nblocks = false\n\
+         [[pbv.collective]]\nname = \"flows\"\nkind = \"barrier\"\nrounds = 3000\nstart_cycle = 3000\nblocks = false\n\
          [[pbv.fault]]\neffect = \"drop\"\nat = \"all\"\ncc_id = 0\nfrom_cycle = 3000\n"
     ))
 }
@@ -41,13 +41,13 @@ fn a_collective_that_flows_does_not_hide_one_that_stands() {
 
 #[test]
 fn without_a_watchdog_the_cycle_limit_ends_it() {
-    let document = lost((60_000, 0), "");
-    assert_eq!((document.outcome, document.cycles), (Outcome::MaxCycles, 60_000));
+    let document = lost((40_000, 0), "");
+    assert_eq!((document.outcome, document.cycles), (Outcome::MaxCycles, 40_000));
 }
 
 #[test]
 fn nodes_that_will_ask_again_are_waited_for() {
-    let document = lost((200_000, 10_000), "patience_cycles = 30_000\nmax_asks = 1\n");
+    let document = lost((45_000, 10_000), "patience_cycles = 30_000\nmax_asks = 1\n");
     assert!(document.cycles > 30_000, "{}: {}", document.cycles, progress(&document));
 }
 

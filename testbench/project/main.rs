@@ -7,6 +7,8 @@ mod makefile_says_what_it_has;
 mod pages_are_generated;
 mod pages_show_what_happens;
 mod rooms_use_only_those_below;
+#[path = "../campaign/share.rs"]
+mod share;
 mod source_text;
 mod testplan_names_tests_that_exist;
 mod texts_are_plain;

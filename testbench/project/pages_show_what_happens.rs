@@ -3,15 +3,37 @@
 //! Blocks marked `sh` hold commands, a line each; a block marked `text` right behind one shows what its last command
 //! prints; a block marked `toml` with a first line `# NAME.toml` is a file that later commands find. Commands run in a
 //! scratch folder, in which `testbench` and `traces` look as in the project; what they leave there is ignored by Git.
+//!
+//! `make test` runs something shorter in place of a few commands that take seconds and show nothing (`SHORTER`); `make soak` runs all.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::makefile_says_what_it_has::targets;
-use crate::{read, root};
+use crate::{read, root, share};
 
 const PROGRAM: &str = "target/release/watershed";
+
+/// Parts of commands that take seconds and of which no page shows what they print, and what stands there in `make test`.
+const SHORTER: [(&str, &str); 4] = [
+    ("study which-engine", "study out/one-length.toml"),
+    ("run goal-mesh --workload traces/astra-sim", "check goal-mesh --workload traces/astra-sim"),
+    ("run training-16", "check training-16"),
+    ("fuzz workload --runs 10", "fuzz workload --runs 2"),
+];
+
+/// What runs in place of a line.
+fn shorter(line: &str) -> String {
+    let cut: &[(&str, &str)] = if share::is_whole() { &[] } else { &SHORTER };
+    cut.iter().fold(line.to_owned(), |line, (long, short)| line.replace(long, short))
+}
+
+/// The study of five networks at one of its lengths, undisturbed.
+fn one_length() -> String {
+    let study = read("testbench/studies/which-engine.toml");
+    study.replace("elements = [4, 16, 64, 512, 4096]", "elements = [4]").replace("elements = [64]", "elements = []")
+}
 
 /// A piece of the page.
 enum Piece {
@@ -129,9 +151,11 @@ fn run(text: &str) -> Ran {
     for shared in ["testbench", "traces"] {
         copy(&root().join(shared), &folder.path().join(shared));
     }
+    fs::create_dir(folder.path().join("out")).unwrap();
+    fs::write(folder.path().join("out/one-length.toml"), one_length()).unwrap();
     let before = files(folder.path());
     let (mut page, mut differences) = (String::new(), Vec::new());
-    let (mut printed, mut commands, mut shown) = (String::new(), 0, 0);
+    let (mut printed, mut is_cut, mut commands, mut shown) = (String::new(), false, 0, 0);
     for piece in pieces(text) {
         let (mark, body, follows) = match piece {
             Piece::Prose(text) => {
@@ -144,7 +168,9 @@ fn run(text: &str) -> Ran {
         match mark.as_str() {
             "sh" => {
                 for line in body.lines().filter(|line| !line.is_empty()) {
-                    printed = execute(line, folder.path());
+                    let runs = shorter(line);
+                    is_cut = runs != line;
+                    printed = execute(&runs, folder.path());
                     commands += 1;
                 }
             }
@@ -155,6 +181,7 @@ fn run(text: &str) -> Ran {
                 fs::write(file, &body).unwrap();
             }
             "text" if follows && !printed.is_empty() => {
+                assert!(!is_cut, "what is shown is not what `make test` runs: see SHORTER\n{body}");
                 now = trimmed(&printed);
                 shown += 1;
                 if now != trimmed(&body) {

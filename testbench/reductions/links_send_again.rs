@@ -4,6 +4,7 @@ use watershed::scenario::result::Outcome;
 
 use crate::campaign::links::{are_repaired, count};
 use crate::order_of_evaluation_changes_nothing::every_way;
+use crate::share;
 use crate::support::{armed, passed, reduction, refused, round, text};
 
 fn job(link: &str, faults: &str) -> String {
@@ -78,18 +79,22 @@ fn a_dead_link_gives_up_and_the_protocol_above_knows() {
     assert_eq!(round(&document, 11).attempts, 1);
 }
 
+/// Twice in `make soak`, once in `make test`.
 #[test]
 fn a_receiver_that_is_stuck_is_no_dead_link() {
     // Eight frames of each of sixty leaves wait for one link, for far longer than a transmitter waits for a dead one; it asks
     // again and again, and the receiver answers although it has no room.
-    let scenario = "family = \"armed\"\n[topology]\nkind = \"tree\"\nbranching = [60]\n[link]\nlatency_cycles = 2\n\
-                    [link.reliability]\nreplay_frames = 1\nreceive_frames = 1\nattempts = 1\ntimeout_cycles = 40\n\
-                    [armed.engine]\nunavailable = [\"top\"]\n[[armed.reduction]]\nop = \"int-sum\"\nrounds = 16\n\
-                    reduction_ids = 8\nopening_barrier = false\n";
-    let document = every_way(scenario, &[1]);
+    let rounds = share::of(2, 16);
+    let scenario = format!(
+        "family = \"armed\"\n[topology]\nkind = \"tree\"\nbranching = [60]\n[link]\nlatency_cycles = 2\n\
+         [link.reliability]\nreplay_frames = 1\nreceive_frames = 1\nattempts = 1\ntimeout_cycles = 40\n\
+         [armed.engine]\nunavailable = [\"top\"]\n[[armed.reduction]]\nop = \"int-sum\"\nrounds = {rounds}\n\
+         reduction_ids = 8\nopening_barrier = false\n"
+    );
+    let document = every_way(&scenario, &[1]);
     passed(&document);
     let of = reduction(&document, "r0");
-    assert_eq!((of.outcomes.complete, of.retries), (16, 0), "{}", of.outcomes.words());
+    assert_eq!((of.outcomes.complete, of.retries), (rounds, 0), "{}", of.outcomes.words());
     // The last of sixty frames of a round is stuck for 59 times 11 cycles, sixteen times two time-outs and more.
     assert!(of.round_latency_cycles.unwrap().max > 59 * 11);
     assert!(count(&armed(&document).faults, "replayed") > 1000, "{:?}", armed(&document).faults);

@@ -2,6 +2,7 @@
 
 use watershed::scenario::result::Document;
 
+use crate::share;
 use crate::support::{armed, engines, passed, reduction, round, shipped, text};
 
 fn counts(document: &Document, number: u32) -> Vec<u32> {
@@ -145,15 +146,18 @@ fn a_process_mesh_is_two_roots_of_p_plus_one_trees() {
     assert_eq!(ids, [0; 4]);
 }
 
+/// A thousand orders in `make soak`, a quarter of them in `make test`.
 #[test]
-fn a_thousand_orders_give_several_sums_and_one_reproducible_sum() {
-    let document = shipped("order-sum", &[]);
+fn many_orders_give_several_sums_and_one_reproducible_sum() {
+    let rounds = share::of(4, 1000);
+    let elements = [format!("job.0.elements={}", 4 * rounds), format!("job.1.elements={rounds}")];
+    let document = shipped("order-sum", &elements.each_ref().map(String::as_str));
     passed(&document);
     let sum = reduction(&document, "sum");
     assert!(sum.distinct_values > 10, "{}", sum.distinct_values);
     assert!(sum.distinct.iter().any(|distinct| distinct.ulps > Some(0)), "with their distance in ulps");
     let reproducible = reduction(&document, "reproducible");
-    assert_eq!((reproducible.distinct_values, reproducible.distinct[0].rounds), (1, 1000));
+    assert_eq!((reproducible.distinct_values, reproducible.distinct[0].rounds), (1, rounds));
 }
 
 #[test]

@@ -20,7 +20,7 @@ struct Reference {
     name: &'static str,
     /// The shipped scenario, and what is set in it.
     scenario: (&'static str, &'static [&'static str]),
-    /// Zero-load latency in cycles of a packet that visits so many switches over links of so many cycles between them.
+    /// Zero-load latency in cycles of a packet that visits this many switches, over links of this many cycles between them.
     law: fn(u64, u64) -> u64,
     /// Offered beyond saturation, what the reference accepts then, in flits a node and cycle, and how far apart the two may
     /// be, in percent.
@@ -79,12 +79,12 @@ impl Reference {
         document.traffic.into_iter().next().expect("one traffic")
     }
 
-    /// From the highest load down; in `make test` every second point.
+    /// From the highest load down; in `make test` every third point.
     fn latencies_agree(&self) {
         let points = self.points();
         let zero_load = points[0].1;
         let below = points.iter().rev().filter(|point| point.1 < 1.5 * zero_load);
-        for &(offered, latency) in share::one_in(2, below) {
+        for &(offered, latency) in share::one_in(3, below) {
             let ours = self.at(offered, 9_600).mean_latency_cycles.expect("packets arrived");
             let apart = (ours / latency - 1.0) * 100.0;
             println!("{} at {offered}: {ours:.2} cycles, the reference {latency:.2}, {apart:+.2} %", self.name);
