@@ -30,7 +30,7 @@ use std::fmt::Write as _;
 use std::ops::Range;
 use std::path::Path;
 
-use super::wave_in::{self, FS_PER_PS, ReadError, WaveFile, display_value};
+use super::wave_in::{self, FS_PER_PS, Header, ReadError, WaveFile, display_value};
 use super::{NothingSelected, Period, Selection};
 
 /// How single bits are drawn.
@@ -103,12 +103,17 @@ pub enum DrawError {
     },
 }
 
-/// Draws signals of a VCD or FST file.
+/// Draws signals of a VCD or FST file. Of a VCD, what is behind the window is not read.
 ///
 /// # Errors
 /// A file that cannot be read, or options that leave nothing to draw.
 pub fn draw(path: &Path, options: &Options) -> Result<String, DrawError> {
-    render(WaveFile::open(path)?, options)
+    // A stamp behind the next cycle tells that the waveform goes on.
+    let last = |header: &Header| {
+        let last = options.selection.to_cycle()?.max(options.selection.from_cycle());
+        Some(fs(options.period.or(header.period)?, last.saturating_add(2), 0, 1))
+    };
+    render(WaveFile::open_until(path, last)?, options)
 }
 
 /// Draws signals of a waveform in memory.

@@ -32,6 +32,11 @@ impl VcdLines {
         *self = VcdLines::default();
     }
 
+    /// The last time stamp, in units of the file.
+    pub(crate) fn last_time(&self) -> Option<u64> {
+        self.last
+    }
+
     /// Takes a byte within a line, as most are; whether it is one.
     pub(crate) fn keep(&mut self, byte: u8) -> bool {
         let within = byte != b'\n' && !self.line_ended;

@@ -144,15 +144,29 @@ impl WaveFile {
         Self::new(Box::new(File::open(path)?))
     }
 
+    /// The same of a file of which nothing behind a moment is wanted, in femtoseconds. A VCD that was not cut off is read up to the first
+    /// time stamp behind that, which ends it then.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_until(path: &Path, last_fs: impl FnOnce(&Header) -> Option<u128>) -> Result<WaveFile, ReadError> {
+        Self::until(Box::new(File::open(path)?), last_fs)
+    }
+
     /// The same of anything that gives bytes.
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub fn new(mut input: Box<dyn Input>) -> Result<WaveFile, ReadError> {
+    pub fn new(input: Box<dyn Input>) -> Result<WaveFile, ReadError> {
+        Self::until(input, |_| None)
+    }
+
+    fn until(mut input: Box<dyn Input>, last_fs: impl FnOnce(&Header) -> Option<u128>) -> Result<WaveFile, ReadError> {
         let length = input.seek(SeekFrom::End(0))?;
         let whole = ReadableRange::find(&mut *input, length)?;
         input.seek(SeekFrom::Start(0))?;
-        let place = Arc::new(ReadPosition { line: AtomicU64::new(1), vcd: whole.vcd, ..ReadPosition::default() });
+        let (line, last) = (AtomicU64::new(1), AtomicU64::new(u64::MAX));
+        let place = Arc::new(ReadPosition { line, last, vcd: whole.vcd, ..ReadPosition::default() });
         let piece = ReadableInput {
             input: BufReader::with_capacity(1 << 18, input),
             at: 0,
@@ -169,6 +183,9 @@ impl WaveFile {
         });
         let (hierarchy, body) = place.checked(opened)?;
         let (header, refs) = whole.header(&hierarchy)?;
+        if let (false, Some(last), Ok(unit)) = (whole.cut_off, last_fs(&header), unit_fs(&hierarchy)) {
+            place.last.store(u64::try_from(last / unit).unwrap_or(u64::MAX), Ordering::Relaxed);
+        }
         let body = guarded(|| viewers::read_body(body, &hierarchy, None));
         let viewers::BodyResult { source, time_table } = place.checked(body)?;
         let unit_fs = unit_fs(&hierarchy)?;
@@ -538,6 +555,8 @@ struct ReadPosition {
     line: AtomicU64,
     /// Behind the header.
     in_body: AtomicBool,
+    /// Nothing behind this is wanted, in units of the file.
+    last: AtomicU64,
     /// What this side has found wrong, and its line.
     wrong: Mutex<Option<(u64, String)>>,
 }
@@ -593,7 +612,11 @@ impl ReadableInput {
             let line = self.place.line.load(Ordering::Relaxed);
             self.place.wrong.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert((line, wrong.clone()));
             io::Error::new(io::ErrorKind::InvalidData, wrong)
-        })
+        })?;
+        if self.lines.last_time() > Some(self.place.last.load(Ordering::Relaxed)) {
+            self.end = self.at;
+        }
+        Ok(())
     }
 
     fn left(&self, wanted: usize) -> usize {

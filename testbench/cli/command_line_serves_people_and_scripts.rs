@@ -152,7 +152,7 @@ fn quiet_and_talkative() {
 
 #[test]
 fn a_status_comes_by_itself_when_asked_for() {
-    let long = ["run", "mesh-uniform", "--set", "measure.measure_cycles=60000", "--status", "0.05"];
+    let long = ["run", "mesh-uniform", "--set", "measure.measure_cycles=40000", "--status", "0.05"];
     let (_, _, said) = ran(program().args(long).args(["--set", "traffic.0.stop_cycle=2000000"]));
     let lines: Vec<&str> = said.lines().filter(|line| line.starts_with("status: after ")).collect();
     assert!(lines.len() >= 2, "{said}");

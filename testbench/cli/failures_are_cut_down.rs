@@ -5,17 +5,17 @@ use std::fs;
 use crate::share;
 use crate::support::watershed;
 
-/// Six of each family in `make test`, and of every third the same once more; twelve of each, twice, in `make soak`.
+/// Four of each family in `make test`, and of every third the same once more; twelve of each, twice, in `make soak`.
 #[test]
 fn random_scenarios_of_every_family_pass() {
     let families = ["piuma", "armed", "pbv", "software", "fabric", "mixed", "workload"];
-    let runs = share::of(2, 12).to_string();
+    let runs = share::of(3, 12).to_string();
     let fuzz = |family: &str| watershed(["fuzz", family, "--seed", "2", "--runs", runs.as_str()]);
     let outputs = families.map(|family| {
         let output = fuzz(family);
         assert_eq!(output.status, 0, "{family}: {}{}", output.stdout, output.stderr);
         let passed: u64 = output.stdout.split(' ').next().unwrap().parse().unwrap();
-        assert!(passed >= share::of(4, 4), "{family}: {}", output.stdout);
+        assert!(passed >= share::of(2, 4), "{family}: {}", output.stdout);
         output.stdout
     });
     for (family, output) in share::one_in(3, families.into_iter().zip(outputs)) {
@@ -26,21 +26,23 @@ fn random_scenarios_of_every_family_pass() {
 /// The planted fault is a run of which a number is too large because of one key that the scenario sets.
 #[test]
 fn a_planted_fault_is_shrunk_to_what_causes_it() {
+    // The numbers: a run that passes right before the one that fails, where `make test` begins; `make soak` begins with run 0.
     let planted = [
-        ("piuma", "collectives.0.elements > 10", "elements = 13"),
-        ("armed", "armed.reductions.0.first_arming_cycle > 100", "start_cycle = 500"),
-        ("pbv", "pbv.collectives.0.elements_per_round > 10", "elements = 13"),
-        ("software", "hosts.0.elements > 10", "elements = 13"),
-        ("fabric", "traffic.0.offered > 0.25", "rate = 0.3"),
+        ("piuma", 15, "collectives.0.elements > 10", "elements = 13"),
+        ("armed", 0, "armed.reductions.0.first_arming_cycle > 100", "start_cycle = 500"),
+        ("pbv", 15, "pbv.collectives.0.elements_per_round > 10", "elements = 13"),
+        ("software", 15, "hosts.0.elements > 10", "elements = 13"),
+        ("fabric", 4, "traffic.0.offered > 0.25", "rate = 0.3"),
         // It takes a second job, which is in software as the first one: that is simplest.
-        ("mixed", "jobs.1.elements > 10", "engine = \"software\"\nelements = 13\n"),
+        ("mixed", 13, "jobs.1.elements > 10", "engine = \"software\"\nelements = 13\n"),
         // It takes a rank that computes for three us, of which a twentieth is taken; that stands in its trace.
-        ("workload", "workload.ranks.0.compute_cycles > 100", "trace = \"fuzz-workload-1-"),
+        ("workload", 6, "workload.ranks.0.compute_cycles > 100", "trace = \"fuzz-workload-1-"),
     ];
-    for (at, (family, fault, cause)) in planted.into_iter().enumerate() {
+    for (at, (family, before, fault, cause)) in planted.into_iter().enumerate() {
         let folder = tempfile::tempdir().unwrap();
         let out = folder.path().to_str().unwrap();
-        let output = watershed(["fuzz", family, "--runs", "200", "--fail-if", fault, "--out", out]);
+        let first = if share::is_whole() { 0 } else { before }.to_string();
+        let output = watershed(["fuzz", family, "--first", &first, "--runs", "200", "--fail-if", fault, "--out", out]);
         assert_eq!(output.status, 1, "{family}: {}{}", output.stdout, output.stderr);
         let all = || fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
         let files: Vec<_> = all().filter(|file| file.extension().is_some_and(|end| end == "toml")).collect();

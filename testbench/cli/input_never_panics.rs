@@ -134,14 +134,14 @@ proptest! {
         let _ = load(&SHIPPED[0], &[&value]);
     }
 
-    /// One scenario in 24 in `make test`, one in eight in `make soak`.
+    /// One scenario in 48 in `make test`, one in eight in `make soak`.
     #[test]
     fn of_any_value_at_a_known_key(
         key in prop::sample::select(KEYS.to_vec()),
         piece in prop::sample::select(PIECES.to_vec()),
-        first in 0usize..24,
+        first in 0usize..48,
     ) {
-        let step = if share::is_whole() { 8 } else { 24 };
+        let step = if share::is_whole() { 8 } else { 48 };
         for scenario in SHIPPED.iter().skip(first % step).step_by(step) {
             let _ = load(scenario, &[&format!("{key}={piece}")]);
         }

@@ -44,8 +44,8 @@ fn each_step_of_why_is_shown_in_the_wave_of_every_family() {
         let mut all: Vec<Vec<String>> = lines;
         all.sort();
         all.dedup();
-        // As many as a test has time for, spread over all of them: four in `make test`, eight in `make soak`.
-        for line in all.iter().step_by(all.len().div_ceil(share::of(2, 8) as usize)) {
+        // As many as a test has time for, spread over all of them: two in `make test`, eight in `make soak`.
+        for line in all.iter().step_by(all.len().div_ceil(share::of(4, 8) as usize)) {
             let output = watershed(line);
             assert_eq!(output.status, 0, "{scenario}: {line:?}: {}", output.stderr);
             assert!(output.stdout.lines().count() > 1, "{line:?}");

@@ -1,7 +1,7 @@
 //! Waveforms as text are the same every time and fit where they are told to.
 
 use watershed::probe::Selection;
-use watershed::probe::ascii::{DrawError, Options, Style, draw_bytes};
+use watershed::probe::ascii::{DrawError, Options, Style, draw, draw_bytes};
 
 use crate::support::{Block, mhz, small_run, tracer};
 
@@ -37,6 +37,30 @@ fn a_picture_is_never_too_wide() {
     }
     let selection = Selection::new(["**.busy"]).unwrap().with_window(2, Some(12)).unwrap();
     snapshot("ascii_no_room", &picture(&Options { selection, max_columns: 30, ..Options::default() }));
+}
+
+/// A file is read up to the end of the window, its bytes in memory are read whole.
+#[test]
+fn what_is_behind_a_window_changes_nothing_in_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.vcd");
+    let whole = small_run(mhz(850), Selection::default()).bytes();
+    // The run has the cycles 0 to 14.
+    for (from, to) in (0..16).step_by(3).flat_map(|from| (from..19).map(move |to| (from, to))) {
+        std::fs::write(&path, &whole).unwrap();
+        let selection = Selection::default().with_window(from, Some(to)).unwrap();
+        let options = Options { selection, for_reader: true, ..Options::default() };
+        let told = |drawn: Result<String, DrawError>| drawn.unwrap_or_else(|error| error.to_string());
+        let picture = told(draw_bytes(whole.clone(), &options));
+        assert_eq!(told(draw(&path, &options)), picture, "{from}..{to}");
+        // What is wrong far behind the window is not seen.
+        if to < 10 {
+            std::fs::write(&path, [&whole[..], b"nonsense\n#1\n"].concat()).unwrap();
+            assert_eq!(told(draw(&path, &options)), picture, "{from}..{to}");
+        }
+    }
+    std::fs::write(&path, [&whole[..], b"nonsense\n#1\n"].concat()).unwrap();
+    assert!(draw(&path, &Options::default()).is_err());
 }
 
 #[test]

@@ -16,11 +16,15 @@ use crate::{read, root, share};
 const PROGRAM: &str = "target/release/watershed";
 
 /// Parts of commands that take seconds and of which no page shows what they print, and what stands there in `make test`.
-const SHORTER: [(&str, &str); 4] = [
+const SHORTER: [(&str, &str); 7] = [
     ("study which-engine", "study out/one-length.toml"),
     ("run goal-mesh --workload traces/astra-sim", "check goal-mesh --workload traces/astra-sim"),
     ("run training-16", "check training-16"),
+    ("fuzz piuma --seed 1 --runs 20", "fuzz piuma --seed 1 --runs 5"),
+    ("fuzz mixed --runs 10", "fuzz mixed --runs 3"),
     ("fuzz workload --runs 10", "fuzz workload --runs 2"),
+    // Run 16 is the first that fails.
+    ("fuzz pbv --runs 100", "fuzz pbv --first 15 --runs 100"),
 ];
 
 /// What runs in place of a line.

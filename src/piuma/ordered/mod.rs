@@ -535,7 +535,7 @@ mod tests {
 
     #[test]
     fn small_shapes_of_the_papers_die_have_a_tree() {
-        let count = shapes_of_the_papers_die_have_a_tree(128);
+        let count = shapes_of_the_papers_die_have_a_tree(64);
         assert!(count > 35, "{count}");
     }
 

@@ -40,24 +40,30 @@ pub fn dominates(a: &[f64], b: &[f64]) -> bool {
 }
 
 /// Hypervolume: what points dominate of the space below a reference; of one to three objectives, less being better.
-pub fn hypervolume(points: &[Vec<f64>], reference: &[f64]) -> f64 {
+pub fn hypervolume<P: AsRef<[f64]>>(points: &[P], reference: &[f64]) -> f64 {
     let Some((&limit, rest)) = reference.split_last() else { return 1.0 };
-    let inside = |point: &&Vec<f64>| point.iter().zip(reference).all(|(value, limit)| value < limit);
-    let mut points: Vec<&Vec<f64>> = points.iter().filter(inside).collect();
-    let last = |point: &Vec<f64>| point.get(rest.len()).copied().unwrap_or(limit);
+    let inside = |point: &&[f64]| point.iter().zip(reference).all(|(value, limit)| value < limit);
+    let mut points: Vec<&[f64]> = points.iter().map(AsRef::as_ref).filter(inside).collect();
+    let last = |point: &[f64]| point.get(rest.len()).copied().unwrap_or(limit);
     points.sort_by(|a, b| last(a).total_cmp(&last(b)));
     // Slices between one value of the last objective and the next: in each, the points so far count in the others.
     let mut volume = 0.0;
-    let mut below: Vec<Vec<f64>> = Vec::new();
+    let mut below: Vec<&[f64]> = Vec::new();
     for (at, point) in points.iter().enumerate() {
-        let projected = point[..rest.len()].to_vec();
-        if !below.iter().any(|other| other == &projected || dominates(other, &projected)) {
-            below.retain(|other| !dominates(&projected, other));
+        let projected = &point[..rest.len()];
+        if !below.iter().any(|other| *other == projected || dominates(other, projected)) {
+            below.retain(|other| !dominates(projected, other));
             below.push(projected);
         }
         let next = points.get(at + 1).map_or(limit, |next| last(next));
         if next > last(point) {
-            volume += (next - last(point)) * if rest.is_empty() { 1.0 } else { hypervolume(&below, rest) };
+            let across = match (rest, &below[..]) {
+                ([], _) => 1.0,
+                // Of one objective only the best point is left.
+                ([limit], [best]) => limit - best[0],
+                _ => hypervolume(&below, rest),
+            };
+            volume += (next - last(point)) * across;
         }
     }
     volume

@@ -125,7 +125,7 @@ impl Pareto {
         while chosen.len() < most && !predicted.is_empty() {
             let base = hypervolume(&reached, &reference);
             let gain = |value: &Vec<f64>| {
-                let with: Vec<Vec<f64>> = reached.iter().chain([value]).cloned().collect();
+                let with: Vec<&Vec<f64>> = reached.iter().chain([value]).collect();
                 hypervolume(&with, &reference) - base
             };
             let gains: Vec<f64> = predicted.iter().map(|(_, value)| gain(value)).collect();
