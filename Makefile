@@ -74,7 +74,6 @@ curves: program ## draw the README's curves of three networks with BookSim2's po
 
 soak: cmake ## run all tests, whole: every case of each campaign (make test runs one in several), and those that take minutes
 	@WATERSHED_SOAK=1 $(CARGO) test --profile dist --features parquet --quiet --no-fail-fast -- --include-ignored --skip tracing_cost
-	@$(CARGO) test --features parquet --quiet --test cli sweeps_are_exported
 
 exhaustive: dist ## compare all pairs of f16 and bf16, and random ones of f32 and f64, with SoftFloat (hours; goes on where it was)
 	@mkdir -p out && $(FAST) exhaustive --resume out/exhaustive.txt && $(FAST) exhaustive --random 10000000

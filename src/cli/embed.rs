@@ -80,7 +80,7 @@ impl Shown {
     fn is_of(&self, job: &str) -> bool {
         let is_part = match self {
             Shown::Registers(embedding) => embedding.segment_of.as_ref().is_some_and(|(of, _)| of == job),
-            Shown::Tables(tree) => tree.name.rsplit_once('.').is_some_and(|(of, _)| of == job),
+            Shown::Tables(tree) => tree.job == job,
         };
         is_part || self.name() == job
     }

@@ -99,7 +99,7 @@ impl VcdLines {
     fn body(&mut self, line: &[u8]) -> Result<(), String> {
         let line = line.trim_ascii_end();
         if self.in_comment || line.starts_with(b"$comment") {
-            self.in_comment = !line.ends_with(b"$end");
+            self.in_comment = !line.windows(4).any(|word| word == b"$end");
             return Ok(());
         }
         let Some((&first, rest)) = line.split_first() else { return Ok(()) };
@@ -156,8 +156,8 @@ mod tests {
 
     #[test]
     fn declarations_pass_in_any_pieces() {
-        let body = ["#1\nb01 !\nr1.5 ", "r!\n1!\r\n$comment\n0?\n$end\n#", "2\nsa b !\n"];
-        assert_eq!(passed(&HEAD, &body), (14, Ok(())));
+        let body = ["#1\nb01 !\nr1.5 ", "r!\n1!\r\n$comment\n0?\n$end \n$comment 0? $end 1!\n#", "2\nsa b !\n"];
+        assert_eq!(passed(&HEAD, &body), (15, Ok(())));
     }
 
     #[test]

@@ -77,20 +77,23 @@ pub fn all(loaded: &Loaded) -> Result<Vec<Embedding>, Problems> {
         let system = watershed_mixed::simulation(built.system);
         // Without the engines of other families in the wires.
         let plan = layout(loaded)?.plan;
-        return Ok(built.piuma.map_or_else(Vec::new, |ready| of(loaded, (system.piuma(), &plan), &ready.collectives)));
+        return Ok(built
+            .piuma
+            .map_or_else(Vec::new, |ready| of(loaded, system.piuma(), Some(&plan), &ready.collectives)));
     }
     let ready = build(loaded, BuildOptions { no_monitors: true, ..BuildOptions::default() })?;
-    let system: &System = &ready.system;
-    Ok(of(loaded, (system, system.plan()), &ready.collectives))
+    Ok(of(loaded, &ready.system, None, &ready.collectives))
 }
 
-fn of(loaded: &Loaded, (system, plan): (&System, &Plan), built: &[BuiltCollective]) -> Vec<Embedding> {
+/// On the links of a system, or of a plan of the same nodes without what else is in its wires.
+fn of(loaded: &Loaded, system: &System, bare: Option<&Plan>, built: &[BuiltCollective]) -> Vec<Embedding> {
+    let plan = bare.unwrap_or_else(|| system.plan());
     let mut links: Vec<Link> = (plan.links.iter())
         .flat_map(|link| [(link.a, link.b), (link.b, link.a)].map(|ends| (ends, link)))
         .map(|((at, far), link)| Link { at, far, latency: link.latency, level: link.level })
         .collect();
     links.sort_unstable_by_key(|link| link.at);
-    let view = NetworkView { system, plan, links };
+    let view = NetworkView { system, bare, plan, links };
     let collectives = loaded.scenario.collectives.iter().zip(built);
     let trees = collectives.flat_map(|(collective, built)| {
         let names = segments::names(collective).into_iter().map(|(_, name)| name);
@@ -169,6 +172,7 @@ fn share(all: &mut [Embedding], view: &NetworkView<'_>) {
 
 struct NetworkView<'a> {
     system: &'a System,
+    bare: Option<&'a Plan>,
     plan: &'a Plan,
     /// Ascending by `at`.
     links: Vec<Link>,
@@ -176,10 +180,8 @@ struct NetworkView<'a> {
 
 impl NetworkView<'_> {
     fn name(&self, node: u32) -> String {
-        // Of a large system only what something uses is in its plan.
-        let laid =
-            self.plan.nodes.get(node as usize).filter(|_| self.plan.links.len() != self.system.plan().links.len());
-        laid.map_or_else(|| self.system.node_name(node).into_owned(), |node| node.name.clone())
+        let named = self.bare.map(|plan| plan.nodes[node as usize].name.clone());
+        named.unwrap_or_else(|| self.system.node_name(node).into_owned())
     }
 
     fn link(&self, switch: u32, port: u16) -> Option<&Link> {

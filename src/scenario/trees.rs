@@ -16,7 +16,9 @@ const LISTED: usize = 512;
 /// The tree of a job, before a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EngineTree {
-    /// Name of the job; a second tree of it has its number behind it.
+    /// Name of the job.
+    pub job: String,
+    /// Name of the tree: the job's, and of a second one its number.
     pub name: String,
     /// What frames do to its engines.
     pub kind: &'static str,
@@ -54,6 +56,7 @@ impl EngineTree {
     /// A job that has no tree, and why.
     pub(crate) fn absent(name: &str, kind: &'static str, note: String) -> EngineTree {
         EngineTree {
+            job: name.to_owned(),
             name: name.to_owned(),
             kind,
             key: ("", None),

@@ -154,6 +154,12 @@ fn of_several_families_in_one_network_without_what_is_in_the_wires() {
     let json: serde_json::Value = serde_json::from_str(&one.stdout).unwrap();
     assert_eq!((json["trees"].as_array().unwrap().len(), &json["trees"][0]["multicast_id"]), (1, &0.into()));
     assert_eq!(json["trees"][0]["entries"].as_array().unwrap().len(), 16);
+    // A second tree is its job's; a dot in a name makes no part of another job.
+    let two = watershed(["embed", "two-trees", "--collective", "sum", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&two.stdout).unwrap();
+    assert_eq!(json["trees"].as_array().unwrap().len(), 2);
+    let other = watershed(["embed", "fig2-tree", "--set", "job.0.name='a.b'", "--collective", "a"]);
+    assert!(other.stderr.contains("there is no job \"a\""), "{}", other.stderr);
 }
 
 #[test]

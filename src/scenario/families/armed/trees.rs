@@ -64,6 +64,7 @@ impl Shown<'_> {
         sends.sort_unstable();
         let root = layout.plan.nodes.len() - layout.ends.len() + self.reduction.root as usize;
         EngineTree {
+            job: self.reduction.name.clone(),
             name: String::new(),
             kind: KIND,
             key: ("multicast_id", id),

@@ -23,7 +23,7 @@ pub(crate) fn of<S>(pbv: &Pbv, layout: &Layout, directory: &Directory, built: &P
         let shown = Shown { collective, built, far: &far, directory, stride: pbv.device_stride };
         let note =
             collective.multicast.then(|| "its source's data goes down to all nodes; nothing is reduced".to_owned());
-        EngineTree { name: of.name.clone(), note, ..shown.tree() }
+        EngineTree { job: of.name.clone(), name: of.name.clone(), note, ..shown.tree() }
     })
     .collect()
 }
@@ -48,6 +48,7 @@ impl<S> Shown<'_, S> {
             below.for_each(|device| self.way(u32::from(device) / self.stride, to, &mut sends));
         }
         EngineTree {
+            job: String::new(),
             name: String::new(),
             kind: KIND,
             key: ("context", Some(of.cc_id)),
