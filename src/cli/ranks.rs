@@ -160,6 +160,7 @@ impl<X: Exchange> Exchange for CountedExchange<X> {
 
 #[cfg(feature = "mpi")]
 mod over_mpi {
+    use std::io::{self, Write as _};
     use std::process;
 
     use mpi::Count;
@@ -191,7 +192,10 @@ mod over_mpi {
                 usual(panic);
                 let host = mpi::environment::processor_name().unwrap_or_default();
                 let process = process::id();
-                eprintln!("error: rank {rank} of {ranks} (process {process} on {host}) has failed: the run ends");
+                // In one write: mpirun prints words of its own between two.
+                let said =
+                    format!("error: rank {rank} of {ranks} (process {process} on {host}) has failed: the run ends\n");
+                let _ = io::stderr().write_all(said.as_bytes());
                 SimpleCommunicator::world().abort(101);
             }));
         }
