@@ -129,32 +129,3 @@ impl JsonSchema for ResultDetail {
         })
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_are_read_as_they_are_written() {
-        for (text, kept) in [
-            ("auto", ResultDetail::Auto),
-            ("all", ResultDetail::All),
-            ("hash", ResultDetail::Hash),
-            ("first 8", ResultDetail::First(8)),
-        ] {
-            assert_eq!((text.parse(), kept.to_string()), (Ok(kept), text.to_owned()));
-        }
-        for wrong in ["", "first", "first 0", "first -1", "first x", "first  8", "All", "none"] {
-            assert!(wrong.parse::<ResultDetail>().is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn short_vectors_are_whole_and_long_ones_begin() {
-        let kept = |kept: ResultDetail| [0, 1, 20, WHOLE, WHOLE + 1].map(|length| kept.of(length));
-        assert_eq!(kept(ResultDetail::Auto), [0, 1, 20, WHOLE, HEAD]);
-        assert_eq!(kept(ResultDetail::All), [0, 1, 20, WHOLE, WHOLE + 1]);
-        assert_eq!(kept(ResultDetail::First(7)), [0, 1, 7, 7, 7]);
-        assert_eq!(kept(ResultDetail::Hash), [0; 5]);
-    }
-}

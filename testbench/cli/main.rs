@@ -61,4 +61,5 @@ mod usage_and_exit_statuses;
 mod waves_are_compared_and_shown;
 mod waves_are_pointed_at;
 mod webdriver;
+mod words_are_read;
 mod wrong_files_are_named;

@@ -95,6 +95,6 @@ fn every_folder_is_a_member() {
         list.map(|path| path.as_str().unwrap().to_owned()).collect()
     };
     assert_eq!(listed("members"), ["src/*"]);
-    assert_eq!(listed("default-members"), [".", "src/*"]);
+    assert_eq!(listed("default-members"), [".", "src/*", "src/state/derive"]);
     assert_eq!(listed("exclude"), NO_MEMBERS.map(|name| format!("src/{name}")));
 }
