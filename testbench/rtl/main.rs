@@ -13,6 +13,9 @@
 //! Without Verilator the tests say so and pass. `WATERSHED_SEED` sets another seed of random stimuli;
 //! `WATERSHED_ONLY=name,name` compares the switches of these shipped scenarios only (`make soak` compares those of all).
 
+#[path = "../campaign/share.rs"]
+mod share;
+
 mod arith;
 mod armed;
 mod bench;
