@@ -30,7 +30,7 @@ pub(super) struct Arguments {
     #[command(flatten)]
     scenario: ScenarioArguments,
     /// Only the job of this name
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, visible_alias = "job", value_name = "NAME")]
     collective: Option<String>,
     /// Print roots, depths, links and registers or tables as JSON
     #[arg(long, conflicts_with = "registers")]

@@ -52,7 +52,7 @@ pub(super) struct Arguments {
     #[arg(value_name = "RESULT.json")]
     file: PathBuf,
     /// Only this collective
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, visible_alias = "job", value_name = "NAME")]
     collective: Option<String>,
     /// The way of this word or round instead of the last or slowest one, or of a packet: the end point that sent it, and its number there, or its place in the order of arrival
     #[arg(long, value_name = "NUMBER|SOURCE:NUMBER", value_parser = packet)]

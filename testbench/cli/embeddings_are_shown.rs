@@ -82,6 +82,7 @@ fn collectives_are_chosen_by_name() {
     assert!(both.stdout.contains("first row") && both.stdout.contains("second row"));
     let one = watershed(["embed", "nodes-disjoint", "--collective", "second row"]);
     assert!(!one.stdout.contains("first row") && one.stdout.contains("second row"));
+    assert_eq!(watershed(["embed", "nodes-disjoint", "--job", "second row"]).stdout, one.stdout);
     for (arguments, error) in [
         (vec!["embed", "nodes-disjoint", "--collective", "x"], "there is no job \"x\""),
         (vec!["embed", "nodes-disjoint", "--save", "/nowhere/x"], "there are 2 trees"),

@@ -25,7 +25,7 @@ fn why_prints_parts_that_add_up() {
         assert_eq!(sum, 66, "{line}");
     }
     assert!(output.stdout.contains("sw4: the last operand came by P6 in cycle 34"), "{}", output.stdout);
-    let cut = watershed(["why", file, "--cycles", "30..40", "--collective", "sum"]).stdout;
+    let cut = watershed(["why", file, "--cycles", "30..40", "--job", "sum"]).stdout;
     assert!(cut.lines().count() < output.stdout.lines().count() && cut.contains("sw4.ceng"), "{cut}");
     let json: serde_json::Value = serde_json::from_str(&watershed(["why", file, "--json"]).stdout).unwrap();
     assert_eq!(json[0]["latency_cycles"], 66);
