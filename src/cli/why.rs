@@ -51,7 +51,7 @@ pub(super) struct Arguments {
     /// Result document, as `run --json` and `run --out` write it
     #[arg(value_name = "RESULT.json")]
     file: PathBuf,
-    /// Only this collective
+    /// Only the job of this name, or a collective that a program started
     #[arg(long, visible_alias = "job", value_name = "NAME")]
     collective: Option<String>,
     /// The way of this word or round instead of the last or slowest one, or of a packet: the end point that sent it, and its number there, or its place in the order of arrival
