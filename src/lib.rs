@@ -22,12 +22,14 @@
 //!  floor 6   study/      curves, sweeps, comparisons and reports over many runs
 //!             |
 //!             v
-//!  floor 5   scenario/   TOML -> checked configuration -> a system; errors with carets; the run; the result document
-//!             |             beside it  workload/  traces of applications: ranks, nodes, what waits for what
+//!  floor 5   scenario/   checked configuration -> a system; the run; the result document
+//!             |             beside it  reader/    TOML -> checked configuration; errors with carets
+//!             |             below that language/  what a scenario file may say: a struct a table, and the schema
+//!             |                        workload/  traces of applications: ranks, nodes, what waits for what
+//!             |                        operands/  numbers as text and bits, seeded random ones
 //!             v
 //!  floor 4   mixed/      engines of several families in one network: whose channels are whose, whose turn it is
-//!             |             beside it  language/  what a scenario file may say: a struct a table, and the schema;
-//!             |                        below that operands/  numbers as text and bits, seeded random ones
+//!             |
 //!             v
 //!  floor 3   piuma/      configuration registers, CENG, core end points, embedding, legality
 //!            armed/      frames, multicast tables and their agent, engines in the wire, root and leaf processes, faults
@@ -49,7 +51,9 @@
 //!
 //! Each folder is a member of the Cargo workspace, so that Cargo itself keeps it from using what its manifest does not name;
 //! a test (`testbench/project`) holds the manifests against the figure. A folder uses those on layers below its own, never one
-//! above or beside it. Two lines lead aside: [`oracle`] takes the names of types from [`arith`], and the [`glossary`] finds
+//! above or beside it. A family has a member of its own for what is known of it without its engines: `NAME/interface`, with packets,
+//! channels, instructions, schedules. Who reads scenarios or decodes frames uses that, and a change of an engine compiles none of them
+//! again. Two lines lead aside: [`oracle`] takes the names of types from [`arith`], and the [`glossary`] finds
 //! the nearest word as [`scenario`] does. The oracle is used by the checks of runs, by commands that
 //! print exact values, and by tests, never by a block that is clocked; the [legality](piuma::legality) check reads a
 //! configuration back into the oracle's tree before cycle 0.

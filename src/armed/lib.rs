@@ -39,12 +39,9 @@ pub mod admission;
 pub mod agent;
 mod assembly;
 pub mod client;
-pub mod composed;
 pub mod end;
 pub mod engine;
 pub mod ethernet;
-pub mod frame;
-pub mod header;
 pub mod job;
 pub mod leaf;
 pub mod manage;
@@ -56,6 +53,9 @@ pub mod station;
 pub mod stranger;
 pub mod tables;
 mod view;
+
+#[doc(inline)]
+pub use watershed_armed_interface::{composed, frame, header};
 
 pub use admission::{Keys, Owner, Refusals, Refused};
 pub use agent::{Agent, Refusal, SpanningTree};

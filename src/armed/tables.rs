@@ -41,6 +41,7 @@ use super::station::NO_TOKEN;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+pub use watershed_armed_interface::{CHANNELS, DOWN, MANAGE, UP};
 use watershed_fabric::fault::{Direction, View};
 use watershed_fabric::routing::Routes;
 use watershed_fabric::topology::{EndPlace, Neighbours};
@@ -54,15 +55,6 @@ pub const WORDS: usize = 4;
 pub type Ports = PortSet<WORDS>;
 /// The largest number of external ports of a switch.
 pub const MOST_PORTS: u16 = 64 * WORDS as u16 - 1;
-
-/// The channel on which frames climb.
-pub const UP: u8 = 0;
-/// The channel on which frames descend. It has priority over climbing ones.
-pub const DOWN: u8 = 1;
-/// Number of set-routed channels on which reductions travel.
-pub const CHANNELS: u8 = 2;
-/// The channel of the management agent, in systems that have one.
-pub const MANAGE: u8 = CHANNELS;
 
 /// One multicast entry of one switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]

@@ -8,11 +8,10 @@ use serde_json::json;
 use super::{Exit, print, print_error};
 use watershed_arith::ResultCode;
 use watershed_arith::quad::Opcode;
-use watershed_armed::frame::{COMMAND, ETHERNET_BYTES, Portals};
-use watershed_armed::header::{Address, Header, NO_RESULT};
-use watershed_armed::{FRAME_BYTES, Frame};
-use watershed_scenario::armed::config::opcode;
-use watershed_scenario::armed::file::op_name;
+use watershed_armed_interface::frame::{COMMAND, ETHERNET_BYTES, FRAME_BYTES, Frame, Portals};
+use watershed_armed_interface::header::{Address, Header, NO_RESULT};
+use watershed_reader::armed::config::opcode;
+use watershed_reader::armed::file::op_name;
 
 /// Take a reduction frame apart, or put one together.
 #[derive(Debug, Args)]
@@ -115,7 +114,7 @@ fn operation(text: &str) -> Result<u8, String> {
     let names = || watershed_arith::quad::OPCODES.iter().map(|opcode| op_name(opcode.name));
     opcode(text).map(|opcode| opcode.number).ok_or_else(|| {
         let known: Vec<String> = names().collect();
-        let near = watershed_scenario::names::nearest(text, known.iter().map(String::as_str));
+        let near = watershed_reader::names::nearest(text, known.iter().map(String::as_str));
         match near {
             Some(near) => format!("there is no operation \"{text}\"; did you mean {near}?"),
             None => format!("there is no operation \"{text}\"; there are {}", known.join(", ")),
@@ -218,7 +217,7 @@ fn encode(arguments: &Encode) -> Result<String, String> {
         },
         lanes,
     };
-    let error = |error: watershed_armed::header::HeaderError| error.to_string();
+    let error = |error: watershed_armed_interface::header::HeaderError| error.to_string();
     let bytes = if arguments.ethernet {
         frame.encode_ethernet().map_err(error)?.to_vec()
     } else {

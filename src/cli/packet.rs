@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json, json};
 use super::frame::bytes_of;
 use super::{Exit, print, print_error};
 use watershed_arith::{DType, Op, Round};
-use watershed_pbv::packet::{
+use watershed_pbv_interface::packet::{
     Body, ConfigRecord, Control, Groups, Header, InitRecord, Message, NO_DEVICE, Packet, Status,
 };
 

@@ -4,11 +4,11 @@
 //! |---|---|
 //! | `words.md` | the model's terms |
 //! | `printed.md` | what summaries, `why` and points.csv print |
-//! | `kinds.md` | what the cycles of a latency went to, in `why` ([`watershed_scenario::why`]) |
+//! | `kinds.md` | what the cycles of a latency went to, in `why` (`why` of scenarios) |
 //!
 //! The same files are the documentation, so there is one text of each.
 
-use watershed_scenario::names::nearest;
+use watershed_reader::names::nearest;
 
 const TABLES: [(&str, &str); 3] = [
     ("Words of the model", include_str!("words.md")),

@@ -25,18 +25,17 @@
 
 mod end;
 mod join;
-mod map;
 mod tables;
 pub mod view;
 mod wire_block;
 
 pub use end::{ARMED, End, PBV};
 pub use join::FamilyJoins;
-pub use map::{ChannelDemand, Map};
 pub use tables::Tables;
 pub use wire_block::WireBlock;
 
 pub use watershed_fabric::Channels;
+pub use watershed_mixed_interface::{ChannelDemand, Map};
 
 /// Words of a port set: as many as any of the families has.
 pub const WORDS: usize = watershed_armed::WORDS;

@@ -110,14 +110,9 @@ use super::routes::{Directory, FRAMES, address_of, route_flits, send_flit, whole
 use super::tables::{ENGINE_BASE, ENGINE_SPAN, Owner, Owners, RegisterBlock, engine_tag, following};
 use watershed_fabric::{Block, FlitSize, Io, Reassembly};
 use watershed_kernel::{Cycle, Digest, Wake};
+pub use watershed_pbv_interface::queues::messages_of;
 use watershed_probe::Scope;
 use watershed_state::state;
-
-/// The least size of an engine's output queue in messages, for a number of contexts and of engines whose responses are
-/// forwarded.
-pub const fn messages_of(contexts: u64, handed_on: u64) -> u64 {
-    16 + 4 * contexts + handed_on
-}
 
 /// Parameters of a packet engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, watershed_state::Saved)]

@@ -39,7 +39,6 @@ pub mod gather;
 pub mod metrics;
 pub mod node;
 mod output;
-pub mod packet;
 pub mod plan;
 pub mod priority;
 pub mod reduce;
@@ -49,6 +48,9 @@ pub mod system;
 pub mod tables;
 pub mod tracking;
 mod view;
+
+#[doc(inline)]
+pub use watershed_pbv_interface::packet;
 
 pub use engine::Engine;
 pub use node::Node;

@@ -34,16 +34,7 @@
 //! ```
 
 use watershed_kernel::Cycle;
-
-/// Most point-to-point channels of a system with packet engines.
-pub const MOST_CHANNELS: usize = 8;
-
-/// Queues that are measured.
-pub const QUEUES: usize = 2 * MOST_CHANNELS + 2;
-/// Number of the queue of checked frames.
-pub const INBOX: usize = 2 * MOST_CHANNELS;
-/// Number of the output queue.
-pub const OUTPUT: usize = INBOX + 1;
+pub use watershed_pbv_interface::queues::{INBOX, MOST_CHANNELS, OUTPUT, QUEUES};
 
 /// What is known of a queue in a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, watershed_state::Saved)]

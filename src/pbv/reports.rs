@@ -30,34 +30,7 @@
 //! ```
 
 use super::metrics::QUEUES;
-
-/// Where reports go, and when.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, watershed_state::Saved)]
-pub struct Reports {
-    /// Threshold and relief.
-    pub levels: u32,
-    /// Watched queues, one bit a queue.
-    pub queues: u32,
-    /// The device that gets them.
-    pub collector: u32,
-}
-
-impl Reports {
-    /// Reports to a device when a queue comes up to `above`, again when it was down at `until`.
-    pub const fn new(collector: u16, queues: u32, above: u16, until: u16) -> Reports {
-        Reports { levels: above as u32 | (until as u32) << 16, queues, collector: collector as u32 }
-    }
-
-    /// The level that is reported; 0: none.
-    pub const fn above(self) -> u32 {
-        self.levels & 0xffff
-    }
-
-    /// The level at which a queue can be reported again.
-    pub const fn until(self) -> u32 {
-        self.levels >> 16
-    }
-}
+pub use super::packet::Reports;
 
 /// Which queues were reported and have not come down since.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, watershed_state::Saved)]

@@ -6,7 +6,7 @@
 //! wrong device, which finds that its CRC is wrong. A frame for an unused address goes to the first engine of the
 //! switch it is in, which refuses it.
 
-use super::packet::{HEADER_BYTES, Header, NO_DEVICE, words_by_length};
+use super::packet::{self, HEADER_BYTES, Header, NO_DEVICE, words_by_length};
 use super::tables::{ENGINE_BASE, ENGINE_SPAN};
 use watershed_fabric::routing::Routes;
 use watershed_fabric::{Flit, FlitSize, FramePart, Io, PortSet, Reassembly, Route, RouteView, Shares, Tables};
@@ -28,9 +28,9 @@ pub fn whole(cut: FlitSize, pieces: &Reassembly) -> Vec<u64> {
     pieces.frame(cut, 8 * words).to_vec()
 }
 
-/// Flits of a frame up to the one with its destination address, which stands in bits 64 to 95.
+/// Flits of a frame up to the one with its destination address.
 pub const fn route_flits(cut: FlitSize) -> u16 {
-    (64 / cut.bits()) as u16 + 1
+    packet::route_flits(cut.bits())
 }
 
 /// The same of the smallest flits.

@@ -37,7 +37,6 @@ mod job;
 pub mod legality;
 pub mod ordered;
 pub mod processor;
-pub mod program;
 pub mod rank;
 pub mod reach;
 mod registers;
@@ -46,6 +45,12 @@ mod scan_stages;
 mod thread;
 mod view;
 mod word_hasher;
+
+pub use watershed_piuma_interface::channels::{
+    CHANNELS, MAX_PLANES, REQUEST, RESPONSE, channel, channel_names, kind, plane,
+};
+#[doc(inline)]
+pub use watershed_piuma_interface::program;
 
 pub use access::RegisterPort;
 pub use cce::Cce;
@@ -56,42 +61,6 @@ pub use job::{ClaimTimes, Conversion, Job, JobKind, ScanEnd, VectorPlace};
 pub use processor::{IdUse, Processor, ProcessorCfg, Store};
 pub use registers::{AddressError, OpSelect, RegisterName, Registers, RegistersCfg};
 pub use view::{View, view, view_mut};
-
-/// The request channel: inputs and partial results climb on it.
-pub const REQUEST: u8 = 0;
-/// The response channel: results descend on it. It has priority over requests.
-pub const RESPONSE: u8 = 1;
-/// Collective channels of a plane.
-pub const CHANNELS: u8 = 2;
-
-/// The most planes: pairs of a request and a response channel of their own, on every link. Segments of one collective
-/// use a plane each; everything else uses plane 0.
-pub const MAX_PLANES: u8 = 8;
-
-/// The channel of a plane on which requests (or responses) travel.
-#[inline]
-pub const fn channel(plane: u8, kind: u8) -> u8 {
-    plane * CHANNELS + kind
-}
-
-/// The plane of a channel.
-#[inline]
-pub const fn plane(vc: u8) -> u8 {
-    vc / CHANNELS
-}
-
-/// What a channel carries: [`REQUEST`] or [`RESPONSE`].
-#[inline]
-pub const fn kind(vc: u8) -> u8 {
-    vc % CHANNELS
-}
-
-/// Names of the collective channels of `planes` planes.
-pub fn channel_names(planes: u8) -> Vec<String> {
-    let plane =
-        |plane: u8| ["request", "response"].map(|kind| if plane == 0 { kind.into() } else { format!("{kind}{plane}") });
-    (0..planes).flat_map(plane).collect()
-}
 
 watershed_fabric::system!(
     /// A PIUMA system: registers, a CENG in every switch, nothing in the wire, cores at the end.

@@ -2,7 +2,7 @@
 //
 // The entrance of a reduction engine: puts the flits of a frame together and checks CRC, length and contents at the tail.
 //
-// Twin:        `Assembly` of src/armed/engine.rs; src/armed/frame.rs and src/armed/header.rs.
+// Twin:        `Assembly` of src/armed/engine.rs; src/armed/interface/frame.rs and src/armed/interface/header.rs.
 // Latency:     none: the frame stands at the output in the cycle in which its tail is taken
 // Limitations: one frame at a time; a packet of more than 15 flits counts as one of 15
 module ws_armed_entrance
@@ -42,7 +42,7 @@ module ws_armed_entrance
     end
   end
 
-  // Where everything lies: see the table of src/armed/frame.rs.
+  // Where everything lies: see the table of src/armed/interface/frame.rs.
   logic [31:0] destination;
   logic [95:0] header;
   logic        address_ok, portals_ok, header_ok;

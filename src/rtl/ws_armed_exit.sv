@@ -2,7 +2,7 @@
 //
 // The exit of a reduction engine: frames that wait for the link, and the one that leaves flit by flit.
 //
-// Twin:        `exit` and `leaving` of src/armed/engine.rs; `Frame::to_words` of src/armed/frame.rs.
+// Twin:        `exit` and `leaving` of src/armed/engine.rs; `Frame::to_words` of src/armed/interface/frame.rs.
 // Parameters:  Frames   frames that wait (`exit_frames`)
 //              Pushes   frames that may come in a cycle
 // Latency:     a frame that comes in cycle t can send its head in t + 1; one flit a cycle

@@ -4,7 +4,7 @@
 //
 //   words --> CRC, header, records, lists: looked at as they come --> with the last word: collective engine, registers, or refused
 //
-// Twin:        src/pbv/checker.rs; `Packet::decode` in src/pbv/packet.rs, `take` in src/pbv/packet/records.rs.
+// Twin:        src/pbv/checker.rs; `Packet::decode` in src/pbv/interface/packet.rs, `take` in src/pbv/interface/packet/records.rs.
 // Parameters:  Words    words of a message that are kept, at most; of a longer one the number is right
 //              Levels   engines above each other that one initialisation sets up, at most, the lowest left out
 // Latency:     none: the message stands at the output in the cycle in which its last word is taken

@@ -5,7 +5,7 @@
 //
 //   messages --> queue --> by class: the next copy, with the device of its PBV entry --> header, payload, CRC --> words
 //
-// Twin:        src/pbv/output.rs; `inject` and `next_word` in src/pbv/engine.rs; `Packet::encode` in src/pbv/packet.rs.
+// Twin:        src/pbv/output.rs; `inject` and `next_word` in src/pbv/engine.rs; `Packet::encode` in src/pbv/interface/packet.rs.
 // Parameters:  Places         messages that may wait, refusals included (`output` and 64)
 //              Refusals       refusals that may wait; what is beyond is not sent
 //              Participants   entries of the PBV table

@@ -2,7 +2,7 @@
 //
 // What the modules of a packet engine share: messages, what an engine stores of a context, and what a context does by itself.
 //
-// Twin:        src/pbv/packet.rs (names and numbers), src/pbv/packet/records.rs, src/pbv/tracking.rs, src/pbv/context.rs; the functions
+// Twin:        src/pbv/interface/packet.rs (names and numbers), src/pbv/interface/packet/records.rs, src/pbv/tracking.rs, src/pbv/context.rs; the functions
 //              are those of src/pbv/ce/answer.rs and src/pbv/ce/recovery.rs.
 // Numbers:     an enumeration has the numbers of frames and of waves.
 // Limitations: rounding and flushing are all of a mode that a frame carries; lists of devices are the business of who makes frames

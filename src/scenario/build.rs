@@ -133,7 +133,7 @@ pub(super) fn routed_layout(
 /// Whether anything but frames and collectives of switches may be sent: traffic, messages of software, to which jobs of armed engines
 /// may fall back, and accesses to registers in band.
 fn sends_packets(scenario: &Scenario) -> bool {
-    let messages = hosts::build::simulated(scenario) || scenario.armed.is_some();
+    let messages = hosts::config::simulated(scenario) || scenario.armed.is_some();
     messages || !scenario.traffic.is_empty() || programs::is_access_in_band(scenario)
 }
 
@@ -215,7 +215,7 @@ impl<'a> Builder<'a> {
     /// Messages of hosts and ranks have channels of their own beside traffic.
     fn shares(&self) -> Shares {
         let scenario = self.scenario;
-        let talk = scenario.workload.is_some() || hosts::build::simulated(scenario);
+        let talk = scenario.workload.is_some() || hosts::config::simulated(scenario);
         sources::shares(scenario, talk && !scenario.traffic.is_empty())
     }
 
@@ -228,7 +228,7 @@ impl<'a> Builder<'a> {
         let writes = scenario.programs.as_ref().is_some_and(programs::may_access_registers);
         let sparse = match &scenario.topology.shape {
             Shape::Nodes(nodes)
-                if scenario.traffic.is_empty() && !options.whole && !writes && !hosts::build::simulated(scenario) =>
+                if scenario.traffic.is_empty() && !options.whole && !writes && !hosts::config::simulated(scenario) =>
             {
                 Some(nodes)
             }

@@ -1,57 +1,31 @@
-//! Scenarios: from a TOML file to a checked configuration, from a run to a result document.
+//! Scenarios: from a checked configuration to a system, from a run to a result document.
 //!
 //! ```text
-//!  text ── source ──> tree of values with places <── --set
-//!                        │
-//!                     schema ── keys, types, words, ranges          every step collects problems;
-//!                        │                                          a problem has a path, the source
-//!                      file ── the structs of the format            turns the path into line and caret
-//!                        │
-//!                    resolve ── cross-field rules, units, limits
-//!                        │
-//!                     config ──> build, run ──> result
+//!  text ── reader ──> config ──> build, run ──> result
 //! ```
+//!
+//! What reads and checks a scenario is [`watershed_reader`], whose modules are found here, too.
 //!
 //! | file | holds |
 //! |------|-------|
 //! | [`programs`] | programs of cores, multicast trees, collectives that programs call |
 //! | [`hosts`] | collectives in software, to compare with |
 //! | [`workload`] | traces of applications that end points run |
-//! | [`segments`] | collectives of several trees, each for a segment of the vector |
 //! | [`scan`] | order registers of prefix scans, and the golden result of every rank |
 //! | [`golden`] | the golden result of a collective |
-//! | [`file`](mod@file) | the format: one struct a table; its doc comments are the reference |
-//! | [`schema`] | the JSON Schema made from those structs, and the check against it |
-//! | [`source`] | text, places, overrides |
-//! | [`inherit`] | scenarios that extend others |
-//! | [`jobs`] | one table for all jobs, translated into those of their engines |
 //! | [`migrate`](mod@migrate) | older scenarios in the language of jobs |
 //! | [`run_inputs`] | a checked scenario as text again, for replay |
-//! | [`shipped`] | the scenarios that come with the program |
-//! | [`problem`] | errors with carets |
-//! | [`config`] | the configuration after all defaults and derivations, from which simulations are built |
-//! | [`names`] | operations, types, rounding modes by name |
-//! | [`graph`] | topologies that a file describes |
 //! | [`embedding`] | the trees of collectives, read back from the registers |
 //! | [`drawing`] | a topology as text and as a picture |
 //! | [`soundness`] | the proof before cycle 0 that packets arrive and cannot deadlock |
-//! | [`kind`] | the kind of a file that was given in place of another |
-//! | [`expr`] | expressions over values: filters, metrics, triggers |
 //! | [`estimate`] | the size of a waveform before the run |
 //! | [`signals`] | the names of a waveform's signals before the run |
-//! | [`snapshot`] | the contents of golden files and the tolerances of comparison |
 //! | [`cost`] | gates, area, periods and energy of a scenario's hardware |
 //! | `fastest_clock` | the fastest clock, which follows from the cost |
-//! | [`units`] | exact ns, hertz and bits per second |
-//! | [`limits`] | the greatest sizes of a scenario |
-//! | [`data`], [`number`], [`random`] | operands of participants |
-//! | [`trace`] | text files that traffic is read from |
 //! | [`measure`] | warm-up, window and drain; latencies, confidence, accepted traffic |
 //! | [`run`](mod@run) | running: one runner for every family |
 //! | [`families`] | which families there are; a folder for each: its tables, system, run and report |
-//! | [`spec`] | what sets a family apart before it runs |
 //! | `switches` | what switches, links and channels are made of |
-//! | `syntax` | what a text lacks that is no TOML |
 //! | [`ladder`] | who sent what to whom when, of the PIUMA family and plain traffic |
 //! | [`record`](mod@record) | inputs and outputs of one block, for a bench |
 //! | [`why`] | where the cycles of a collective's latency went |
@@ -66,70 +40,43 @@ pub(crate) mod background;
 pub mod build;
 mod built_collective;
 pub mod checkpoint;
-pub mod collective;
-pub mod config;
 pub mod cost;
 mod counters;
-pub mod data;
 mod document_upgrade;
 pub mod drawing;
 pub mod embedding;
 pub mod estimate;
-pub mod expr;
 pub mod families;
 mod fastest_clock;
-mod fault;
 pub mod golden;
-pub mod graph;
 pub mod hosts;
-mod inactive_settings;
-pub mod inherit;
 pub mod job_result;
-pub mod jobs;
-pub mod kind;
 pub mod ladder;
-pub mod link;
 pub mod measure;
 pub mod migrate;
-mod participants;
-pub mod problem;
 pub mod programs;
-pub mod read;
 pub mod record;
-mod resolve;
 pub mod result;
 pub mod run;
 pub mod run_inputs;
 pub mod scan;
-pub mod schema;
-pub mod segments;
-pub mod shipped;
 pub mod signals;
-pub mod snapshot;
 pub mod soundness;
-pub mod source;
-pub(crate) mod sources;
-pub mod spec;
 pub mod summary;
 mod switches;
-mod syntax;
 mod timeline;
-pub mod topology;
-pub mod trace;
 pub mod trees;
-pub mod units;
-mod values;
 pub mod why;
 pub mod workload;
 
-pub use config::Scenario;
 pub use families::{armed, pbv};
 pub(crate) use families::{mixed, piuma};
-pub use file::ScenarioFile;
-pub use problem::{Problem, Problems};
-pub use source::Source;
-pub use watershed_language::{file, limits, names, result_detail};
-pub use watershed_operands::{number, random};
+pub use watershed_reader::{Problem, Problems, Scenario, ScenarioFile, Source};
+pub use watershed_reader::{
+    collective, config, data, expr, file, graph, inherit, jobs, kind, limits, link, names, number, problem, random,
+    read, result_detail, schema, segments, shipped, snapshot, source, spec, topology, trace, units,
+};
+pub(crate) use watershed_reader::{fault, resolve, sources, values};
 
 /// A scenario that has been read and checked, with its text for later problems.
 #[derive(Debug, Clone)]

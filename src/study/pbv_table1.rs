@@ -15,7 +15,7 @@ use std::path::Path;
 
 use super::plot::{Plot, Series};
 use super::reproduction::{Relation, Report, Row, Study};
-use watershed_pbv::packet::{HEADER_BYTES, WORD_BYTES};
+use watershed_pbv_interface::packet::{HEADER_BYTES, WORD_BYTES};
 use watershed_probe::ladder::{Ladder, Message};
 use watershed_scenario::load_text;
 use watershed_scenario::result::LinkResult;

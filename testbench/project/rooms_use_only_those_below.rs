@@ -8,30 +8,77 @@ use std::fs;
 use crate::{read, root, source_text};
 
 /// The members of the workspace, each with those that it may use, as the figure on the front page of the crate has them.
-const ARROWS: [(&str, &[&str]); 18] = [
+const ARROWS: [(&str, &[&str]); 23] = [
     (
         "cli",
         &[
-            "study", "glossary", "scenario", "workload", "piuma", "armed", "pbv", "fabric", "oracle", "arith",
-            "kernel", "probe", "files",
+            "study",
+            "glossary",
+            "scenario",
+            "reader",
+            "workload",
+            "piuma",
+            "armed",
+            "armed-interface",
+            "pbv",
+            "pbv-interface",
+            "fabric",
+            "oracle",
+            "arith",
+            "kernel",
+            "probe",
+            "files",
         ],
     ),
-    ("study", &["scenario", "workload", "pbv", "fabric", "oracle", "arith", "kernel", "probe", "files"]),
-    ("glossary", &["scenario"]),
+    ("study", &["scenario", "workload", "pbv-interface", "fabric", "oracle", "arith", "kernel", "probe", "files"]),
+    ("glossary", &["reader"]),
     (
         "scenario",
         &[
-            "language", "operands", "workload", "mixed", "piuma", "armed", "pbv", "fabric", "oracle", "arith",
-            "kernel", "probe", "files", "state",
+            "reader",
+            "workload",
+            "mixed",
+            "piuma",
+            "armed",
+            "armed-interface",
+            "pbv",
+            "fabric",
+            "oracle",
+            "arith",
+            "kernel",
+            "probe",
+            "files",
+            "state",
         ],
     ),
-    ("language", &["operands", "workload", "pbv", "fabric", "arith"]),
+    (
+        "reader",
+        &[
+            "language",
+            "operands",
+            "workload",
+            "mixed-interface",
+            "piuma-interface",
+            "armed-interface",
+            "pbv-interface",
+            "fabric",
+            "arith",
+            "probe",
+            "files",
+            "state",
+        ],
+    ),
+    ("language", &["operands", "workload", "pbv-interface", "fabric", "arith"]),
     ("operands", &["arith"]),
-    ("mixed", &["piuma", "armed", "pbv", "fabric", "kernel", "probe", "state"]),
+    ("mixed", &["mixed-interface", "piuma", "armed", "pbv", "fabric", "kernel", "probe", "state"]),
+    ("mixed/interface", &["piuma-interface", "fabric"]),
     ("workload", &[]),
-    ("piuma", &["fabric", "oracle", "arith", "kernel", "probe", "state"]),
-    ("armed", &["fabric", "arith", "kernel", "probe", "state"]),
-    ("pbv", &["fabric", "arith", "kernel", "probe", "state"]),
+    ("piuma", &["piuma-interface", "fabric", "oracle", "arith", "kernel", "probe", "state"]),
+    ("piuma/interface", &["arith", "state"]),
+    ("armed", &["armed-interface", "fabric", "arith", "kernel", "probe", "state"]),
+    ("armed/interface", &["fabric", "arith", "state"]),
+    ("pbv", &["pbv-interface", "fabric", "arith", "kernel", "probe", "state"]),
+    ("pbv/interface", &["arith", "state"]),
     ("fabric", &["arith", "kernel", "probe", "state"]),
     ("oracle", &["arith", "state"]),
     ("arith", &["state"]),
@@ -69,10 +116,9 @@ fn every_arrow_is_used() {
             text += &fs::read_to_string(path).unwrap();
         }
         for name in may {
-            assert!(
-                text.contains(&format!("watershed_{}", name.replace('-', "_"))),
-                "{room} names {name} and does not use it"
-            );
+            let word = format!("watershed_{}", name.replace('-', "_"));
+            let uses = |rest: &str| !rest.starts_with(|next: char| next == '_' || next.is_alphanumeric());
+            assert!(text.split(&word).skip(1).any(uses), "{room} names {name} and does not use it");
         }
     }
 }
@@ -81,20 +127,23 @@ fn every_arrow_is_used() {
 #[test]
 fn every_folder_is_a_member() {
     let drawn: BTreeSet<String> = ARROWS.iter().map(|(room, _)| (*room).to_owned()).collect();
-    let there: BTreeSet<String> = fs::read_dir(root().join("src"))
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.is_dir())
-        .map(|path| path.file_name().unwrap().to_str().unwrap().to_owned())
-        .filter(|name| !NO_MEMBERS.contains(&name.as_str()))
-        .collect();
+    let folders =
+        fs::read_dir(root().join("src")).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir());
+    let names = folders.map(|path| path.file_name().unwrap().to_str().unwrap().to_owned());
+    let rooms = names.filter(|name| !NO_MEMBERS.contains(&name.as_str()));
+    let with_interface = |name: String| {
+        let interface = format!("{name}/interface");
+        let is_there = root().join("src").join(&interface).is_dir();
+        [Some(name), is_there.then_some(interface)].into_iter().flatten()
+    };
+    let there: BTreeSet<String> = rooms.flat_map(with_interface).collect();
     assert_eq!(there, drawn);
     let manifest: toml::Table = toml::from_str(&read("Cargo.toml")).unwrap();
     let listed = |key: &str| -> Vec<String> {
         let list = manifest["workspace"][key].as_array().unwrap().iter();
         list.map(|path| path.as_str().unwrap().to_owned()).collect()
     };
-    assert_eq!(listed("members"), ["src/*"]);
-    assert_eq!(listed("default-members"), [".", "src/*", "src/state/derive"]);
+    assert_eq!(listed("members"), ["src/*", "src/*/interface"]);
+    assert_eq!(listed("default-members"), [".", "src/*", "src/*/interface", "src/state/derive"]);
     assert_eq!(listed("exclude"), NO_MEMBERS.map(|name| format!("src/{name}")));
 }

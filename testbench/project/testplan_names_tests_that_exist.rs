@@ -48,7 +48,9 @@ fn plan() -> Plan {
 fn exists(name: &str) -> Result<(), String> {
     let (target, test) = name.split_once(' ').ok_or("a name is TARGET TEST, as `make plan` prints it")?;
     let (folder, top) = if let Some(room) = target.strip_prefix("watershed-") {
-        (root().join("src").join(room), "lib.rs")
+        // A family's interface is a member of its own, in the family's folder.
+        let folder = room.strip_suffix("-interface").map_or_else(|| room.to_owned(), |of| format!("{of}/interface"));
+        (root().join("src").join(folder), "lib.rs")
     } else {
         let target = target.strip_prefix("watershed::").ok_or("a target is `watershed-ROOM` or `watershed::NAME`")?;
         (root().join("testbench").join(target), "main.rs")

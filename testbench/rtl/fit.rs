@@ -294,7 +294,7 @@ fn complete(examples: &[Example]) -> Fit {
 const MOST_PERCENT: f64 = 15.0;
 
 fn written() -> std::path::PathBuf {
-    crate::verilator::root().join("src/scenario/cost/nangate45.toml")
+    crate::verilator::root().join("src/reader/cost/nangate45.toml")
 }
 
 /// The technology table with another fit at its end.

@@ -289,7 +289,7 @@ fn every() -> u64 {
 }
 
 fn message_names(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-    let names: Vec<&str> = watershed_pbv::packet::Message::ALL.iter().map(|message| message.name()).collect();
+    let names: Vec<&str> = watershed_pbv_interface::packet::Message::ALL.iter().map(|message| message.name()).collect();
     schemars::json_schema!({ "type": "array", "items": { "type": "string", "enum": names } })
 }
 

@@ -58,7 +58,8 @@
 //! ```
 
 pub mod log;
-pub mod schedule;
+#[doc(inline)]
+pub use watershed_piuma_interface::schedule;
 
 use super::OpSelect;
 use super::core::Core;
@@ -119,8 +120,6 @@ pub struct Counts {
 const INDEX_BITS: u32 = 20;
 /// The number of a flag.
 const FLAG: u64 = (1 << INDEX_BITS) - 1;
-/// Most rounds of a job.
-pub const MAX_ROUNDS: u32 = 1 << 16;
 
 impl Job {
     /// The most words a message can have.

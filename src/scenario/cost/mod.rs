@@ -24,13 +24,13 @@
 mod crossbar;
 pub mod energy;
 mod engines;
-pub mod model;
-pub mod technology;
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::Value as Json;
+
+pub use watershed_reader::cost::{model, technology};
 
 use crossbar::CrossbarPorts;
 use model::{Block, Datapath, Format};

@@ -6,7 +6,7 @@ use super::config::Host;
 use super::file::HostMode;
 use crate::names::layout;
 use crate::random::Stream;
-use crate::{Loaded, Problem, Scenario};
+use crate::{Loaded, Problem};
 use watershed_arith::{self as arith, Mode};
 use watershed_piuma::host::{Host as Rank, Job};
 use watershed_piuma::{Core, End, MemoryCfg, OpSelect};
@@ -18,11 +18,6 @@ pub fn class(index: usize) -> u16 {
 
 /// Most hosts of a scenario.
 pub const MOST: usize = 256;
-
-/// Whether point-to-point messages of hosts, or of ranks of a workload, may use any link of the system.
-pub fn simulated(scenario: &Scenario) -> bool {
-    scenario.workload.is_some() || scenario.hosts.iter().any(|host| host.file.mode == HostMode::Fabric)
-}
 
 /// The vectors of all ranks, as words.
 pub fn vectors(loaded: &Loaded, index: usize) -> Vec<Vec<u64>> {

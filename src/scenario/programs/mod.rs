@@ -2,18 +2,17 @@
 //!
 //! | file | holds |
 //! |------|-------|
-//! | [`file`](mod@file) | the tables as they are written |
-//! | [`config`] | the same after checking; program texts are assembled here |
 //! | [`build`] | register values of multicast trees, processors at the end points |
 //! | [`circular_wait`] | calls that wait for each other in a cycle, and never end |
 //! | `tree_writes` | trees that the text of a program may write |
 //! | [`result`] | what programs reported, and the check of every call |
+//!
+//! The tables and their checks are in the reader: [`file`](mod@file), [`config`], where program texts are assembled.
 
 pub mod build;
 pub mod circular_wait;
-pub mod config;
 pub mod result;
 pub mod rules;
 mod tree_writes;
 
-pub use watershed_language::programs as file;
+pub use watershed_reader::programs::{config, file};

@@ -2,23 +2,21 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | [`file`](mod@file) | the table as it is written |
-//! | [`config`] | the same after checking, with the trace |
-//! | [`network`] | jobs of engines in the network for its collectives |
 //! | [`build`] | from the trace to the plan of each end point |
 //! | [`volume`] | words of each round of an algorithm, in closed form |
 //! | [`result`] | times of ranks, counts |
 //! | [`report`] | the results of a run, and the checks of bits and volumes |
 //! | [`path`] | the critical path through ranks and messages |
 //! | [`perfetto`] | the timeline of ranks, for Perfetto |
+//!
+//! The table and its checks are in the reader: [`file`](mod@file), [`config`] with the trace, [`network`] with jobs of engines
+//! for its collectives.
 
 pub mod build;
-pub mod config;
-pub mod network;
 pub mod path;
 pub mod perfetto;
 pub mod report;
 pub mod result;
 pub mod volume;
 
-pub use watershed_language::workload as file;
+pub use watershed_reader::workload::{config, file, network};

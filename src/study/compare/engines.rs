@@ -13,7 +13,7 @@
 
 use std::fmt::Write;
 
-use watershed_pbv::packet::MAX_PAYLOAD_BYTES;
+use watershed_pbv_interface::packet::MAX_PAYLOAD_BYTES;
 use watershed_scenario::file::job::Engine;
 use watershed_scenario::names::{DType, NamedValues, one_of};
 

@@ -568,7 +568,7 @@ impl Contestant {
             }
             JobTable::Packets => {
                 let of = &self.loaded.scenario.pbv.as_ref().expect("it has a collective").collectives[0];
-                let most = u64::from(watershed_pbv::packet::MAX_PAYLOAD_BYTES as u32 / 8 * of.dtype.lanes());
+                let most = u64::from(watershed_pbv_interface::packet::MAX_PAYLOAD_BYTES as u32 / 8 * of.dtype.lanes());
                 // The fewest frames of one length, as a job has them.
                 let frames = elements.div_ceil(most).max(1);
                 Ok(vec![format!("{path}.elements={}", elements.div_ceil(frames)), format!("{path}.rounds={frames}")])

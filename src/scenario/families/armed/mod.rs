@@ -2,9 +2,6 @@
 //!
 //! | file | holds |
 //! |------|-------|
-//! | [`file`](mod@file) | the `[armed]` table |
-//! | `spec` | what sets the family apart before it runs |
-//! | [`config`] | the same after checking: the input of `build` |
 //! | [`build`] | trees, engines, end points |
 //! | `trees` | multicast trees, as `embed` shows them |
 //! | `faults` | links that misbehave or send again, dead end points |
@@ -14,9 +11,10 @@
 //! | [`golden`] | the golden check: who merged what in which order, walked by the oracle |
 //! | [`result`] | results, as a document and as text |
 //! | [`ladder`] | message ladders |
+//!
+//! The table and its checks are in the reader: [`file`](mod@file), [`config`]; [`spec`] says what sets the family apart.
 
 pub mod build;
-pub mod config;
 mod faults;
 pub mod golden;
 pub mod ladder;
@@ -24,7 +22,6 @@ mod report;
 mod requested_rounds;
 pub mod result;
 pub mod run;
-pub(crate) mod spec;
 pub(crate) mod trees;
 
-pub use watershed_language::file::armed as file;
+pub use watershed_reader::families::armed::{config, file, spec};

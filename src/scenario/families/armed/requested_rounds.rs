@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 
 use super::result::Outcomes;
-use watershed_armed::composed::Composition;
+use watershed_armed_interface::composed::Composition;
 use watershed_kernel::Cycle;
 
 /// How a round on the wire ended, from the best to the worst.

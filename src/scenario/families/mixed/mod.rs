@@ -2,10 +2,10 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `channels` | whose channels are whose |
 //! | `build` | the system with all of them, and what runs on it |
-//! | `spec` | what sets it apart before it runs |
+//!
+//! Whose channels are whose is in the reader: [`channels`], [`spec`].
 
 pub(crate) mod build;
-pub(crate) mod channels;
-pub(crate) mod spec;
+
+pub(crate) use watershed_reader::families::mixed::{channels, spec};

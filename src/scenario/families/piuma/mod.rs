@@ -8,8 +8,9 @@
 //! | [`overlaps`] | which trees those are |
 //! | [`embedding_graph`] | the graph under the embeddings: routes, neighbours, searched ways |
 //! | [`run`] | starts of collectives, and the end of the run |
-//! | [`spec`] | what sets them apart before they run |
 //! | [`results`] | results of collectives, critical paths, checks |
+//!
+//! What sets them apart before they run is in the reader: [`spec`].
 
 mod claims;
 pub(crate) mod driver;
@@ -17,4 +18,5 @@ pub(crate) mod embedding_graph;
 pub mod overlaps;
 pub(crate) mod results;
 pub(crate) mod run;
-pub(crate) mod spec;
+
+pub(crate) use watershed_reader::families::piuma::spec;
