@@ -22,7 +22,8 @@
 //!  floor 6   study/      curves, sweeps, comparisons and reports over many runs
 //!             |
 //!             v
-//!  floor 5   scenario/   checked configuration -> a system; the run; the result document
+//!  floor 5   scenario/   checked configuration -> a system; the run
+//!             |             its       interface/  how a run is asked for, what it answers; the engines behind a trait
 //!             |             beside it  reader/    TOML -> checked configuration; errors with carets
 //!             |             below that language/  what a scenario file may say: a struct a table, and the schema
 //!             |                        workload/  traces of applications: ranks, nodes, what waits for what
@@ -52,7 +53,8 @@
 //! Each folder is a member of the Cargo workspace, so that Cargo itself keeps it from using what its manifest does not name;
 //! a test (`testbench/project`) holds the manifests against the figure. A folder uses those on layers below its own, never one
 //! above or beside it. A family has a member of its own for what is known of it without its engines: `NAME/interface`, with packets,
-//! channels, instructions, schedules. Who reads scenarios or decodes frames uses that, and a change of an engine compiles none of them
+//! channels, instructions, schedules. Who reads scenarios or decodes frames uses that. [`scenario`] has one, too: studies and the
+//! command line use that and are handed the engines by the program, [`scenario::ENGINES`]. So a change of an engine compiles none of them
 //! again. Two lines lead aside: [`oracle`] takes the names of types from [`arith`], and the [`glossary`] finds
 //! the nearest word as [`scenario`] does. The oracle is used by the checks of runs, by commands that
 //! print exact values, and by tests, never by a block that is clocked; the [legality](piuma::legality) check reads a

@@ -68,7 +68,7 @@ pub use frame::{FRAME_BYTES, FRAME_WORDS, Frame, FrameError, Portals};
 pub use header::{Address, Header};
 pub use job::{Compute, Inputs, Job, LateParticipant, Overheads};
 pub use leaf::{Leaf, LeafState};
-pub use manager::{Manager, ManagerCfg, ManagerCounts};
+pub use manager::{Manager, ManagerCfg};
 pub use reduce::{Contribution, Outcome, reduce_contributions, reduce_with};
 pub use root::{Root, RootState, RoundEnd};
 pub use soft::Soft;
@@ -76,6 +76,7 @@ pub use station::Tokens;
 pub use stranger::{Defect, ForgedKind, OtherTree, Stranger};
 pub use tables::{AgentInfo, AgentRoutes, CHANNELS, DOWN, Discard, Entry, MANAGE, Tables, TablesCfg, UP, WORDS};
 pub use view::{View, view};
+pub use watershed_armed_interface::ManagerCounts;
 
 pub use watershed_fabric::fault::{Direction, Effect, Fault, FaultyLink, LinkLayer};
 use watershed_fabric::traffic::WithTraffic;

@@ -60,6 +60,7 @@
 //! assert_eq!((out[0].to, out[0].verb), (Place::Switch(0), Verb::Write));
 //! ```
 
+use super::ManagerCounts;
 use super::admission::{Keys, Owner, Refusals, Refused};
 use super::agent::{Agent, Refusal, SpanningTree};
 use super::manage::{Message, Place, Reason, Verb};
@@ -91,29 +92,6 @@ impl Default for ManagerCfg {
     fn default() -> ManagerCfg {
         ManagerCfg { compute_cycles: 2000, write_timeout: 4000, write_attempts: 4, window: 8 }
     }
-}
-
-/// What the agent did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, watershed_state::Saved)]
-pub struct ManagerCounts {
-    /// Requests for a tree that it served.
-    pub requests: u64,
-    /// Trees it granted.
-    pub granted: u64,
-    /// Of these, in the place of another.
-    pub changed: u64,
-    /// Requests it refused.
-    pub refused: u64,
-    /// Trees it deleted because it was asked to.
-    pub deleted: u64,
-    /// Entries that switches acknowledged as written.
-    pub written: u64,
-    /// Entries that they acknowledged as erased.
-    pub erased: u64,
-    /// Orders it sent again.
-    pub resent: u64,
-    /// Orders that were given up.
-    pub given_up: u64,
 }
 
 /// A request under way to the agent, part by part.

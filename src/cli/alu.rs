@@ -13,7 +13,7 @@ use watershed_arith::{DType, Flags, Function, Mode, NanPolicy, Op, Quad, QuadUni
 use watershed_oracle::exact::{Meaning, read};
 use watershed_oracle::soft::{self, Predicate};
 use watershed_oracle::{lane_difference, lane_pair, lane_predicate, quad_pair};
-use watershed_scenario::{names, number};
+use watershed_scenario_interface::{names, number};
 
 /// Put bit patterns through one arithmetic unit.
 #[derive(Debug, Args)]

@@ -6,7 +6,6 @@ use clap::Args;
 use super::run::{ScenarioArguments, note_older};
 use super::{Exit, print, print_error};
 use watershed_fabric::routing::Flaw;
-use watershed_scenario::{run, soundness};
 
 /// Check a scenario without running it.
 #[derive(Debug, Args)]
@@ -35,7 +34,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
             return Exit::Bad;
         }
     };
-    if let Err(error) = run::check(&loaded) {
+    if let Err(error) = loaded.check() {
         print_error(&error);
         return Exit::Bad;
     }
@@ -47,7 +46,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
         for rounding in &scenario.roundings {
             print(&format!("note: {rounding}"));
         }
-        match soundness::soundness(&loaded) {
+        match loaded.soundness() {
             Ok(soundness) => {
                 print(&format!("routing: {}", soundness.text));
                 if soundness.proof.is_err_and(|flaw| flaw != Flaw::TooBig) {

@@ -162,7 +162,7 @@ fn engines(arguments: &Arguments, disturb: Disturbance) -> Exit {
         print(&text);
         return Exit::Fine;
     }
-    match Study::parse("compare", &text, Path::new("")) {
+    match Study::parse(super::engines(), "compare", &text, Path::new("")) {
         Ok(found) => {
             let Arguments { json, csv, out, jobs, .. } = arguments;
             study::run_study_file(
@@ -254,7 +254,7 @@ fn contestants(arguments: &Arguments) -> Result<Vec<Contestant>, String> {
     let mut settings: Vec<Setting> = arguments.set.iter().map(|set| Setting::read(set)).collect();
     for (at, source) in arguments.scenarios.iter().enumerate() {
         let times = arguments.scenarios[..at].iter().filter(|before| *before == source).count() + 1;
-        list.extend(compare::jobs_with(source, times, &mut settings)?);
+        list.extend(compare::jobs_with(super::engines(), source, times, &mut settings)?);
     }
     compare::shorten(&mut list);
     if let Some(unknown) = settings.iter().find(|setting| !setting.used) {

@@ -10,7 +10,7 @@ use clap_complete::engine::{PathCompleter, ValueCompleter};
 use clap_complete::env::Shells;
 
 use super::{Exit, print, print_error};
-use watershed_scenario::shipped::{SHIPPED, stem};
+use watershed_scenario_interface::shipped::{SHIPPED, stem};
 
 /// The variable by which a shell's script asks the program what may come next.
 pub(super) const VARIABLE: &str = "WATERSHED_COMPLETE";

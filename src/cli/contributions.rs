@@ -21,7 +21,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use watershed_arith::quad::OPCODES;
 use watershed_arith::{Contribution, Opcode, Quad, ResultCode};
-use watershed_scenario::names;
+use watershed_scenario_interface::names;
 
 /// What an engine is to do.
 #[derive(Debug, Clone, PartialEq, Eq)]

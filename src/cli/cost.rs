@@ -8,11 +8,12 @@ use serde_json::json;
 
 use super::run::ScenarioArguments;
 use super::{Exit, print, print_error};
-use watershed_scenario::Loaded;
-use watershed_scenario::cost::energy::{Energy, Events, energy};
-use watershed_scenario::cost::{self, Cost, HardwareTotals};
-use watershed_scenario::result::Document;
-use watershed_scenario::run::{self, RunOptions};
+use watershed_reader::cost::technology::NANGATE45_TEXT;
+use watershed_scenario_interface::Runnable;
+use watershed_scenario_interface::cost::{self, Cost, HardwareTotals};
+use watershed_scenario_interface::cost::{Energy, Events};
+use watershed_scenario_interface::result::Document;
+use watershed_scenario_interface::run::RunOptions;
 
 /// Say what the hardware of a scenario costs: gates, flip-flops, memory, area, the shortest clock period, and the energy of a run.
 #[derive(Debug, Args)]
@@ -51,7 +52,7 @@ pub(super) struct Arguments {
 
 pub(super) fn main(arguments: &Arguments) -> Exit {
     if arguments.print_technology {
-        print(cost::technology::NANGATE45_TEXT);
+        print(NANGATE45_TEXT);
         return Exit::Fine;
     }
     let Some(scenario) = &arguments.scenario else {
@@ -59,7 +60,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
         return Exit::Bad;
     };
     let given = arguments.technology.iter().map(|path| format!("technology={:?}", path.display().to_string()));
-    let counted = scenario.load_with(&given.collect::<Vec<_>>()).and_then(|loaded| Ok((cost::cost(&loaded)?, loaded)));
+    let counted = scenario.load_with(&given.collect::<Vec<_>>()).and_then(|loaded| Ok((loaded.cost()?, loaded)));
     let (cost, loaded) = match counted {
         Ok(counted) => counted,
         Err(problems) => {
@@ -96,11 +97,10 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
 }
 
 /// The energy of a run, and its document.
-fn run_for_energy(loaded: &Loaded, cost: &Cost) -> Result<(Energy, Document), Box<dyn std::fmt::Display>> {
-    let technology = cost::technology(loaded).map_err(|problems| Box::new(problems) as Box<dyn std::fmt::Display>)?;
-    let result =
-        run::run(loaded, &RunOptions::default()).map_err(|error| Box::new(error) as Box<dyn std::fmt::Display>)?;
-    Ok((energy(loaded, &result.document, cost, &technology), result.document))
+fn run_for_energy(loaded: &Runnable, cost: &Cost) -> Result<(Energy, Document), Box<dyn std::fmt::Display>> {
+    let technology = loaded.technology().map_err(|problems| Box::new(problems) as Box<dyn std::fmt::Display>)?;
+    let result = loaded.run(&RunOptions::default()).map_err(|error| Box::new(error) as Box<dyn std::fmt::Display>)?;
+    Ok((loaded.energy(&result.document, cost, &technology), result.document))
 }
 
 /// Columns of numbers between the block's name and what it is made of.

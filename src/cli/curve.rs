@@ -10,10 +10,10 @@ use serde::Serialize;
 
 use super::run::ScenarioArguments;
 use super::{Exit, output, print, print_error, progress};
-use watershed_scenario::Loaded;
-use watershed_scenario::config::{Injection, TrafficPattern};
-use watershed_scenario::result::Outcome;
-use watershed_scenario::run::{RunOptions, run};
+use watershed_scenario_interface::Runnable;
+use watershed_scenario_interface::config::{Injection, TrafficPattern};
+use watershed_scenario_interface::result::Outcome;
+use watershed_scenario_interface::run::RunOptions;
 use watershed_study::curve::{self, Cause, Curve, Point};
 use watershed_study::plot::{Plot, Series};
 
@@ -173,11 +173,11 @@ fn measure(arguments: &Arguments, scenario: &ScenarioArguments) -> Result<Curve,
         sets.extend(swept.iter().map(|index| format!("traffic.{index}.rate={rate}")));
         sets.extend(swept.iter().filter(|index| first.scenario.traffic[**index].stop_cycle.is_some()).map(|index| {
             // A window needs traffic that outlives it.
-            format!("traffic.{index}.stop_cycle={}", watershed_scenario::limits::CYCLES)
+            format!("traffic.{index}.stop_cycle={}", watershed_scenario_interface::limits::CYCLES)
         }));
         let loaded = scenario.load_with(&sets).map_err(|error| error.to_string())?;
         let options = RunOptions { no_checks: arguments.no_checks, ..RunOptions::default() };
-        let result = run(&loaded, &options).map_err(|error| error.to_string())?;
+        let result = loaded.run(&options).map_err(|error| error.to_string())?;
         if result.document.outcome == Outcome::Interrupted {
             return Err(String::new());
         }
@@ -226,7 +226,7 @@ fn measure(arguments: &Arguments, scenario: &ScenarioArguments) -> Result<Curve,
 }
 
 /// The traffics whose rate is varied.
-fn varied_traffics(loaded: &Loaded) -> Vec<usize> {
+fn varied_traffics(loaded: &Runnable) -> Vec<usize> {
     let traffic = loaded.scenario.traffic.iter().enumerate();
     traffic
         .filter(|(_, traffic)| {

@@ -7,10 +7,10 @@ use clap::Args;
 
 use super::run::ScenarioArguments;
 use super::{Exit, print, print_error};
-use watershed_scenario::config::Family;
-use watershed_scenario::embedding::{self, Embedding};
-use watershed_scenario::trees::{self, EngineTree};
-use watershed_scenario::{Loaded, build, drawing};
+use watershed_scenario_interface::config::Family;
+use watershed_scenario_interface::embedding::{self, Embedding};
+use watershed_scenario_interface::trees::EngineTree;
+use watershed_scenario_interface::{Runnable, drawing};
 
 /// Show the trees of a scenario's jobs, and the registers or tables that make them.
 #[derive(Debug, Args)]
@@ -114,12 +114,11 @@ impl Shown {
 }
 
 /// The trees of all jobs of a scenario.
-fn all(loaded: &Loaded) -> Result<Vec<Shown>, String> {
+fn all(loaded: &Runnable) -> Result<Vec<Shown>, String> {
     let family = loaded.scenario.family;
-    let embeddings =
-        if matches!(family, Family::Piuma | Family::Mixed) { embedding::all(loaded) } else { Ok(Vec::new()) };
+    let embeddings = if matches!(family, Family::Piuma | Family::Mixed) { loaded.embeddings() } else { Ok(Vec::new()) };
     let embeddings = embeddings.map_err(|problems| problems.to_string())?;
-    let tables = trees::all(loaded).map_err(|problems| problems.to_string())?;
+    let tables = loaded.engine_trees().map_err(|problems| problems.to_string())?;
     let all: Vec<Shown> =
         embeddings.into_iter().map(Shown::Registers).chain(tables.into_iter().map(Shown::Tables)).collect();
     if all.is_empty() {
@@ -176,12 +175,12 @@ fn json(all: Vec<Shown>) -> serde_json::Value {
     json
 }
 
-fn picture(loaded: &Loaded, one: &Shown) -> Result<String, String> {
+fn picture(loaded: &Runnable, one: &Shown) -> Result<String, String> {
     let (most, there) = (drawing::DRAWN, loaded.scenario.topology.switches() as usize);
     if there > most {
         return Err(format!("error: a picture has room for {most} switches, there are {there}"));
     }
-    let layout = build::layout(loaded).map_err(|problems| problems.to_string())?;
+    let layout = loaded.layout().map_err(|problems| problems.to_string())?;
     let (links, root) = one.drawn();
     let tree = drawing::Tree { links: &links, root };
     Ok(drawing::svg_of(&layout, &format!("{}: {}", loaded.scenario.name, one.name()), Some(tree)).unwrap_or_default())

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Exit, invocation, output, print, print_error, progress};
-use watershed_scenario::expr::Expr;
+use super::{Exit, engines, invocation, output, print, print_error, progress};
+use watershed_scenario_interface::expr::Expr;
 use watershed_study::fuzz::{Case, CaseOutcome, FAMILIES, FailureCriteria, minimise, run_case};
 use watershed_study::sweep::store::shell_word;
 
@@ -82,9 +82,9 @@ fn execute(arguments: &Arguments) -> Result<Exit, String> {
         let hook = std::panic::take_hook();
         std::panic::set_hook(Box::new(|_| {}));
         let judge = FailureCriteria { fail_if: unless, stop: &progress::stopped };
-        let came = run_case(&case, judge);
+        let came = run_case(engines(), &case, judge);
         let small = match &came {
-            CaseOutcome::Failed(failure) => Some(minimise(&case, failure, judge)),
+            CaseOutcome::Failed(failure) => Some(minimise(engines(), &case, failure, judge)),
             _ => None,
         };
         std::panic::set_hook(hook);

@@ -13,11 +13,12 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use watershed_scenario::names;
+use watershed_scenario_interface::{Engines, names};
 
 mod alu;
 mod check;
@@ -84,7 +85,7 @@ const UNWRITTEN: &str = "\n  3  what was to be printed could not be written";
 
 /// Cycle-level, bit-exact hardware model of collectives computed inside the network.
 #[derive(Debug, Parser)]
-#[command(name = "watershed", version = watershed_scenario::result::STAMP, after_help = after_help(), disable_help_subcommand = true)]
+#[command(name = "watershed", version = watershed_scenario_interface::result::STAMP, after_help = after_help(), disable_help_subcommand = true)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -145,8 +146,18 @@ Signals:
     )
 }
 
-/// Runs the program with the process's arguments.
-pub fn main() -> ExitCode {
+/// What runs the scenarios of this process.
+static ENGINES: OnceLock<Engines> = OnceLock::new();
+
+/// What runs the scenarios of this process.
+fn engines() -> Engines {
+    *ENGINES.get().expect("the program begins with its engines")
+}
+
+/// Runs the program with the process's arguments, and its scenarios on these engines.
+pub fn main(engines: Engines) -> ExitCode {
+    // The first ones stay: a process has one command line.
+    let _ = ENGINES.set(engines);
     // A shell that completes a command line asks by a variable, and is answered here.
     clap_complete::CompleteEnv::with_factory(command_line).var(completions::VARIABLE).complete();
     let parsed = command_line().try_get_matches_from(std::env::args_os().map(alu::word));

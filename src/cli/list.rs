@@ -6,8 +6,8 @@ use clap::Args;
 use serde::Serialize;
 
 use super::{Exit, print, print_error};
-use watershed_scenario::inherit;
-use watershed_scenario::shipped::{SHIPPED, stem};
+use watershed_scenario_interface::inherit;
+use watershed_scenario_interface::shipped::{SHIPPED, stem};
 
 /// List the scenarios that come with the program.
 #[derive(Debug, Args)]
@@ -96,7 +96,7 @@ mod tests {
         assert_eq!(names.len(), entries.len(), "two scenarios have the same file name");
         for entry in &entries {
             assert!(entry.about.ends_with('.'), "{}", entry.path);
-            assert!(watershed_scenario::shipped::find(&entry.name).is_some());
+            assert!(watershed_scenario_interface::shipped::find(&entry.name).is_some());
         }
     }
 }

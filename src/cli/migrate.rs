@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::{Exit, output, print, print_error};
-use watershed_scenario::{migrate, read_file};
+use super::{Exit, engines, output, print, print_error};
+use watershed_scenario_interface::{migrate, read_file};
 
 /// Write a scenario's collectives, reductions and hosts as jobs
 #[derive(Debug, Args)]
@@ -73,6 +73,6 @@ fn translate(path: &Path) -> Result<(String, Option<String>), String> {
     let text = read_file(path).map_err(|problems| problems.to_string())?;
     let stem = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
     let base = path.parent().unwrap_or(Path::new(""));
-    let translated = migrate::migrate(&path.display().to_string(), &text, base, &stem);
+    let translated = migrate::migrate(engines(), &path.display().to_string(), &text, base, &stem);
     translated.map(|translated| (text, translated)).map_err(|problems| problems.to_string())
 }

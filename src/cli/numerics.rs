@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::alu::lane;
 use super::reduce::{operands_of, read_text};
-use super::{Exit, output, print, print_error};
+use super::{Exit, engines, output, print, print_error};
 use watershed_arith::{DType, Op};
 use watershed_kernel::Rng;
 use watershed_study::numerics::{NumericsOptions, numerics};
@@ -113,7 +113,7 @@ fn execute(arguments: &Arguments) -> Result<String, String> {
     let inputs: Vec<PathBuf> = arguments.input.iter().cloned().collect();
     let _claims = output::claim(&files.collect::<Vec<_>>(), &inputs)?;
     let jobs = super::compare::threads(arguments.jobs);
-    let found = numerics(&NumericsOptions { op, dtype, operands, orders, seed, jobs })?;
+    let found = numerics(engines(), &NumericsOptions { op, dtype, operands, orders, seed, jobs })?;
     if let Some(refused) = found.rows.iter().all(|row| row.refused.is_some()).then(|| found.rows.first()).flatten() {
         return Err(refused.refused.clone().unwrap_or_default());
     }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
-use watershed_scenario::run::{Control, NetworkContents, Progress, watch};
+use watershed_scenario_interface::run::{Control, NetworkContents, Progress, watch};
 
 /// Set by a signal, read between two cycles.
 static STOP: AtomicBool = AtomicBool::new(false);

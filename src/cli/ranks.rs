@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use watershed_fabric::Exchange;
-use watershed_scenario::run::RunError;
+use watershed_scenario_interface::run::RunError;
 
 /// The number of a rank that panics once all have begun.
 #[cfg(debug_assertions)]

@@ -6,11 +6,11 @@ use clap::Args;
 use serde_json::Value as Json;
 
 use super::progress::{self, RunProgress};
-use super::{Exit, print, print_error};
-use watershed_scenario::Loaded;
-use watershed_scenario::kind::{self, Kind};
-use watershed_scenario::result::{Document, Outcome, commit, upgraded};
-use watershed_scenario::run::{self, RunOptions};
+use super::{Exit, engines, print, print_error};
+use watershed_scenario_interface::kind::{self, Kind};
+use watershed_scenario_interface::result::{Document, Outcome, commit, upgraded};
+use watershed_scenario_interface::run::{self, RunOptions};
+use watershed_scenario_interface::{Runnable, load_inputs};
 
 /// Run again what a result was made from, and compare.
 #[derive(Debug, Args)]
@@ -73,7 +73,7 @@ pub(super) struct RecordedRun {
     /// The same, read.
     pub document: Document,
     /// The scenario.
-    pub loaded: Loaded,
+    pub loaded: Runnable,
 }
 
 impl RecordedRun {
@@ -105,8 +105,7 @@ impl RecordedRun {
             .scenario
             .as_ref()
             .ok_or_else(|| no_document(&"it does not hold its scenario; a program of today has to write it anew"))?;
-        let loaded = written
-            .load(&format!("the scenario in {name}"), &document.stamp.scenario, &[])
+        let loaded = load_inputs(engines(), written, &format!("the scenario in {name}"), &document.stamp.scenario)
             .map_err(|problems| problems.to_string())?;
         if document.jobs.is_empty() {
             document.jobs = run::jobs::all(&loaded, &document, &[]);
@@ -116,7 +115,8 @@ impl RecordedRun {
 
     /// How it was run.
     pub fn options(&self) -> RunOptions<'_> {
-        let options = self.document.scenario.as_ref().map(watershed_scenario::run_inputs::RunInputs::run_options);
+        let options =
+            self.document.scenario.as_ref().map(watershed_scenario_interface::run_inputs::RunInputs::run_options);
         RunOptions { stop_cycle: self.stopped().then_some(self.document.cycles), ..options.unwrap_or_default() }
     }
 
@@ -184,7 +184,7 @@ fn replay(file: &Path, scenario_only: bool) -> Result<bool, String> {
     }
     let meter = RunProgress::new();
     let hook = |progress| meter.update(&progress);
-    let outcome = run::run(&recorded.loaded, &RunOptions { hook: Some(&hook), ..recorded.options() });
+    let outcome = recorded.loaded.run(&RunOptions { hook: Some(&hook), ..recorded.options() });
     meter.finish();
     let now = outcome.map_err(|error| error.to_string())?.document;
     let name = file.display();

@@ -7,11 +7,10 @@ use clap::Args;
 use super::progress::{self, RunProgress};
 use super::replay::RecordedRun;
 use super::{Exit, output, print, print_error};
-use watershed_scenario::build;
-use watershed_scenario::hosts::file::HostMode;
-use watershed_scenario::kind::Kind;
-use watershed_scenario::run::{self, RunOptions};
-use watershed_scenario::why::WhyQuery;
+use watershed_scenario_interface::hosts::file::HostMode;
+use watershed_scenario_interface::kind::Kind;
+use watershed_scenario_interface::run::RunOptions;
+use watershed_scenario_interface::why::WhyQuery;
 use watershed_study::report::{RunSubject, Subject, SweepSubject, page};
 use watershed_study::sweep::{self, Store};
 
@@ -93,7 +92,7 @@ fn subject(source: &Path) -> Result<Subject, String> {
         why: collective.then(WhyQuery::default),
         ..recorded.options()
     };
-    let outcome = run::run(&recorded.loaded, &options);
+    let outcome = recorded.loaded.run(&options);
     meter.finish();
     let result = outcome.map_err(|error| error.to_string())?;
     if recorded.is_cut_short(&result.document) {
@@ -115,7 +114,7 @@ fn subject(source: &Path) -> Result<Subject, String> {
     Ok(Subject::Run(Box::new(RunSubject {
         source: name,
         document,
-        layout: build::layout(&recorded.loaded).ok(),
+        layout: recorded.loaded.layout().ok(),
         why: result.why,
         timeline: result.timeline,
         link_names: result.link_names,

@@ -11,17 +11,17 @@ use super::messages::{self, ResourceUsage, note, step};
 use super::output::OutputLocks;
 use super::progress::{self, RunProgress};
 use super::ranks::MpiRanks;
-use super::{Exit, output, print, print_error, print_painted, wave_command};
+use super::{Exit, engines, output, print, print_error, print_painted, wave_command};
 use watershed_files::{self as files, AtomicFile};
 use watershed_probe::ladder::{COLUMNS, Ladder};
-use watershed_scenario::checkpoint::{Checkpoint, Checkpoints};
-use watershed_scenario::expr::Expr;
-use watershed_scenario::result::Document;
-use watershed_scenario::result_detail::ResultDetail;
-use watershed_scenario::run::{Control, RunError, RunOptions, TriggerOptions, WaveOptions};
-use watershed_scenario::summary::{self, WrittenFile};
-use watershed_scenario::workload::perfetto;
-use watershed_scenario::{Loaded, Problem, Problems, data, estimate, load_named, run};
+use watershed_scenario_interface::checkpoint::{Checkpoint, Checkpoints};
+use watershed_scenario_interface::expr::Expr;
+use watershed_scenario_interface::perfetto;
+use watershed_scenario_interface::result::Document;
+use watershed_scenario_interface::result_detail::ResultDetail;
+use watershed_scenario_interface::run::{Control, RunError, RunOptions, TriggerOptions, WaveOptions};
+use watershed_scenario_interface::summary::{self, WrittenFile};
+use watershed_scenario_interface::{Loaded, Problem, Problems, Runnable, data, estimate, load_named, run};
 
 /// Run a scenario and check its results.
 #[derive(Debug, Args)]
@@ -282,7 +282,7 @@ pub(super) fn note_older(loaded: &Loaded) {
 
 impl ScenarioArguments {
     /// Reads and checks the scenario.
-    pub fn load(&self) -> Result<Loaded, Problems> {
+    pub fn load(&self) -> Result<Runnable, Problems> {
         self.load_with(&[])
     }
 
@@ -292,14 +292,14 @@ impl ScenarioArguments {
     }
 
     /// Reads and checks the scenario with more values set.
-    pub fn load_with(&self, sets: &[String]) -> Result<Loaded, Problems> {
+    pub fn load_with(&self, sets: &[String]) -> Result<Runnable, Problems> {
         let trace = self.workload.iter();
         let mut overrides: Vec<String> =
             trace.map(|path| format!("workload.trace={:?}", path.display().to_string())).collect();
         overrides.extend(self.set.iter().cloned());
         overrides.extend(sets.iter().cloned());
         overrides.extend(self.seed.map(|seed| format!("seed={seed}")));
-        let loaded = load_named(&self.scenario, &overrides)?;
+        let loaded = load_named(engines(), &self.scenario, &overrides)?;
         step(&format_args!("read {}", loaded.source.name()));
         Ok(loaded)
     }
@@ -366,7 +366,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
 
 /// A checked scenario with its output files, before the run.
 struct PreparedRun {
-    loaded: Loaded,
+    loaded: Runnable,
     wave: Option<WaveOptions>,
     checkpoints: Option<Checkpoints>,
     resume: Option<Checkpoint>,
@@ -391,9 +391,9 @@ impl PreparedRun {
 }
 
 /// A rank that is not the first evaluates its share of the system, and keeps nothing.
-fn run_follower(options: &RunOptions<'_>, loaded: &Loaded) -> Result<Exit, RunError> {
+fn run_follower(options: &RunOptions<'_>, loaded: &Runnable) -> Result<Exit, RunError> {
     let hook = |_| if progress::stopped() { Control::Stop } else { Control::Continue };
-    match run::run(loaded, &RunOptions { hook: Some(&hook), ..*options }) {
+    match loaded.run(&RunOptions { hook: Some(&hook), ..*options }) {
         Ok(_) | Err(RunError::Elsewhere) => Ok(Exit::Fine),
         Err(error) => Err(error),
     }
@@ -496,7 +496,7 @@ fn execute(arguments: &Arguments, crew: Option<&MpiRanks>) -> Result<Exit, RunEr
     if follows {
         return run_follower(&options, &loaded);
     }
-    let outcome = run::run(&loaded, &options);
+    let outcome = loaded.run(&options);
     meter.finish();
     let result = outcome?;
     let took = ResourceUsage { exchanged: crew.map(MpiRanks::exchanged), ..ResourceUsage::now(result.document.cycles) };

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::{Exit, print};
-use watershed_scenario::schema;
+use watershed_scenario_interface::schema;
 
 /// Print the JSON Schema of scenario files, for editors that complete and check them.
 #[derive(Debug, Args)]

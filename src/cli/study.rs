@@ -7,8 +7,8 @@ use clap::Args;
 
 use super::compare::{report_error, threads};
 use super::progress::{self, BatchProgress};
-use super::{Exit, output, print, print_error};
-use watershed_scenario::{names, shipped};
+use super::{Exit, engines, output, print, print_error};
+use watershed_scenario_interface::{names, shipped};
 use watershed_study::compare::study::{SHIPPED, Study, study_schema};
 use watershed_study::compare::{page, table};
 use watershed_study::reproduction::{self, Report};
@@ -132,7 +132,7 @@ fn run_reproduction(study: &reproduction::Study, arguments: &Arguments) -> Exit 
     };
     progress::handle_signals();
     let mut report = Report::default();
-    let result = (study.run)(&tell, &mut report);
+    let result = (study.run)(engines(), &tell, &mut report);
     if std::io::stderr().is_terminal() {
         eprint!("\r\x1b[2K");
     }
@@ -164,7 +164,7 @@ fn run_comparison(name: &str, arguments: &Arguments) -> Exit {
         print_error(&"error: --svg is for studies by name; --out makes a page of a study file");
         return Exit::Bad;
     }
-    let study = match Study::load(name) {
+    let study = match Study::load(engines(), name) {
         Ok(study) => study,
         Err(problems) => {
             print_error(&problems);

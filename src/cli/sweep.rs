@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
-use super::{Exit, output, print, print_error, progress};
+use super::{Exit, engines, output, print, print_error, progress};
 use watershed_study::sweep::best::BestQuery;
 use watershed_study::sweep::file::{number, sweep_schema};
 use watershed_study::sweep::{self, Changes, MergeOutcome, Options, Report, Row, Store, Sweep, SweepError};
@@ -284,7 +284,7 @@ fn execute(arguments: &Arguments) -> Result<bool, SweepError> {
     };
     let shared = shares(arguments, &read).then(|| std::time::Duration::from_secs(arguments.stale));
     let (shard, resume, stop) = (arguments.shard, arguments.resume, &progress::stopped);
-    let options = Options { jobs, shard, shared, resume, stop, progress: &show };
+    let options = Options { engines: engines(), jobs, shard, shared, resume, stop, progress: &show };
     let outcome = sweep::run(&read, folder, &options);
     bar.finish_and_clear();
     let report = outcome?;

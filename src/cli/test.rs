@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::compare::threads;
 use super::progress::{self, BatchProgress};
-use super::{Exit, output, print, print_error};
+use super::{Exit, engines, output, print, print_error};
 use watershed_probe::Selection;
 use watershed_study::snapshot::{self, FOLDER, FoundTests, Mode, Outcome, Test, junit::junit};
 
@@ -104,7 +104,8 @@ fn execute(arguments: &Arguments) -> Result<Exit, String> {
         counter.print_above(|| print(&line(outcome, width)));
         counter.show(at + 1, total);
     };
-    let mut outcomes = snapshot::check_all(&found.tests, mode, threads(arguments.jobs), &progress::stopped, &done);
+    let mut outcomes =
+        snapshot::check_all(engines(), &found.tests, mode, threads(arguments.jobs), &progress::stopped, &done);
     counter.finish();
     if arguments.prune && outcomes.len() == total {
         prune(&mut outcomes, &mut found)?;

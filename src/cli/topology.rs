@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::run::ScenarioArguments;
 use super::{Exit, print, print_error};
-use watershed_scenario::{build, drawing};
+use watershed_scenario_interface::drawing;
 
 /// Show the switches and links of a scenario.
 #[derive(Debug, Args)]
@@ -58,7 +58,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
         print(&if arguments.json { serde_json::to_string_pretty(&json).unwrap_or_default() } else { text });
         return Exit::Fine;
     }
-    let layout = match build::layout(&loaded) {
+    let layout = match loaded.layout() {
         Ok(layout) => layout,
         Err(problems) => {
             print_error(&problems);

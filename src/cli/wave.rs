@@ -9,16 +9,16 @@ use clap::{Args, Subcommand};
 use super::invocation::on_path;
 use super::messages::note;
 use super::run::Window;
-use super::{Exit, print, print_error};
+use super::{Exit, engines, print, print_error};
 use watershed_probe::ascii::{DrawError, Options, draw};
 use watershed_probe::diff::{DiffOptions, diff};
 use watershed_probe::wave_in::{self, Changes, Header, Table, Variable, WaveFile};
 use watershed_probe::{Period, Selection, similar_names, states_named};
-use watershed_scenario::expr::{Expr, Value};
-use watershed_scenario::kind::{self, Kind};
-use watershed_scenario::run::sides_of;
-use watershed_scenario::units::femtoseconds;
-use watershed_scenario::{load_named, signals};
+use watershed_scenario_interface::expr::{Expr, Value};
+use watershed_scenario_interface::kind::{self, Kind};
+use watershed_scenario_interface::run::sides_of;
+use watershed_scenario_interface::units::femtoseconds;
+use watershed_scenario_interface::{load_named, signals};
 use watershed_study::sweep::store::shell_word;
 
 /// Compare waveforms, VCD or FST, show them as text, or list their signals.
@@ -308,7 +308,7 @@ fn list(arguments: &ListArguments) -> Result<String, String> {
         (_, Some(Ok(wave))) => wave.header().clone(),
         (Kind::Wave, Some(Err(error))) => return Err(format!("error: {shown}: {error}")),
         (Kind::Scenario | Kind::Shipped | Kind::Missing | Kind::Text, _) => {
-            let loaded = load_named(target, &[]).map_err(|problems| problems.to_string())?;
+            let loaded = load_named(engines(), target, &[]).map_err(|problems| problems.to_string())?;
             signals::declared(&loaded, globs.clone(), *depth).map_err(|error| error.to_string())?
         }
         _ => return Err(kind::wrong_kind_message(target, "a waveform or a scenario")),

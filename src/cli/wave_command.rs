@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::{invocation, print_error};
-use watershed_scenario::result::{Check, Document};
-use watershed_scenario::{Loaded, build};
+use watershed_scenario_interface::Runnable;
+use watershed_scenario_interface::result::{Check, Document};
 use watershed_study::sweep::store::shell_word;
 
 /// What leads to a waveform in which the lines that follow show something.
@@ -55,17 +55,17 @@ fn command(file: &Path, globs: &[String], from: u64, to: u64) -> String {
 }
 
 /// Says what shows the failed checks of a run.
-pub(super) fn print_wave_commands(loaded: &Loaded, document: &Document, wave: Option<&Path>) {
+pub(super) fn print_wave_commands(loaded: &Runnable, document: &Document, wave: Option<&Path>) {
     for line in of_checks(loaded, document, wave) {
         print_error(&line);
     }
 }
 
 /// What shows the failed checks of a run: the line for its waveform, or how to get one.
-fn of_checks(loaded: &Loaded, document: &Document, wave: Option<&Path>) -> Vec<String> {
+fn of_checks(loaded: &Runnable, document: &Document, wave: Option<&Path>) -> Vec<String> {
     let failed: Vec<&Check> = document.checks.iter().filter(|check| !check.passed).collect();
     // Of large systems a layout is costly: it is made for a check that failed.
-    let layout = if failed.is_empty() { None } else { build::layout(loaded).ok() };
+    let layout = if failed.is_empty() { None } else { loaded.layout().ok() };
     let names: Vec<String> = layout.into_iter().flat_map(|layout| layout.plan.nodes).map(|node| node.name).collect();
     let shown = |detail: &str| {
         let words = || detail.split(|letter: char| !letter.is_alphanumeric() && letter != '_' && letter != '.');

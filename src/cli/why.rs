@@ -9,12 +9,12 @@ use super::progress::RunProgress;
 use super::replay::RecordedRun;
 use super::run::{Window, window};
 use super::{Exit, invocation, output, print, print_error, wave_command};
-use watershed_scenario::Scenario;
-use watershed_scenario::config::Family;
-use watershed_scenario::programs::result::call_name;
-use watershed_scenario::run::{self, RunOptions, WaveOptions};
-use watershed_scenario::segments;
-use watershed_scenario::why::{Why, WhyQuery};
+use watershed_scenario_interface::Scenario;
+use watershed_scenario_interface::config::Family;
+use watershed_scenario_interface::program_result::call_name;
+use watershed_scenario_interface::run::{RunOptions, WaveOptions};
+use watershed_scenario_interface::segments;
+use watershed_scenario_interface::why::{Why, WhyQuery};
 use watershed_study::sweep::store::shell_word;
 
 /// Say where the cycles of a collective's latency went.
@@ -140,7 +140,7 @@ fn execute(arguments: &Arguments) -> Result<bool, String> {
         known.extend(scenario.armed.iter().flat_map(|armed| &armed.reductions).map(|found| found.name.as_str()));
         known.extend(scenario.hosts.iter().map(|found| found.name.as_str()));
         known.extend(scenario.pbv.iter().flat_map(|pbv| &pbv.collectives).map(|found| found.name.as_str()));
-        known.extend(scenario.workload.iter().map(|_| watershed_scenario::why::workload::NAME));
+        known.extend(scenario.workload.iter().map(|_| watershed_scenario_interface::why::WORKLOAD));
         if known.is_empty() {
             return Err("error: the result has no collectives; --packet names packets".into());
         }
@@ -168,7 +168,7 @@ fn execute(arguments: &Arguments) -> Result<bool, String> {
         .collect();
     let _claims = output::claim(&outputs, std::slice::from_ref(&arguments.file))?;
     let options = RunOptions { hook: Some(&hook), why: Some(ask), wave: wave.as_ref(), ..recorded.options() };
-    let outcome = run::run(&recorded.loaded, &options);
+    let outcome = recorded.loaded.run(&options);
     meter.finish();
     let result = outcome.map_err(|error| error.to_string())?;
     if recorded.is_cut_short(&result.document) {

@@ -25,6 +25,7 @@
 use super::{REQUEST, RESPONSE, Registers};
 use watershed_fabric::topology::{EndPlace, Neighbours};
 use watershed_oracle::{EngineList, Source};
+pub use watershed_piuma_interface::channels::channel_name;
 
 /// A place in a configuration: a switch's input port on a channel, or its engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, watershed_state::Saved)]
@@ -505,9 +506,4 @@ enum Origin {
     Engine(u32),
     Sender(usize),
     Nobody,
-}
-
-/// `request` or `response`.
-pub fn channel_name(channel: u8) -> &'static str {
-    if channel == REQUEST { "request" } else { "response" }
 }

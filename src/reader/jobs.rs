@@ -66,6 +66,12 @@ pub const COMMON: [&str; 11] = [
 /// The family of a network with several engines.
 const MIXED: &str = "mixed";
 
+/// Whether a scenario writes jobs as tables of engines.
+pub fn is_older(source: &Source) -> bool {
+    // Values by number beside jobs change single ones of them.
+    Engine::ALL.iter().any(|engine| source.is_list(engine.table()))
+}
+
 /// Puts the values of `--set` arguments into the tree of a scenario and translates its jobs: what is set in the table of an engine is
 /// set there, behind what its jobs were translated into. The arguments keep their order in messages.
 pub fn apply(source: &mut Source, arguments: &[String]) -> Vec<Problem> {

@@ -17,6 +17,7 @@
 //! | [`file`](mod@file) | the format: one struct a table; its doc comments are the reference |
 //! | [`schema`] | the JSON Schema made from those structs, and the check against it |
 //! | [`source`] | text, places, overrides |
+//! | [`source_text`] | texts of files, with what they inherit |
 //! | `syntax` | what a text lacks that is no TOML |
 //! | [`inherit`] | scenarios that extend others |
 //! | [`jobs`] | one table for all jobs, translated into those of their engines |
@@ -66,6 +67,7 @@ pub mod segments;
 pub mod shipped;
 pub mod snapshot;
 pub mod source;
+pub mod source_text;
 pub mod sources;
 pub mod spec;
 mod syntax;

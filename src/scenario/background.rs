@@ -7,12 +7,12 @@ use crate::config::{Injection, TrafficPattern};
 use crate::measure::{self, MeasureResult, Measurement, Phase};
 use crate::result::{Check, Document, Links, Outcome, TrafficResult};
 use crate::run::links::link_report;
-use crate::run::options::RunError;
 use crate::sources::Sources;
 use crate::{Loaded, Problem, trace};
 use watershed_fabric::traffic::{SinkCounts, SourceCounts, Traffic};
 use watershed_fabric::{HeadWaits, LinkCount, NodeKind, Plan, Simulation, WaitCycles};
 use watershed_kernel::Cycle;
+use watershed_scenario_interface::run::RunError;
 use watershed_state::{Loader, Mismatch, Saver, State, state};
 
 /// Steps between two collections of what end points have measured.

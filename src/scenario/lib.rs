@@ -4,7 +4,8 @@
 //!  text ── reader ──> config ──> build, run ──> result
 //! ```
 //!
-//! What reads and checks a scenario is [`watershed_reader`], whose modules are found here, too.
+//! What reads and checks a scenario is [`watershed_reader`]; how a run is asked for and what it answers is
+//! [`watershed_scenario_interface`]. The modules of both are found here, too.
 //!
 //! | file | holds |
 //! |------|-------|
@@ -13,23 +14,17 @@
 //! | [`workload`] | traces of applications that end points run |
 //! | [`scan`] | order registers of prefix scans, and the golden result of every rank |
 //! | [`golden`] | the golden result of a collective |
-//! | [`migrate`](mod@migrate) | older scenarios in the language of jobs |
-//! | [`run_inputs`] | a checked scenario as text again, for replay |
-//! | [`embedding`] | the trees of collectives, read back from the registers |
-//! | [`drawing`] | a topology as text and as a picture |
+//! | [`embedding`], [`trees`] | the trees of collectives, read back from registers and tables |
 //! | [`soundness`] | the proof before cycle 0 that packets arrive and cannot deadlock |
-//! | [`estimate`] | the size of a waveform before the run |
-//! | [`signals`] | the names of a waveform's signals before the run |
 //! | [`cost`] | gates, area, periods and energy of a scenario's hardware |
 //! | `fastest_clock` | the fastest clock, which follows from the cost |
-//! | [`measure`] | warm-up, window and drain; latencies, confidence, accepted traffic |
 //! | [`run`](mod@run) | running: one runner for every family |
 //! | [`families`] | which families there are; a folder for each: its tables, system, run and report |
 //! | `switches` | what switches, links and channels are made of |
 //! | [`ladder`] | who sent what to whom when, of the PIUMA family and plain traffic |
-//! | [`record`](mod@record) | inputs and outputs of one block, for a bench |
 //! | [`why`] | where the cycles of a collective's latency went |
-//! | [`result`], [`summary`] | results of a run, as a document and as text |
+//! | `engines` | all engines, as studies and commands are handed them |
+//! | `single_engine` | engines by themselves, without a network |
 
 use std::path::Path;
 use std::sync::Arc;
@@ -39,94 +34,40 @@ use watershed_workload::Trace;
 pub(crate) mod background;
 pub mod build;
 mod built_collective;
-pub mod checkpoint;
 pub mod cost;
 mod counters;
-mod document_upgrade;
-pub mod drawing;
 pub mod embedding;
-pub mod estimate;
+mod engines;
 pub mod families;
 mod fastest_clock;
 pub mod golden;
 pub mod hosts;
-pub mod job_result;
 pub mod ladder;
-pub mod measure;
-pub mod migrate;
 pub mod programs;
-pub mod record;
-pub mod result;
 pub mod run;
-pub mod run_inputs;
 pub mod scan;
-pub mod signals;
+mod single_engine;
 pub mod soundness;
-pub mod summary;
 mod switches;
 mod timeline;
 pub mod trees;
 pub mod why;
 pub mod workload;
 
+pub use engines::{AllEngines, ENGINES};
 pub use families::{armed, pbv};
 pub(crate) use families::{mixed, piuma};
+pub use watershed_reader::source_text::{read_file, source_of};
 pub use watershed_reader::{Problem, Problems, Scenario, ScenarioFile, Source};
 pub use watershed_reader::{
     collective, config, data, expr, file, graph, inherit, jobs, kind, limits, link, names, number, problem, random,
     read, result_detail, schema, segments, shipped, snapshot, source, spec, topology, trace, units,
 };
 pub(crate) use watershed_reader::{fault, resolve, sources, values};
-
-/// A scenario that has been read and checked, with its text for later problems.
-#[derive(Debug, Clone)]
-pub struct Loaded {
-    /// The configuration.
-    pub scenario: Scenario,
-    /// The text.
-    pub source: Arc<Source>,
-    /// The folder that data files are relative to.
-    pub base: std::path::PathBuf,
-    /// Notes for the author about keys that have newer ones.
-    pub notes: Vec<String>,
-    /// The trace of an application, if it runs one.
-    pub workload: Option<Arc<workload::config::TracedWorkload>>,
-    /// Contents of data files, by index of the collective.
-    files: Vec<Option<data::Rows>>,
-}
-
-impl Loaded {
-    /// What the contributing participants of a collective contribute (see [`config::Collective::rows`]).
-    pub fn data(&self, collective: usize) -> data::Rows {
-        if let Some(Some(rows)) = self.files.get(collective) {
-            return rows.clone();
-        }
-        // Everything but files is known to load since the scenario was resolved.
-        data::load(&self.scenario.collectives[collective], collective, self.scenario.seed).unwrap_or_default()
-    }
-
-    /// The same, row by row.
-    pub fn each_row(&self, collective: usize, mut take: impl FnMut(&[u64])) {
-        if let Some(Some(rows)) = self.files.get(collective) {
-            for row in rows {
-                take(row);
-            }
-            return;
-        }
-        // Everything but files is known to load since the scenario was resolved.
-        let _ = data::for_each_row(&self.scenario.collectives[collective], collective, self.scenario.seed, take);
-    }
-
-    /// The files that it was read from.
-    pub fn inputs(&self) -> Vec<std::path::PathBuf> {
-        self.source.files(&self.base)
-    }
-
-    /// Turns problems that a later check has found into an error that shows their places.
-    pub fn problems(&self, list: Vec<Problem>) -> Problems {
-        Problems::new(Arc::clone(&self.source), list)
-    }
-}
+pub use watershed_scenario_interface::{
+    Engines, Loaded, Runnable, checkpoint, drawing, estimate, job_result, measure, migrate, record, result, run_inputs,
+    signals, simulator, summary,
+};
 
 /// Reads and checks a scenario file, with `--set` arguments on top.
 ///
@@ -185,18 +126,6 @@ fn find_shipped(given: &Path) -> Result<(&'static str, &'static str), Problems> 
     })
 }
 
-/// The text of a scenario with what it inherits, not yet checked.
-///
-/// # Errors
-/// It is not TOML, or what it extends cannot be read.
-pub fn source_of(name: &str, text: &str, base: &Path) -> Result<Source, Problems> {
-    let (mut source, syntax) = Source::parse(name, text);
-    match syntax.map_or_else(|| inherit::inherit(&mut source, base), Err) {
-        Ok(()) => Ok(source),
-        Err(problem) => Err(Problems::new(Arc::new(source), vec![problem])),
-    }
-}
-
 /// Reads a scenario from the standard input; the files that it names are relative to the working folder.
 fn read_stdin() -> Result<String, Problems> {
     use std::io::Read;
@@ -212,30 +141,6 @@ fn read_stdin() -> Result<String, Problems> {
     Ok(text)
 }
 
-/// Reads the text of a scenario file.
-///
-/// # Errors
-/// There is none, or it is too long or no text.
-pub fn read_file(path: &Path) -> Result<String, Problems> {
-    let name = path.display().to_string();
-    let fail = |message: String| Problems::new(Arc::new(Source::empty(name.clone())), vec![Problem::general(message)]);
-    let size = std::fs::metadata(path)
-        .map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => fail("there is no such scenario file".to_owned()),
-            _ => fail(format!("cannot read the scenario: {error}")),
-        })?
-        .len();
-    if size > limits::SCENARIO_BYTES {
-        return Err(fail(format!("the file has {size} bytes; a scenario has up to {}", limits::SCENARIO_BYTES)));
-    }
-    let bytes = std::fs::read(path).map_err(|error| fail(format!("cannot read the scenario: {error}")))?;
-    String::from_utf8(bytes).map_err(|error| {
-        let valid = error.utf8_error().valid_up_to();
-        let line = error.as_bytes()[..valid].split(|byte| *byte == b'\n').count();
-        fail(format!("the file is not UTF-8 text, from line {line} on"))
-    })
-}
-
 /// Reads and checks a scenario from a string. `base` is the folder data files are relative to, `stem` the name it has
 /// unless it names itself.
 ///
@@ -243,6 +148,19 @@ pub fn read_file(path: &Path) -> Result<String, Problems> {
 /// Everything that is wrong with it.
 pub fn load_text(name: &str, text: &str, base: &Path, stem: &str, overrides: &[String]) -> Result<Loaded, Problems> {
     load(name, text, (base, stem), overrides, None)
+}
+
+/// Reads and checks the scenario that a run was made from. `name` stands in messages.
+///
+/// # Errors
+/// Everything that is wrong with it: files that are gone, for example, or an older program's keys.
+pub fn load_inputs(
+    inputs: &run_inputs::RunInputs,
+    name: &str,
+    stem: &str,
+    overrides: &[String],
+) -> Result<Loaded, Problems> {
+    load_text(name, &inputs.text(), Path::new(&inputs.base), stem, overrides)
 }
 
 /// What is wrong with the topology file of a scenario: with its text, or that it is something else, or not there.
@@ -271,7 +189,7 @@ fn load(
     if problems.is_empty() {
         problems.extend(inherit::inherit(&mut source, base).err());
     }
-    if migrate::is_older(&source) {
+    if jobs::is_older(&source) {
         source.set_older();
     }
     problems.extend(jobs::apply(&mut source, overrides));

@@ -1,7 +1,7 @@
 //! Samples over the time of a run: flits in the network, and flits moved.
 
-use super::run::outcome::Sample;
 use watershed_fabric::{LinkCount, Simulation};
+use watershed_scenario_interface::run::Sample;
 
 /// Samples the network at most [`Timeline::MOST`] times: beyond that, every second sample is dropped and the rate
 /// halves.

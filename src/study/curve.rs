@@ -4,7 +4,7 @@
 //! independent of each other and are reported in the order of their loads, so the number of threads changes nothing. A
 //! curve stops rising after the first saturated point.
 //!
-//! **Saturated** (*chosen*) is a load that the network does not carry as [`measure`](watershed_scenario::measure)
+//! **Saturated** (*chosen*) is a load that the network does not carry as [`measure`](watershed_scenario_interface::measure)
 //! defines it, or at which the mean latency exceeds [`LATENCY_LIMIT`] times that of zero load. The second criterion is
 //! the usual one of the literature. Just beyond the knee, queues at the sources grow so slowly that a window of some
 //! thousand cycles accepts nearly all of the offered load; the latency then only reflects the length of the window. The
@@ -18,7 +18,7 @@
 //! definition sees both sides.
 
 use serde::{Deserialize, Serialize};
-use watershed_scenario::result::Document;
+use watershed_scenario_interface::result::Document;
 
 /// Version of the shape of a curve as JSON.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -109,7 +109,7 @@ impl Point {
         let measure = document.measure.as_ref()?;
         let latencies: Vec<_> = document.traffic.iter().filter_map(|traffic| traffic.latency.as_ref()).collect();
         let packets: u64 = latencies.iter().map(|latency| latency.packets).sum();
-        let weighted = |of: &dyn Fn(&watershed_scenario::measure::LatencyResult) -> Option<f64>| {
+        let weighted = |of: &dyn Fn(&watershed_scenario_interface::measure::LatencyResult) -> Option<f64>| {
             let sum: Option<f64> = latencies.iter().map(|latency| Some(of(latency)? * latency.packets as f64)).sum();
             sum.filter(|_| packets > 0).map(|sum| sum / packets as f64)
         };

@@ -17,9 +17,9 @@ use watershed_arith::{DType, Op, Quad, Round};
 use watershed_kernel::Rng;
 use watershed_oracle::exact::{Exact, Meaning, read, round_to};
 use watershed_oracle::quad::{rep_split, rep_value};
-use watershed_scenario::result::hex;
-use watershed_scenario::run::{RunOptions, run};
-use watershed_scenario::{Problems, load_text};
+use watershed_scenario_interface::result::hex;
+use watershed_scenario_interface::run::RunOptions;
+use watershed_scenario_interface::{Engines, Problems, load_text};
 
 /// Operands, at most: a run has as many end points.
 pub const MOST: usize = 64;
@@ -222,10 +222,11 @@ fn reproducible(ask: &NumericsOptions, words: &[String]) -> Option<Exact> {
     rep_value(&Quad { lanes, m, ..Quad::default() })
 }
 
-fn reduce(ask: &NumericsOptions, text: &str) -> ReductionOutcome {
+fn reduce(engines: Engines, ask: &NumericsOptions, text: &str) -> ReductionOutcome {
     let told = |problems: &Problems| problems.list().first().map_or_else(String::new, |one| one.message().to_owned());
-    let loaded = load_text("numerics", text, Path::new("."), "numerics", &[]).map_err(|problems| told(&problems))?;
-    let result = run(&loaded, &RunOptions::default()).map_err(|error| error.to_string())?;
+    let loaded =
+        load_text(engines, "numerics", text, Path::new("."), "numerics").map_err(|problems| told(&problems))?;
+    let result = loaded.run(&RunOptions::default()).map_err(|error| error.to_string())?;
     if let Some(check) = result.document.checks.iter().find(|check| !check.passed) {
         return Err(format!("check {} failed: {}", check.name, check.detail));
     }
@@ -244,7 +245,7 @@ fn reduce(ask: &NumericsOptions, text: &str) -> ReductionOutcome {
 ///
 /// # Errors
 /// There are no operands, one only, or too many.
-pub fn numerics(ask: &NumericsOptions) -> Result<Numerics, String> {
+pub fn numerics(engines: Engines, ask: &NumericsOptions) -> Result<Numerics, String> {
     let count = ask.operands.len();
     if !(2..=MOST).contains(&count) {
         return Err(format!("{count} operands: from 2 to {MOST} can be reduced, each by a participant of its own"));
@@ -273,7 +274,7 @@ pub fn numerics(ask: &NumericsOptions) -> Result<Numerics, String> {
                         done.get(at - at % orders.len()).cloned().flatten().filter(Result::is_err)
                     };
                     let known = done.lock().ok().and_then(|done| refused(&done));
-                    let found = known.unwrap_or_else(|| reduce(ask, &scenario(ask, way.0, &way.2, &order.1)));
+                    let found = known.unwrap_or_else(|| reduce(engines, ask, &scenario(ask, way.0, &way.2, &order.1)));
                     if let Ok(mut done) = done.lock() {
                         done[at] = Some(found);
                     }

@@ -17,9 +17,10 @@ use super::plot::{Plot, Series};
 use super::reproduction::{Relation, Report, Row, Study};
 use watershed_pbv_interface::packet::{HEADER_BYTES, WORD_BYTES};
 use watershed_probe::ladder::{Ladder, Message};
-use watershed_scenario::load_text;
-use watershed_scenario::result::LinkResult;
-use watershed_scenario::run::{RunOptions, run};
+use watershed_scenario_interface::load_text;
+use watershed_scenario_interface::result::LinkResult;
+use watershed_scenario_interface::run::RunOptions;
+use watershed_scenario_interface::simulator::Simulator;
 
 /// The study.
 pub const STUDY: Study = Study {
@@ -107,10 +108,10 @@ struct SimulatedRun {
     text: String,
 }
 
-fn simulate(name: &str, text: &str) -> Result<SimulatedRun, String> {
-    let loaded = load_text(name, text, Path::new(""), name, &[]).map_err(|problems| problems.to_string())?;
+fn simulate(with: &'static dyn Simulator, name: &str, text: &str) -> Result<SimulatedRun, String> {
+    let loaded = load_text(with, name, text, Path::new(""), name).map_err(|problems| problems.to_string())?;
     let options = RunOptions { ladder: true, all_links: true, ..RunOptions::default() };
-    let result = run(&loaded, &options).map_err(|error| error.to_string())?;
+    let result = loaded.run(&options).map_err(|error| error.to_string())?;
     if !result.document.passed() {
         let failed = result.document.checks.iter().find(|check| !check.passed);
         return Err(format!("{name}: {}", failed.map_or("not finished", |check| check.detail.as_str())));
@@ -199,8 +200,8 @@ fn flits(words: usize) -> f64 {
 ///
 /// # Errors
 /// If the run fails.
-pub fn column(shape: Shape, engines: Engines, rounds: u32) -> Result<Column, String> {
-    let ran = simulate("table 1", &shape.scenario(engines, rounds))?;
+pub fn column(with: &'static dyn Simulator, shape: Shape, engines: Engines, rounds: u32) -> Result<Column, String> {
+    let ran = simulate(with, "table 1", &shape.scenario(engines, rounds))?;
     let rounds = u64::from(rounds);
     let master = |name: &str| is_engine(name) && switch_of(name) == "s0";
     let engine = |name: &str| is_engine(name) && switch_of(name) != "s0";
@@ -267,7 +268,7 @@ pub fn column(shape: Shape, engines: Engines, rounds: u32) -> Result<Column, Str
     })
 }
 
-fn study(tell: &dyn Fn(&str), report: &mut Report) -> Result<(), String> {
+fn study(with: &'static dyn Simulator, tell: &dyn Fn(&str), report: &mut Report) -> Result<(), String> {
     report.title =
         "Table 1: flattened butterfly of 32 switches with 32 end points each, two lanes of PCIe 6 a port".into();
     report.notes = vec![
@@ -279,13 +280,13 @@ fn study(tell: &dyn Fn(&str), report: &mut Report) -> Result<(), String> {
             .into(),
     ];
     tell("one engine a switch");
-    let distributed = column(Shape::TABLE_1, Engines::Distributed, 1)?;
+    let distributed = column(with, Shape::TABLE_1, Engines::Distributed, 1)?;
     tell("one engine for all");
-    let monolithic = column(Shape::TABLE_1, Engines::Monolithic, 1)?;
+    let monolithic = column(with, Shape::TABLE_1, Engines::Monolithic, 1)?;
     table(&mut report.rows, &distributed, &monolithic);
     report.plots.push(("engines", gain(&report.rows)));
     tell("sixteen contexts");
-    masters(&mut report.rows)
+    masters(with, &mut report.rows)
 }
 
 /// A count has to be the source's; a time has two per cent, for the source rounds.
@@ -376,7 +377,7 @@ pub struct Results {
 ///
 /// # Errors
 /// If the run fails.
-pub fn sixteen_contexts(masters: usize, nodes: usize) -> Result<Results, String> {
+pub fn sixteen_contexts(with: &'static dyn Simulator, masters: usize, nodes: usize) -> Result<Results, String> {
     let mut text = BOARD.replace("NODES", &nodes.to_string());
     for context in 0..16 {
         // The source sits at its master's switch, whichever that is.
@@ -387,7 +388,7 @@ pub fn sixteen_contexts(masters: usize, nodes: usize) -> Result<Results, String>
              data = {{ random = \"normal\", same_every_round = true }}\n"
         );
     }
-    let ran = simulate(&format!("{masters} masters"), &text)?;
+    let ran = simulate(with, &format!("{masters} masters"), &text)?;
     let frame = flits(WORDS) / PCIE_7;
     let of_master = |name: &str| name == "s0";
     // An engine that is no one's master.
@@ -402,9 +403,9 @@ pub fn sixteen_contexts(masters: usize, nodes: usize) -> Result<Results, String>
 }
 
 /// Sixteen contexts with one master, and with two.
-fn masters(rows: &mut Vec<Row>) -> Result<(), String> {
+fn masters(with: &'static dyn Simulator, rows: &mut Vec<Row>) -> Result<(), String> {
     for (masters, source) in [(1usize, 528.0), (2, 264.0)] {
-        let results = sixteen_contexts(masters, 32)?;
+        let results = sixteen_contexts(with, masters, 32)?;
         let plural = if masters == 1 { "" } else { "s" };
         for (place, (ours, simulated), relation) in [
             ("on an edge", results.edge, Relation::Near),

@@ -29,9 +29,9 @@ use super::plot::{Plot, Series};
 use super::reproduction::{Basis, Relation, Report, Row, Study};
 use super::training::file::{BasisFile, ReduceFile};
 use super::training::training;
-use watershed_scenario::load_text;
-use watershed_scenario::result::Document;
-use watershed_scenario::run::{RunOptions, run};
+use watershed_scenario_interface::result::Document;
+use watershed_scenario_interface::run::RunOptions;
+use watershed_scenario_interface::{Engines, load_text};
 
 /// The study.
 pub const STUDY: Study = Study {
@@ -59,10 +59,10 @@ struct SimulatedTime {
     scenario: String,
 }
 
-fn simulate(text: &str) -> Result<Document, String> {
-    let loaded = load_text("piuma-paper.toml", text, Path::new("."), "piuma-paper", &[]);
+fn simulate(engines: Engines, text: &str) -> Result<Document, String> {
+    let loaded = load_text(engines, "piuma-paper.toml", text, Path::new("."), "piuma-paper");
     let loaded = loaded.map_err(|problems| problems.to_string())?;
-    let document = run(&loaded, &RunOptions::default()).map_err(|error| error.to_string())?.document;
+    let document = loaded.run(&RunOptions::default()).map_err(|error| error.to_string())?.document;
     match document.checks.iter().find(|check| !check.passed) {
         Some(check) => Err(format!("{}: {}\n{text}", check.name, check.detail)),
         None => Ok(document),
@@ -70,8 +70,8 @@ fn simulate(text: &str) -> Result<Document, String> {
 }
 
 /// The time of the only collective of a scenario.
-fn collective(scenario: String) -> Result<SimulatedTime, String> {
-    let ns = simulate(&scenario)?.collectives[0].latency_ns.ok_or("an all-reduce did not end")?;
+fn collective(engines: Engines, scenario: String) -> Result<SimulatedTime, String> {
+    let ns = simulate(engines, &scenario)?.collectives[0].latency_ns.ok_or("an all-reduce did not end")?;
     Ok(SimulatedTime { ns, scenario })
 }
 
@@ -111,12 +111,16 @@ fn nodes(size: &[u32], switches: SwitchSpeed, rest: &str) -> String {
 }
 
 /// An all-reduce of this many f64 in the network.
-fn network(size: &[u32], elements: u64, switches: SwitchSpeed) -> Result<SimulatedTime, String> {
-    collective(nodes(size, switches, &format!("[[collective]]\nkind = \"allreduce\"\nelements = {elements}\n")))
+fn network(engines: Engines, size: &[u32], elements: u64, switches: SwitchSpeed) -> Result<SimulatedTime, String> {
+    collective(
+        engines,
+        nodes(size, switches, &format!("[[collective]]\nkind = \"allreduce\"\nelements = {elements}\n")),
+    )
 }
 
 /// A host's all-reduce of this many f64, with an overhead a round in ns.
 fn host(
+    engines: Engines,
     size: &[u32],
     algorithm: &str,
     elements: u64,
@@ -128,22 +132,25 @@ fn host(
          overhead_cycles = {}\n",
         overhead * switches.cycles_per_ns()
     );
-    hosts(nodes(size, switches, &rest))
+    hosts(engines, nodes(size, switches, &rest))
 }
 
 /// The time of the only software of a scenario.
-fn hosts(scenario: String) -> Result<SimulatedTime, String> {
-    let ns = simulate(&scenario)?.hosts[0].latency_ns.ok_or("a host did not end")?;
+fn hosts(engines: Engines, scenario: String) -> Result<SimulatedTime, String> {
+    let ns = simulate(engines, &scenario)?.hosts[0].latency_ns.ok_or("a host did not end")?;
     Ok(SimulatedTime { ns, scenario })
 }
 
 /// ns an element of a long vector in one die, from the difference of two lengths.
-fn per_element(dtype: &str, memory: &str) -> Result<SimulatedTime, String> {
+fn per_element(engines: Engines, dtype: &str, memory: &str) -> Result<SimulatedTime, String> {
     let time = |elements: u64| {
-        collective(format!(
-            "family = \"piuma\"\n[topology]\nkind = \"die\"\n[memory]\nbandwidth_gbps = {memory}\n\
+        collective(
+            engines,
+            format!(
+                "family = \"piuma\"\n[topology]\nkind = \"die\"\n[memory]\nbandwidth_gbps = {memory}\n\
              [[collective]]\nkind = \"allreduce\"\ndtype = \"{dtype}\"\nelements = {elements}\n"
-        ))
+            ),
+        )
     };
     let (long, short) = (time(6144)?, time(2048)?);
     Ok(SimulatedTime { ns: (long.ns - short.ns) / 4096.0, scenario: long.scenario })
@@ -207,9 +214,14 @@ impl Row {
 }
 
 /// Latency of one element: eq. (1), and systems up to the last of `sizes`, whose latency is returned.
-fn latency(report: &mut Report, sizes: &[&[u32]], tell: &dyn Fn(&str)) -> Result<Vec<SimulatedTime>, String> {
+fn latency(
+    engines: Engines,
+    report: &mut Report,
+    sizes: &[&[u32]],
+    tell: &dyn Fn(&str),
+) -> Result<Vec<SimulatedTime>, String> {
     for (dimensions, size) in SHAPES {
-        let free = network(size, 1, SwitchSpeed::NearlyFree)?;
+        let free = network(engines, size, 1, SwitchSpeed::NearlyFree)?;
         let what = format!("one element, D = {dimensions}, nearly free switches: eq. (1)");
         let printed = bound(dimensions, 2.0 * dimensions + 1.0);
         report.near("P-FIG-1", &what, "ns", (printed, free.ns), 0.04).of(&[&free]);
@@ -220,7 +232,7 @@ fn latency(report: &mut Report, sizes: &[&[u32]], tell: &dyn Fn(&str)) -> Result
     let mut times = Vec::new();
     for size in sizes {
         tell(&format!("one element in the network of {}", count(size)));
-        times.push(network(size, 1, SwitchSpeed::Ours)?);
+        times.push(network(engines, size, 1, SwitchSpeed::Ours)?);
     }
     Ok(times)
 }
@@ -241,11 +253,11 @@ fn line(name: &str, values: impl IntoIterator<Item = f64>) -> Series {
 
 /// 128 KB on one node: the software overhead of a round in ns that makes hosts 3.9 times slower, and the times of the
 /// network and of the hosts then.
-fn calibrate(report: &mut Report) -> Result<(u64, SimulatedTime, SimulatedTime), String> {
-    let long = network(&[], WORDS, SwitchSpeed::Ours)?;
-    let bare = host(&[], "rabenseifner", WORDS, 0, SwitchSpeed::Ours)?;
+fn calibrate(engines: Engines, report: &mut Report) -> Result<(u64, SimulatedTime, SimulatedTime), String> {
+    let long = network(engines, &[], WORDS, SwitchSpeed::Ours)?;
+    let bare = host(engines, &[], "rabenseifner", WORDS, 0, SwitchSpeed::Ours)?;
     let overhead = ((3.9 * long.ns - bare.ns) / ROUNDS).max(0.0).round() as u64;
-    let node = host(&[], "rabenseifner", WORDS, overhead, SwitchSpeed::Ours)?;
+    let node = host(engines, &[], "rabenseifner", WORDS, overhead, SwitchSpeed::Ours)?;
     let what = "128 KB on 1 node: hosts over network";
     report.near("P-FIG-5", what, "x", (3.9, node.ns / long.ns), 0.01).of(&[&long, &node]).basis = Basis::Calibrated;
     report.notes.push(format!("software overhead of a round: {overhead} ns, from the 3.9 of one node"));
@@ -254,6 +266,7 @@ fn calibrate(report: &mut Report) -> Result<(u64, SimulatedTime, SimulatedTime),
 
 /// T(m) on a system through three lengths, and what long vectors cost hosts there: alpha, beta and the ratio.
 fn long_vectors(
+    engines: Engines,
     report: &mut Report,
     size: &[u32],
     lengths: [u64; 3],
@@ -261,7 +274,7 @@ fn long_vectors(
 ) -> Result<(f64, f64, f64), String> {
     let mut times = Vec::new();
     for elements in lengths {
-        times.push(network(size, elements, SwitchSpeed::Ours)?);
+        times.push(network(engines, size, elements, SwitchSpeed::Ours)?);
     }
     let points: Vec<(f64, f64)> = lengths.iter().zip(&times).map(|(m, time)| (*m as f64, time.ns)).collect();
     let (alpha, beta, residual) = hockney(&points);
@@ -276,7 +289,7 @@ fn long_vectors(
     ));
     // 32 MB: far beyond where the overhead of rounds counts.
     let m = (32u64 << 20) / 8;
-    let software = host(size, "rabenseifner", m, overhead, SwitchSpeed::Ours)?;
+    let software = host(engines, size, "rabenseifner", m, overhead, SwitchSpeed::Ours)?;
     let ratio = software.ns / (alpha + beta * m as f64);
     report
         .near("P-FIG-4", &format!("32 MB on {on}: hosts over network (fit)"), "x", (3.5, ratio), 0.05)
@@ -284,7 +297,7 @@ fn long_vectors(
         .basis = Basis::Chosen;
 
     for accesses in [2u64, 4] {
-        let merged = hosts(software.scenario.clone() + &format!("merge_accesses = {accesses}\n"))?;
+        let merged = hosts(engines, software.scenario.clone() + &format!("merge_accesses = {accesses}\n"))?;
         let what = format!("32 MB on {on}, {accesses} accesses a merged word: hosts over network (fit)");
         let row =
             report.bounded("P-FIG-4", &what, "x", (3.5, merged.ns / (alpha + beta * m as f64)), Relation::Differs);
@@ -303,7 +316,7 @@ fn long_vectors(
         let bits = (elements * 64) as f64;
         plot.levels.push(bytes(1 << power));
         inside.push(bits / (alpha + beta * elements as f64));
-        outside.push(bits / host(size, "rabenseifner", elements, overhead, SwitchSpeed::Ours)?.ns);
+        outside.push(bits / host(engines, size, "rabenseifner", elements, overhead, SwitchSpeed::Ours)?.ns);
     }
     plot.series = vec![line("in the network (fit)", inside), line("hosts, Rabenseifner", outside)];
     report.plots.push(("throughput-over-length", plot));
@@ -312,7 +325,14 @@ fn long_vectors(
 
 /// Long vectors of hosts whose messages meet each other, on as many nodes: time an element from the difference of two lengths,
 /// over that of hosts in the ideal mode and over that of the network, `beta`. `sockets` are those of a node.
-fn contention(report: &mut Report, size: &[u32], sockets: u32, lengths: [u64; 2], beta: f64) -> Result<(), String> {
+fn contention(
+    engines: Engines,
+    report: &mut Report,
+    size: &[u32],
+    sockets: u32,
+    lengths: [u64; 2],
+    beta: f64,
+) -> Result<(), String> {
     let scenario = |mode: &str, elements: u64| {
         // A link of 50 ns takes a flit a ns, and a credit comes back after another 50.
         let rest = format!(
@@ -322,7 +342,7 @@ fn contention(report: &mut Report, size: &[u32], sockets: u32, lengths: [u64; 2]
         nodes(size, SwitchSpeed::Ours, &rest).replacen("[link]", &format!("sockets = {sockets}\n[link]"), 1)
     };
     let slope = |mode: &str| -> Result<(f64, [SimulatedTime; 2]), String> {
-        let [short, long] = [hosts(scenario(mode, lengths[0]))?, hosts(scenario(mode, lengths[1]))?];
+        let [short, long] = [hosts(engines, scenario(mode, lengths[0]))?, hosts(engines, scenario(mode, lengths[1]))?];
         Ok(((long.ns - short.ns) / (lengths[1] - lengths[0]) as f64, [short, long]))
     };
     let ((ideal, without), (fabric, with)) = (slope("ideal")?, slope("fabric")?);
@@ -346,9 +366,9 @@ fn bytes(count: u64) -> String {
 }
 
 /// Time an element: eq. (2).
-fn elements(report: &mut Report) -> Result<(), String> {
-    let link = per_element("f32", "\"unlimited\"")?;
-    let memory = per_element("f32", "51.2")?;
+fn elements(engines: Engines, report: &mut Report) -> Result<(), String> {
+    let link = per_element(engines, "f32", "\"unlimited\"")?;
+    let memory = per_element(engines, "f32", "51.2")?;
     report.near("P-FIG-6", "4 bytes, no limit but the link", "ns", (0.5, link.ns), 0.001).of(&[&link]);
     report.near("P-FIG-6", "4 bytes, 51.2 Gb/s of memory", "ns", (1.25, memory.ns), 0.001).of(&[&memory]);
     Ok(())
@@ -356,11 +376,11 @@ fn elements(report: &mut Report) -> Result<(), String> {
 
 /// VGG-16 on 16 PIUMA_A100 nodes, layer by layer: the training study, of which all-reduces of more than this many
 /// elements are extended.
-fn trained(report: &mut Report, longest: Option<u64>, tell: &dyn Fn(&str)) -> Result<(), String> {
+fn trained(engines: Engines, report: &mut Report, longest: Option<u64>, tell: &dyn Fn(&str)) -> Result<(), String> {
     const NETWORK: &str = "PIUMA";
     const HOSTS: &str = "Rabenseifner";
     const MODEL: &str = "vgg16";
-    let mut study = Training::load("training").map_err(|problems| problems.to_string())?;
+    let mut study = Training::load(engines, "training").map_err(|problems| problems.to_string())?;
     study.retain_contestants(&[NETWORK, HOSTS]);
     let Some(file) = &mut study.file.training else { return Err("the study has no [training]".to_owned()) };
     file.models.retain(|model| model == MODEL);
@@ -473,9 +493,18 @@ const NOTES: [&str; 8] = [
      all rounds, and a flag, a question and an answer over the shortest path",
 ];
 
-fn study(tell: &dyn Fn(&str), report: &mut Report) -> Result<(), String> {
+/// One element over all cores by recursive doubling, on systems of all sizes.
+fn recursive_doubling(engines: Engines, overhead: u64, tell: &dyn Fn(&str)) -> Result<Vec<SimulatedTime>, String> {
+    let one = |size| {
+        tell(&format!("one element on the hosts of {}", count(size)));
+        host(engines, size, "recursive-doubling", 1, overhead, SwitchSpeed::Ours)
+    };
+    SIZES.into_iter().map(one).collect()
+}
+
+fn study(engines: Engines, tell: &dyn Fn(&str), report: &mut Report) -> Result<(), String> {
     "Accelerating Allreduce with in-network reduction on Intel PIUMA".clone_into(&mut report.title);
-    let times = latency(report, &SIZES, tell)?;
+    let times = latency(engines, report, &SIZES, tell)?;
     let [one, .., largest] = &times[..] else { return Err("no system was simulated".to_owned()) };
     let (few, many) = (&times[2], &times[4]);
     let what = "latency of 256 nodes over that of 16, both D = 2";
@@ -485,20 +514,16 @@ fn study(tell: &dyn Fn(&str), report: &mut Report) -> Result<(), String> {
         .of(&[largest]);
 
     tell("128 KB on one node");
-    let (overhead, _, node) = calibrate(report)?;
+    let (overhead, _, node) = calibrate(engines, report)?;
 
-    let mut hosts = Vec::new();
-    for size in SIZES {
-        tell(&format!("one element on the hosts of {}", count(size)));
-        hosts.push(host(size, "recursive-doubling", 1, overhead, SwitchSpeed::Ours)?);
-    }
+    let hosts = recursive_doubling(engines, overhead, tell)?;
     let [_, _, _, _, middle, .., doubling] = &hosts[..] else { return Err("no host was simulated".to_owned()) };
     let mut free = Vec::new();
     for (size, ours) in [(SIZES[4], (middle, many)), (SIZES[7], (doubling, largest))] {
         let on = count(size);
         tell(&format!("one element on {on} with nearly free switches"));
-        let inside = network(size, 1, SwitchSpeed::NearlyFree)?;
-        let outside = host(size, "recursive-doubling", 1, overhead, SwitchSpeed::NearlyFree)?;
+        let inside = network(engines, size, 1, SwitchSpeed::NearlyFree)?;
+        let outside = host(engines, size, "recursive-doubling", 1, overhead, SwitchSpeed::NearlyFree)?;
         for (switches, (hosts, network)) in [(SwitchSpeed::NearlyFree, (&outside, &inside)), (SwitchSpeed::Ours, ours)]
         {
             let what = format!("one element on {on}, {}: hosts over network", switches.name());
@@ -524,14 +549,16 @@ fn study(tell: &dyn Fn(&str), report: &mut Report) -> Result<(), String> {
     ));
 
     tell("long vectors on 16 nodes");
-    let (_, beta, _) = long_vectors(report, &[4, 4], [64, 256, 768], overhead)?;
+    let (_, beta, _) = long_vectors(engines, report, &[4, 4], [64, 256, 768], overhead)?;
     tell("long vectors on the hosts of 16 nodes, on the fabric");
-    contention(report, &[4, 4], 1, [4096, 8192], beta)?;
+    contention(engines, report, &[4, 4], 1, [4096, 8192], beta)?;
 
     // Throughput drops as the time grows; beta is that of the memory everywhere.
     let length = |time: &SimulatedTime| time.ns + beta * (WORDS - 1) as f64;
-    let (free_one, free_eight) =
-        (network(&[], 1, SwitchSpeed::NearlyFree)?, network(SHAPES[2].1, 1, SwitchSpeed::NearlyFree)?);
+    let (free_one, free_eight) = (
+        network(engines, &[], 1, SwitchSpeed::NearlyFree)?,
+        network(engines, SHAPES[2].1, 1, SwitchSpeed::NearlyFree)?,
+    );
     let [.., free_largest] = &free[..] else { return Err("no system was simulated".to_owned()) };
     for (on, to, relation) in
         [("16,384 nodes (D = 2)", free_largest, Relation::Below), ("8 nodes (D = 3)", &free_eight, Relation::Above)]
@@ -546,7 +573,7 @@ fn study(tell: &dyn Fn(&str), report: &mut Report) -> Result<(), String> {
     let mut software = Vec::new();
     for size in SIZES {
         tell(&format!("128 KB on the hosts of {}", count(size)));
-        software.push(host(size, "rabenseifner", WORDS, overhead, SwitchSpeed::Ours)?);
+        software.push(host(engines, size, "rabenseifner", WORDS, overhead, SwitchSpeed::Ours)?);
     }
     let [.., farthest] = &software[..] else { return Err("no host was simulated".to_owned()) };
     let what = "128 KB, 1 to 16,384 nodes: hosts slower by";
@@ -566,8 +593,8 @@ fn study(tell: &dyn Fn(&str), report: &mut Report) -> Result<(), String> {
     ));
 
     tell("time an element");
-    elements(report)?;
-    trained(report, None, tell)?;
+    elements(engines, report)?;
+    trained(engines, report, None, tell)?;
 
     report.notes.extend(NOTES.map(String::from));
     Ok(())
@@ -576,6 +603,7 @@ fn study(tell: &dyn Fn(&str), report: &mut Report) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use watershed_scenario::ENGINES;
 
     #[test]
     fn a_line_through_points_of_a_line_leaves_no_residual() {
@@ -595,7 +623,7 @@ mod tests {
     /// The part of the study that a test can wait for: one die, and one node's hosts.
     #[test]
     fn per_element_times_are_equation_two() {
-        let time = |dtype, memory| per_element(dtype, memory).map(|timed| timed.ns);
+        let time = |dtype, memory| per_element(ENGINES, dtype, memory).map(|timed| timed.ns);
         assert_eq!(time("f32", "\"unlimited\""), Ok(0.5));
         assert_eq!(time("f32", "51.2"), Ok(1.25));
         assert_eq!(time("f64", "51.2"), Ok(2.5));
@@ -612,16 +640,16 @@ mod tests {
     #[ignore = "takes long: make soak"]
     fn calibrated_hosts_are_over_three_times_slower_on_long_vectors() {
         let mut report = Report::default();
-        let (overhead, ..) = calibrate(&mut report).unwrap();
+        let (overhead, ..) = calibrate(ENGINES, &mut report).unwrap();
         assert!((900..1400).contains(&overhead), "{overhead} ns: the paper's hosts need about 1.3 us a round");
-        elements(&mut report).unwrap();
+        elements(ENGINES, &mut report).unwrap();
         predicted(&mut report, overhead, 16_384);
     }
 
     /// What follows from an overhead of a round, in ns; layers of more than `longest` elements are extended.
     fn predicted(report: &mut Report, overhead: u64, longest: u64) {
-        let (alpha, beta, ratio) = long_vectors(report, &[2], [64, 128, 192], overhead).unwrap();
-        let exact = network(&[2], 320, SwitchSpeed::Ours).unwrap().ns;
+        let (alpha, beta, ratio) = long_vectors(ENGINES, report, &[2], [64, 128, 192], overhead).unwrap();
+        let exact = network(ENGINES, &[2], 320, SwitchSpeed::Ours).unwrap().ns;
         assert!(
             (alpha + beta * 320.0 - exact).abs() < 2.0,
             "the fit foretells {}, simulated are {exact}",
@@ -633,10 +661,10 @@ mod tests {
             let row = report.rows.iter().find(named).expect("a row for this choice");
             assert!((row.ours - expected).abs() < 0.05 && row.basis == Basis::Chosen, "{row:?}");
         }
-        contention(report, &[2], 1, [512, 1024], beta).unwrap();
+        contention(ENGINES, report, &[2], 1, [512, 1024], beta).unwrap();
         let [.., ideal, network] = &report.rows[..] else { panic!("two rows of the fabric") };
         assert!(ideal.basis == Basis::Predicted && network.basis == Basis::Chosen);
-        trained(report, Some(longest), &|_| {}).unwrap();
+        trained(ENGINES, report, Some(longest), &|_| {}).unwrap();
         what_plain_nodes_would_need(&report.notes);
         for row in &report.rows {
             assert!(row.holds(), "{row:?}");
@@ -687,7 +715,7 @@ mod tests {
     #[test]
     fn latency_lies_between_the_printed_bound_and_the_whole_path() {
         let mut report = Report::default();
-        let times = latency(&mut report, &SIZES[..3], &|_| {}).unwrap();
+        let times = latency(ENGINES, &mut report, &SIZES[..3], &|_| {}).unwrap();
         assert!(times.windows(2).all(|pair| pair[0].ns < pair[1].ns), "{times:?}");
         assert!(report.rows.len() == 6 && report.holds(), "{:?}", report.rows);
         // Made from outside with the same links and clock.
@@ -720,7 +748,7 @@ mod tests {
     #[ignore = "minutes and 5 GiB: part of make soak"]
     fn every_row_agrees_with_the_paper_within_tolerance() {
         let mut report = Report::default();
-        study(&|_| {}, &mut report).unwrap();
+        study(ENGINES, &|_| {}, &mut report).unwrap();
         assert!(report.holds(), "{}", report.text());
         assert_eq!(report.plots.len(), 5);
         // No tolerance that would let a quarter pass for a reproduction.

@@ -7,13 +7,15 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
+use watershed_scenario_interface::Engines;
+
 use super::plot::Plot;
 use super::plot::escape;
 use super::report::frame;
 
 /// How a study is run. It reports its progress through a callback and fills the report as it goes on: rows that are
 /// there when a simulation fails or is stopped stay.
-pub type Run = fn(&dyn Fn(&str), &mut Report) -> Result<(), String>;
+pub type Run = fn(Engines, &dyn Fn(&str), &mut Report) -> Result<(), String>;
 
 /// A study.
 #[derive(Clone, Copy, Debug)]

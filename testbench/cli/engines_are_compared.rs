@@ -2,6 +2,7 @@
 //! what is held equal.
 
 use serde_json::Value as Json;
+use watershed::scenario::ENGINES;
 use watershed::scenario::load_text;
 use watershed::scenario::run::{RunOptions, run};
 use watershed::study::compare::study::Study;
@@ -229,7 +230,7 @@ fn what_is_printed_is_a_study_that_says_the_same() {
 
 #[test]
 fn the_shipped_study_compares_the_same_job_everywhere() {
-    let study = Study::load("which-engine").unwrap_or_else(|problems| panic!("{problems}"));
+    let study = Study::load(ENGINES, "which-engine").unwrap_or_else(|problems| panic!("{problems}"));
     let cells = study.cells().unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(cells.len(), 5 * 5);
     for (system, elements, contestants) in cells {
@@ -271,7 +272,8 @@ fn a_million_elements_on_every_network_are_accepted() {
     let arguments = ["compare", "--topology", networks, "--engines", "piuma,armed,pbv,software", "--elements", "1..1M"];
     let printed = watershed(arguments.iter().chain(&["--end-points", "5", "--print-study"]));
     assert_eq!(printed.status, 0, "{}", printed.stderr);
-    let study = Study::parse("x.toml", &printed.stdout, root()).unwrap_or_else(|problems| panic!("{problems}"));
+    let study =
+        Study::parse(ENGINES, "x.toml", &printed.stdout, root()).unwrap_or_else(|problems| panic!("{problems}"));
     let cells = study.cells().unwrap_or_else(|error| panic!("{error}"));
     let lengths: Vec<u64> = cells.iter().take(cells.len() / 6).map(|(_, elements, _)| *elements).collect();
     assert_eq!((lengths.first(), lengths.last(), lengths.len() * 6), (Some(&1), Some(&(1 << 20)), cells.len()));

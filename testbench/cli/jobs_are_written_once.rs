@@ -4,7 +4,7 @@
 use watershed::scenario::result::Document;
 use watershed::scenario::run::{RunOptions, run};
 use watershed::scenario::run_inputs::RunInputs;
-use watershed::scenario::{Loaded, load_text, migrate, shipped};
+use watershed::scenario::{ENGINES, Loaded, load_inputs, load_text, migrate, shipped};
 
 use crate::support::{load, root, watershed};
 
@@ -134,8 +134,8 @@ const OLDER: [&str; 6] = [
 #[test]
 fn older_scenarios_become_jobs_that_run_the_same() {
     for older in OLDER {
-        let new =
-            migrate::migrate("x.toml", older, root(), "x").unwrap_or_else(|problems| panic!("{problems}\n{older}"));
+        let new = migrate::migrate(ENGINES, "x.toml", older, root(), "x")
+            .unwrap_or_else(|problems| panic!("{problems}\n{older}"));
         let new = new.expect("there is something to translate");
         for table in ["[[collective", "[[host", "armed.reduction]]", "pbv.collective]]"] {
             assert!(!new.contains(table), "{new}");
@@ -144,7 +144,7 @@ fn older_scenarios_become_jobs_that_run_the_same() {
         for comment in older.split('#').skip(1).map(|text| text.split('\n').next().unwrap()) {
             assert!(new.contains(comment), "{comment} is gone from\n{new}");
         }
-        assert_eq!(migrate::migrate("x.toml", &new, root(), "x").unwrap(), None);
+        assert_eq!(migrate::migrate(ENGINES, "x.toml", &new, root(), "x").unwrap(), None);
         let read = |text: &str| {
             load_text("x.toml", text, root(), "x", &[]).unwrap_or_else(|problems| panic!("{problems}\n{text}"))
         };
@@ -161,8 +161,8 @@ fn older_scenarios_become_jobs_that_run_the_same() {
 fn shipped_scenarios_are_written_as_jobs() {
     for (path, text) in shipped::SHIPPED {
         let base = root().join(path);
-        let left =
-            migrate::migrate(path, text, base.parent().unwrap(), shipped::stem(path)).unwrap_or_else(|p| panic!("{p}"));
+        let left = migrate::migrate(ENGINES, path, text, base.parent().unwrap(), shipped::stem(path))
+            .unwrap_or_else(|p| panic!("{p}"));
         assert_eq!(left, None, "{path} names tables of engines");
     }
 }
@@ -170,7 +170,7 @@ fn shipped_scenarios_are_written_as_jobs() {
 #[test]
 fn what_cannot_be_translated_line_by_line_is_left_with_words() {
     let list = "family = \"piuma\"\ntopology.kind = \"die\"\ncollective = [{ kind = \"allreduce\" }]\n";
-    let said = migrate::migrate("x.toml", list, root(), "x").unwrap_err().to_string();
+    let said = migrate::migrate(ENGINES, "x.toml", list, root(), "x").unwrap_err().to_string();
     assert!(said.contains("`collective` is a list in a line") && said.contains("x.toml:3:1"), "{said}");
 }
 
@@ -300,7 +300,7 @@ fn jobs_are_written_with_what_is_set_in_tables_of_engines() {
         let loaded = load_text("x", &text, root(), "x", &sets).unwrap_or_else(|p| panic!("{p}"));
         let written = RunInputs::new(&loaded);
         assert_eq!(written.lines.iter().filter(|line| *line == "[[job]]").count(), 2, "{:?}", written.lines);
-        let again = written.load("again", "x", &[]).unwrap_or_else(|problems| panic!("{problems}"));
+        let again = load_inputs(&written, "again", "x", &[]).unwrap_or_else(|problems| panic!("{problems}"));
         let config = |loaded: &Loaded| serde_json::to_string(&loaded.scenario).unwrap();
         assert_eq!(config(&again), config(&loaded), "{family}");
         assert!(!again.source.is_older(), "{family}");
@@ -312,7 +312,7 @@ fn jobs_are_written_with_what_is_set_in_tables_of_engines() {
     let loaded = load_text("x", &text, root(), "x", &sets).unwrap_or_else(|p| panic!("{p}"));
     let written = RunInputs::new(&loaded);
     assert!(written.lines.contains(&"[[collective]]".to_owned()) && written.lines.contains(&"[[host]]".to_owned()));
-    assert!(written.load("again", "x", &[]).is_ok());
+    assert!(load_inputs(&written, "again", "x", &[]).is_ok());
 }
 
 #[test]

@@ -41,6 +41,7 @@ mod results_are_hashed;
 mod results_are_replayed;
 mod results_are_stamped;
 mod scenarios_are_held_against_goldens;
+mod scenarios_are_written_out;
 mod scenarios_extend_others;
 mod schema_describes_scenarios;
 mod shipped_scenarios_are_sound;

@@ -157,7 +157,8 @@ fn wrong_studies_are_explained() {
 fn the_shipped_study_is_listed_and_sound() {
     let list = watershed(["study"]).stdout;
     assert!(list.lines().any(|line| line.starts_with("face-off ")), "{list}");
-    let study = watershed::study::compare::study::Study::load("face-off").unwrap_or_else(|wrong| panic!("{wrong}"));
+    let study = watershed::study::compare::study::Study::load(watershed::scenario::ENGINES, "face-off")
+        .unwrap_or_else(|wrong| panic!("{wrong}"));
     let cells = study.cells().unwrap_or_else(|wrong| panic!("{wrong}"));
     assert_eq!(cells.len(), 2 * 5, "every cell is one job for all");
     for family in ["PIUMA", "armed", "PBV", "recursive doubling", "ring", "Rabenseifner"] {

@@ -52,7 +52,7 @@ fn scenarios(family: &str) -> FoundTests {
 
 /// All differences are in the error.
 fn scenario_matches(test: &Test, mode: Mode) -> Result<(), String> {
-    let outcome = snapshot::check(test, mode);
+    let outcome = snapshot::check(watershed::scenario::ENGINES, test, mode);
     let text = outcome.text();
     if outcome.accepted && !text.is_empty() {
         println!("{text}");

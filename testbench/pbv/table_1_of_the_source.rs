@@ -1,5 +1,6 @@
 //! Table 1 and paragraphs 151 and 153, from simulated runs (B-FIG-1 to B-FIG-5, B-HI-3, B-HI-4).
 
+use watershed::scenario::ENGINES;
 use watershed::study::pbv_table1::{Column, Engines, Shape, column, sixteen_contexts};
 use watershed::study::reproduction::{Basis, Relation, Report, find};
 
@@ -14,7 +15,7 @@ const DATA: u64 = 132;
 
 /// What a second all-reduce adds to this one at the master engine's port: out and in.
 fn a_round(one: &Column, shape: Shape, engines: Engines) -> (u64, u64) {
-    let (one, two) = (one.port_flits, column(shape, engines, 2).unwrap().port_flits);
+    let (one, two) = (one.port_flits, column(ENGINES, shape, engines, 2).unwrap().port_flits);
     (two.0 - one.0, two.1 - one.1)
 }
 
@@ -24,10 +25,10 @@ fn a_smaller_table_has_the_frames_its_shape_says() {
     for shape in [Shape { switches: 4, nodes: 33 }, Shape { switches: 3, nodes: 7 }] {
         let (switches, nodes) = (u64::from(shape.switches), u64::from(shape.nodes));
         let ends = switches * nodes;
-        let mono = column(shape, Engines::Monolithic, 1).unwrap();
+        let mono = column(ENGINES, shape, Engines::Monolithic, 1).unwrap();
         assert_eq!((mono.to_engines, mono.to_ends, mono.from_ends, mono.to_source), (0, ends - 1, ends, 1));
         assert_eq!((mono.on_a_link, mono.below, mono.partials), ((nodes, nodes), 0, 0));
-        let dist = column(shape, Engines::Distributed, 1).unwrap();
+        let dist = column(ENGINES, shape, Engines::Distributed, 1).unwrap();
         assert_eq!((dist.to_engines, dist.to_ends, dist.from_ends), (switches - 1, nodes - 1, nodes));
         assert_eq!((dist.on_a_link, dist.below, dist.partials, dist.to_source), ((1, 1), nodes, 1, 1));
         assert_eq!(dist.on_an_edge, (3, 3));
@@ -57,7 +58,7 @@ fn simulated_is_not_faster(column: &Column) {
 #[ignore = "simulates 1024 end points at one engine"]
 fn counts_are_the_texts_and_times_are_within_two_per_cent() {
     let mut report = Report::default();
-    (find("pbv-table1").unwrap().run)(&|_| {}, &mut report).unwrap();
+    (find("pbv-table1").unwrap().run)(ENGINES, &|_| {}, &mut report).unwrap();
     assert!(report.holds(), "{}", report.text());
     let [(name, picture)] = &report.plots[..] else { panic!("one picture") };
     let drawn: Vec<Vec<i64>> = picture
@@ -92,7 +93,7 @@ fn counts_are_the_texts_and_times_are_within_two_per_cent() {
 #[test]
 fn a_second_master_halves_the_results_on_an_edge_and_at_a_port() {
     for nodes in share::one_in(3, [2, 1, 3]) {
-        let (one, two) = (sixteen_contexts(1, nodes).unwrap(), sixteen_contexts(2, nodes).unwrap());
+        let (one, two) = (sixteen_contexts(ENGINES, 1, nodes).unwrap(), sixteen_contexts(ENGINES, 2, nodes).unwrap());
         assert_eq!((one.edge.0, two.edge.0), (528.0, 264.0), "{nodes}");
         // The port sends to fifteen engines below, one frame behind the other.
         assert_eq!((one.port.0, two.port.0), (15.0 * 528.0, 15.0 * 264.0), "{nodes}");
@@ -109,7 +110,7 @@ fn simulated_times_are_those_of_the_frames_and_one_latency() {
     for (engines, hops) in [(Engines::Monolithic, [2.0, 1.0]), (Engines::Distributed, [2.0, 2.0])] {
         let shapes = [(3, 5), (3, 7), (4, 5), (5, 12)];
         let latencies = shapes.map(|(switches, nodes)| {
-            let of = |rounds| column(Shape { switches, nodes }, engines, rounds).unwrap();
+            let of = |rounds| column(ENGINES, Shape { switches, nodes }, engines, rounds).unwrap();
             let (one, two) = (of(1), of(2));
             // What a second round adds: responses in and results out; its commands leave while responses come.
             let round = 2.0 * two.simulated[2] - one.simulated[2];
@@ -141,7 +142,7 @@ fn simulated_times_are_those_of_the_frames_and_one_latency() {
 #[test]
 fn masters_share_the_results_of_sixteen_contexts() {
     for nodes in share::one_in(2, [1, 3]) {
-        let all = [1, 2, 4].map(|masters| sixteen_contexts(masters, nodes).unwrap());
+        let all = [1, 2, 4].map(|masters| sixteen_contexts(ENGINES, masters, nodes).unwrap());
         for (of, masters) in all.iter().zip([1.0, 2.0, 4.0]) {
             assert_eq!((of.edge.0, of.port.0), (528.0 / masters, 7920.0 / masters), "{nodes} {masters}");
         }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use watershed::scenario::config::Wave;
 use watershed::scenario::estimate::{self, FACTOR};
 use watershed::scenario::run::{RunOptions, WaveOptions, run};
-use watershed::scenario::{Loaded, load_text};
+use watershed::scenario::{ENGINES, Loaded, Runnable, load_text};
 
 fn load(text: &str) -> Loaded {
     load_text("test", text, Path::new("."), "test", &[]).unwrap_or_else(|problems| panic!("{problems}"))
@@ -13,6 +13,10 @@ fn load(text: &str) -> Loaded {
 
 fn wave(path: PathBuf, signals: &str) -> WaveOptions {
     WaveOptions::of(path, Wave { signals: vec![signals.into()], ..Wave::default() })
+}
+
+fn runnable(text: &str) -> Runnable {
+    Runnable { loaded: load(text), engines: ENGINES }
 }
 
 #[test]
@@ -32,7 +36,7 @@ fn long_runs_are_estimated_within_the_factor() {
     .into_iter()
     .enumerate()
     {
-        let (loaded, wave) = (load(text), wave(folder.path().join(name), signals));
+        let (loaded, wave) = (runnable(text), wave(folder.path().join(name), signals));
         let estimate = estimate::wave(&loaded, &wave, sample).unwrap();
         let again = estimate::wave(&loaded, &wave, sample).unwrap();
         assert_eq!(estimate, again, "{name}: an estimate does not change");
@@ -50,7 +54,7 @@ fn long_runs_are_estimated_within_the_factor() {
 fn a_run_within_the_sample_is_told_exactly() {
     let folder = tempfile::tempdir().unwrap();
     let die = "family = \"piuma\"\n[topology]\nkind = \"die\"\n[[collective]]\nkind = \"allreduce\"\nelements = 9\n";
-    let (loaded, wave) = (load(die), wave(folder.path().join("die.vcd"), "**.ceng.**"));
+    let (loaded, wave) = (runnable(die), wave(folder.path().join("die.vcd"), "**.ceng.**"));
     let estimate = estimate::wave(&loaded, &wave, 4000).unwrap();
     let result = run(&loaded, &RunOptions { wave: Some(&wave), ..RunOptions::default() }).unwrap();
     let bytes = std::fs::metadata(&wave.path).unwrap().len();

@@ -98,13 +98,13 @@ fn structs_have_at_most_20_fields() {
 fn circles() -> BTreeMap<String, Vec<BTreeSet<String>>> {
     let mut found = BTreeMap::new();
     let mut imports = 0;
-    for entry in std::fs::read_dir(root().join("src")).unwrap() {
-        let folder = entry.unwrap().path();
+    let folders = std::fs::read_dir(root().join("src")).unwrap().map(|entry| entry.unwrap().path());
+    for folder in folders.flat_map(|folder| [folder.join("interface"), folder]) {
         if !folder.join("lib.rs").exists() {
             continue;
         }
-        let name = folder.file_name().unwrap().to_str().unwrap().to_owned();
-        let sources: Vec<Source> = source_text::files(&folder).iter().map(|path| Source::read(root(), path)).collect();
+        let name = folder.strip_prefix(root().join("src")).unwrap().to_str().unwrap().to_owned();
+        let sources: Vec<Source> = source_text::room(&folder).iter().map(|path| Source::read(root(), path)).collect();
         let room = Room::new(&format!("src/{name}"), &sources);
         imports += room.imports.values().map(BTreeSet::len).sum::<usize>();
         let short = |path: &String| path.strip_prefix(&format!("src/{name}/")).unwrap_or(path).to_owned();

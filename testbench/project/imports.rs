@@ -11,8 +11,8 @@ use crate::source_text::{Source, Token, closed};
 pub struct Room {
     /// The file of each module; the root is the empty path.
     files: BTreeMap<Vec<String>, String>,
-    /// Names that a module gives to what another one has: module and name, and the path that is meant.
-    renamed: BTreeMap<(Vec<String>, String), Vec<String>>,
+    /// Names that a module gives to what another one has: module and name, and the path that is meant; none in another room.
+    renamed: BTreeMap<(Vec<String>, String), Option<Vec<String>>>,
     /// Which file imports which.
     pub imports: BTreeMap<String, BTreeSet<String>>,
 }
@@ -42,8 +42,8 @@ impl Room {
         }
         for (_, named) in &all {
             for Named { module, path, .. } in named.iter().filter(|named| named.public) {
-                if let (Some(name), Some(path)) = (path.last(), room.absolute(module, path)) {
-                    room.renamed.insert((module.clone(), name.clone()), path);
+                if let Some(name) = path.last() {
+                    room.renamed.insert((module.clone(), name.clone()), room.absolute(module, path));
                 }
             }
         }
@@ -92,7 +92,7 @@ impl Room {
             && let Some(meant) = self.renamed.get(&(module.clone(), name.clone()))
             && depth < 8
         {
-            let whole: Vec<String> = meant.iter().chain(&path[known + 1..]).cloned().collect();
+            let whole: Vec<String> = meant.as_ref()?.iter().chain(&path[known + 1..]).cloned().collect();
             return self.file(&whole, depth + 1);
         }
         self.files.get(&module)

@@ -60,6 +60,12 @@ pub fn files(folder: &Path) -> Vec<PathBuf> {
     files_of(folder, "rs")
 }
 
+/// The files of a room: all but those of its interface, which is a room of its own.
+pub fn room(folder: &Path) -> Vec<PathBuf> {
+    let interface = folder.join("interface");
+    files(folder).into_iter().filter(|path| !path.starts_with(&interface)).collect()
+}
+
 /// All files below a folder with an ending, in the order of their paths.
 pub fn files_of(folder: &Path, ending: &str) -> Vec<PathBuf> {
     let (mut found, mut work) = (Vec::new(), vec![folder.to_owned()]);

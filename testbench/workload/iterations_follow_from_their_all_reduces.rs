@@ -43,7 +43,8 @@ fn study(simulated: u64, engines: impl IntoIterator<Item = (&'static str, &'stat
         tflops(),
         contestants.collect::<String>()
     );
-    let study = Study::parse("lenet-study.toml", &text, root()).unwrap_or_else(|problems| panic!("{problems}"));
+    let study = Study::parse(watershed::scenario::ENGINES, "lenet-study.toml", &text, root())
+        .unwrap_or_else(|problems| panic!("{problems}"));
     training(&study, 2, &|| false, &|_, _| {}).unwrap_or_else(|stopped| panic!("{stopped:?}"))
 }
 

@@ -4,11 +4,15 @@
 //! |---|---|
 //! | [`header`] | reduction header, multicast address, sequence numbers |
 //! | [`frame`] | the 84-byte frame, its check sum, its Ethernet form |
+//! | `counts` | what the management agent did |
 //! | [`composed`] | operations that end points compose of rounds: means, deterministic sums |
 
 pub mod composed;
+mod counts;
 pub mod frame;
 pub mod header;
+
+pub use counts::ManagerCounts;
 
 /// The channel on which frames climb.
 pub const UP: u8 = 0;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use watershed_arith::{DType, Flags, Mode, NanPolicy, Op, Quad, QuadUnit, Round, SignalPolicy};
-use watershed_scenario::names::{self, NamedValues};
+use watershed_scenario_interface::names::{self, NamedValues};
 
 /// Reduce many operands to one and compare with the exact value.
 #[derive(Debug, Args)]

@@ -1,15 +1,10 @@
 //! Single operands through units, trees and engines.
 
-use watershed_pbv as pbv;
-
 use super::arguments::{Failure, Family, OperandRequest, Order, Outcome};
 use crate::alu::leaf;
+use crate::engines;
 use watershed_arith::{DType, Flags, Mode, Op, Operands, Quad, QuadUnit, TreeCfg, TreeIn, Unit, tree};
-use watershed_fabric::routing::{Routes, Routing};
-use watershed_fabric::topology::Mesh;
-use watershed_fabric::{Flit, Join, JoinCx, QueueLengths, Tag};
-use watershed_kernel::Cycle;
-use watershed_piuma::{Ceng, CengCfg, OpSelect, REQUEST, RESPONSE, Registers, RegistersCfg};
+use watershed_scenario_interface::simulator::EngineOperation;
 
 pub(super) fn mode(arguments: &OperandRequest) -> Mode {
     let OperandRequest { round, flush_to_zero, nan, signal, .. } = *arguments;
@@ -26,14 +21,16 @@ pub(super) fn reduce(
     let OperandRequest { op, dtype, radix, .. } = *arguments;
     let mode = mode(arguments);
     if arguments.family == Some(Family::Piuma) {
-        let select = OpSelect { op, dtype, mode };
+        let select = EngineOperation { op, dtype, mode };
         let (lane, flags) = engine(select, radix, *order == Order::Arrival, places, arranged)?;
         return Ok(Outcome::Lane(lane, flags));
     }
     if arguments.family == Some(Family::Pbv) {
         let contributions: Vec<(Vec<u64>, Flags)> = arranged.iter().map(|&word| (vec![word], Flags::NONE)).collect();
         let in_order = *order == Order::Tree;
-        let (words, flags) = pbv::reduce::reduce(op, dtype, mode, in_order, &contributions).map_err(Failure::Engine)?;
+        let (words, flags) = engines()
+            .pbv_packet(EngineOperation { op, dtype, mode }, in_order, &contributions)
+            .map_err(Failure::Engine)?;
         return Ok(Outcome::Lane(words.first().copied().unwrap_or(0) & dtype.lane_mask(), flags));
     }
     if op.is_wide() {
@@ -89,7 +86,7 @@ fn unregistered_tree(op: Op, dtype: DType, mode: Mode, radix: u8, operands: &[u6
 
 /// The collective engine, level above level: every group of operands is one element of a stream through its ports.
 pub(super) fn engine(
-    select: OpSelect,
+    select: EngineOperation,
     radix: u8,
     one_a_cycle: bool,
     places: &[usize],
@@ -107,87 +104,12 @@ pub(super) fn engine(
             arrivals
         });
         let groups: Vec<Vec<(u64, Flags)>> = words.chunks(ports).map(<[_]>::to_vec).collect();
-        words = engine_level(select, u16::from(radix), arrivals.as_deref(), &groups)?;
+        words =
+            engines().piuma_stream(select, u16::from(radix), arrivals.as_deref(), &groups).map_err(Failure::Engine)?;
         for (word, _) in &mut words {
             *word &= select.dtype.lane_mask();
         }
         places = (0..words.len()).collect();
     }
     Ok(words[0])
-}
-
-/// The engine of the only switch of a star. Collective id 0 joins all ports; id 1 those of the last, smaller groups, which
-/// are of one size. Operands come as fast as they are taken, or one a cycle in this order of their places.
-pub(super) fn engine_level(
-    select: OpSelect,
-    ports: u16,
-    arrivals: Option<&[usize]>,
-    groups: &[Vec<(u64, Flags)>],
-) -> Result<Vec<(u64, Flags)>, Failure> {
-    let routing = Routing::Mesh(Mesh { size: vec![1], concentration: ports });
-    let cfg = RegistersCfg { switches: 1, ids: 2, external_ports: ports };
-    let mut registers = Registers::new(cfg, vec!["star".to_owned()], Routes { routing, ends: Vec::new() });
-    let rest = groups.last().map_or(0, Vec::len) as u16;
-    let mut store = |address, value| registers.store(address, value).map_err(|error| error.to_string());
-    for (id, members) in [(0, ports), (1, rest)] {
-        store(Registers::select_address(0, id), select.encode())?;
-        for port in 0..members {
-            store(Registers::vector_address(0, id, REQUEST, port), 1 << ports)?;
-        }
-        // The result turns into a response here: the switch is the root.
-        store(Registers::vector_address(0, id, RESPONSE, ports), 1)?;
-    }
-    let tree = TreeCfg { radix: ports as u8, unit_stages: 3 };
-    let result_slots = CengCfg::enough_result_slots(tree, 1);
-    let mut ceng = Ceng::new(CengCfg { tree, operand_slots: 2, result_slots, scan_slots: 1 });
-
-    let count = groups.len();
-    let mut sent = vec![0; usize::from(ports)];
-    let mut results = vec![(0, Flags::NONE); count];
-    let mut finished = 0;
-    let mut arriving = arrivals.unwrap_or_default().iter().copied().peekable();
-    let limit = (groups.iter().map(Vec::len).sum::<usize>() as Cycle + 1000) * 20;
-    for now in 0..limit {
-        let put_flit = |ceng: &mut Ceng, group: usize, port: u16| {
-            let (word, flags) = groups[group][usize::from(port)];
-            let full = groups[group].len() == usize::from(ports);
-            let mut tag = Tag(0);
-            tag.set_head(true);
-            tag.set_tail(true);
-            tag.set_vc(REQUEST);
-            tag.set_id(u16::from(!full));
-            tag.set_seq(group as u64);
-            tag.set_flags(flags.bits());
-            ceng.put_flit(port, REQUEST, Flit { tag, word }, now + 1);
-        };
-        if arrivals.is_some() {
-            if let Some(&place) = arriving.peek() {
-                let (group, port) = (place / usize::from(ports), (place % usize::from(ports)) as u16);
-                if ceng.has_room(port, REQUEST) {
-                    put_flit(&mut ceng, group, port);
-                    arriving.next();
-                }
-            }
-        } else {
-            for port in 0..ports {
-                let group = sent[usize::from(port)];
-                if group < count && usize::from(port) < groups[group].len() && ceng.has_room(port, REQUEST) {
-                    put_flit(&mut ceng, group, port);
-                    sent[usize::from(port)] += 1;
-                }
-            }
-        }
-        let out = ceng.tick(&JoinCx { tables: &registers, switch: 0, now, queued: QueueLengths::default() });
-        if let Some(fault) = out.fault {
-            return Err(Failure::Engine(fault.into()));
-        }
-        if let Some(flit) = out.result {
-            results[flit.tag.seq() as usize] = (flit.word, Flags::from_bits(flit.tag.flags()));
-            finished += 1;
-        }
-        if finished == count {
-            return Ok(results);
-        }
-    }
-    Err(Failure::Engine(format!("the engine did not finish in {limit} cycles")))
 }

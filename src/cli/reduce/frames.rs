@@ -1,17 +1,15 @@
 //! Whole contributions, as vectors of frames.
 
+use crate::engines;
 use serde::Deserialize;
-use watershed_armed as armed;
-use watershed_pbv as pbv;
 
 use super::arguments::{Arguments, Failure, Family, Order, order, places};
-use super::engines::{engine_level, join_all};
+use super::engines::join_all;
 use crate::contributions::{self, Request};
 use watershed_arith::quad::OPCODES;
 use watershed_arith::{Contribution, Flags, Mode, Op, Opcode, Quad, ResultCode};
-use watershed_armed::EngineCfg;
-use watershed_piuma::OpSelect;
-use watershed_scenario::names;
+use watershed_scenario_interface::names;
+use watershed_scenario_interface::simulator::EngineOperation;
 
 /// Whether an object is of whole contributions and not a list of operands.
 pub(super) fn is_of_contributions(text: &str) -> Result<bool, String> {
@@ -57,26 +55,13 @@ pub(super) fn contributions(arguments: &Arguments, name: &str, text: &str) -> Re
 
 /// Frames through an engine in the wire, armed for as many contributions as their counts come to; it counts itself.
 fn armed_frames(request: &Request, mode: Mode) -> Result<String, Failure> {
-    let frames: Vec<armed::Contribution> = request
-        .contributions
-        .iter()
-        .map(|Contribution { quad, count }| {
-            let with = armed::Contribution::of(quad.lanes);
-            armed::Contribution { count: *count, rc: quad.code, m: quad.m, oflow_id: quad.oflow_id, ..with }
-        })
-        .collect();
-    let total: u64 = frames.iter().map(|frame| u64::from(frame.count)).sum();
+    let total: u64 = request.contributions.iter().map(|frame| u64::from(frame.count)).sum();
     if total == 0 || total > u64::from(Contribution::MAX_COUNT) {
         let why = format!("an engine waits for 1 to {} contributions, not {total}", Contribution::MAX_COUNT);
         return Err(Failure::Bad(why));
     }
-    let outcome = armed::reduce_with(&EngineCfg { mode, ..EngineCfg::default() }, request.opcode, &frames, None, 0);
-    let Some(only) = outcome.single() else {
-        let why = format!("the engine sent {} frames up instead of one", outcome.frames.len());
-        return Err(Failure::Bad(why));
-    };
-    let quad = Quad { code: only.rc, m: only.m, oflow_id: only.oflow_id, ..Quad::of(only.lanes) };
-    Ok(format!("{}\n", contributions::print(&Contribution { quad, count: only.count })))
+    let only = engines().armed_frame(request.opcode, mode, &request.contributions).map_err(Failure::Bad)?;
+    Ok(format!("{}\n", contributions::print(&only)))
 }
 
 /// Frames through a packet engine: the four words are the payload, and what flags the frame brings and takes away are its
@@ -90,8 +75,7 @@ fn pbv_frames(request: &Request, configured: Mode, pbv_order: bool) -> Result<Qu
         let words = if select.op == Op::Barrier { Vec::new() } else { quad.lanes.to_vec() };
         contributions.push((words, flags));
     }
-    let OpSelect { op, dtype, mode } = select;
-    let (words, flags) = pbv::reduce::reduce(op, dtype, mode, pbv_order, &contributions).map_err(Failure::Engine)?;
+    let (words, flags) = engines().pbv_packet(select, pbv_order, &contributions).map_err(Failure::Engine)?;
     let words = if select.op == Op::Barrier { vec![0; 4] } else { words };
     let lanes = <[u64; 4]>::try_from(words).map_err(|_| Failure::Engine("the engine answered other words".into()))?;
     Ok(Quad { code: ResultCode::of(flags), ..Quad::of(lanes) })
@@ -108,14 +92,14 @@ fn plain_flags(k: usize, quad: &Quad, family: Family) -> Result<Flags, String> {
 }
 
 /// What an engine of the common operations does for an opcode of the armed family.
-fn common_select(opcode: &Opcode, configured: Mode, family: Family) -> Result<OpSelect, String> {
+fn common_select(opcode: &Opcode, configured: Mode, family: Family) -> Result<EngineOperation, String> {
     let known = |opcode: &Opcode| Op::COMMON.contains(&opcode.op);
     if !known(opcode) {
         let names = OPCODES.iter().filter(|&opcode| known(opcode)).map(|opcode| opcode.name);
         return Err(format!("{} has no {}; it has {}", family.engine(), opcode.name, names::one_of(names)));
     }
     let mode = Mode { flush_to_zero: opcode.flush_to_zero, round: opcode.round, ..configured };
-    Ok(OpSelect { op: opcode.op, dtype: opcode.dtype, mode })
+    Ok(EngineOperation { op: opcode.op, dtype: opcode.dtype, mode })
 }
 
 /// Frames through the collective engine: the four words are four elements of one stream, and what flags a word's flit
@@ -132,7 +116,7 @@ fn piuma_frames(request: &Request, configured: Mode, radix: u8) -> Result<Quad, 
         for chunk in frames.chunks(usize::from(radix)) {
             groups.extend((0..4).map(|lane| chunk.iter().map(|frame| frame[lane]).collect()));
         }
-        let results = engine_level(select, u16::from(radix), None, &groups)?;
+        let results = engines().piuma_stream(select, u16::from(radix), None, &groups).map_err(Failure::Engine)?;
         frames = results.chunks_exact(4).map(|lanes| [lanes[0], lanes[1], lanes[2], lanes[3]]).collect();
     }
     let code = |flags| ResultCode::of(flags);

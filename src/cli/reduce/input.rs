@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::arguments::Arguments;
 use crate::alu::lane;
 use watershed_arith::DType;
-use watershed_scenario::{names, number};
+use watershed_scenario_interface::{names, number};
 
 /// The name of the input and its text, without a byte order mark and blanks around it.
 pub(super) fn read_input(arguments: &Arguments) -> Result<(String, String), String> {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::super::{invocation, print, print_error};
 use super::columns;
-use watershed_scenario::expr::{Expr, Value};
+use watershed_scenario_interface::expr::{Expr, Value};
 use watershed_study::sweep::best::{BestPoints, BestQuery, Group};
 use watershed_study::sweep::file::{Goal, number};
 use watershed_study::sweep::{self, Row, Store, Sweep, SweepError, table};

@@ -29,6 +29,11 @@ pub const fn kind(vc: u8) -> u8 {
     vc % CHANNELS
 }
 
+/// `request` or `response`.
+pub fn channel_name(channel: u8) -> &'static str {
+    if channel == REQUEST { "request" } else { "response" }
+}
+
 /// Names of the collective channels of `planes` planes.
 pub fn channel_names(planes: u8) -> Vec<String> {
     let plane =

@@ -15,8 +15,6 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
-
 use super::super::armed::file::{DETERMINISTIC, MEAN};
 use super::super::config::{CollectiveKind, Scenario};
 use super::super::file::job::{self, Engine};
@@ -30,31 +28,7 @@ use super::{Cost, common, levels, stored_bits};
 use watershed_arith::quad::OPCODES;
 use watershed_arith::{Accumulate, DType, Op};
 
-/// Events of one kind and what they took.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Events {
-    /// What happened: `hops local`, `reductions sum of f64`.
-    pub event: String,
-    /// How often.
-    pub count: u64,
-    /// Energy of one, in fJ.
-    pub each_fj: f64,
-    /// Energy of all, in nJ.
-    pub energy_nj: f64,
-}
-
-/// The energy of a run.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Energy {
-    /// By event.
-    pub events: Vec<Events>,
-    /// All of it, in nJ.
-    pub energy_nj: f64,
-    /// Time of the run, in ns.
-    pub time_ns: f64,
-    /// Energy over time, in mW.
-    pub power_mw: f64,
-}
+pub use watershed_scenario_interface::cost::{Energy, Events};
 
 /// A number with six digits: more would be noise.
 fn digits(value: f64) -> f64 {

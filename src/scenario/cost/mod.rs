@@ -27,10 +27,9 @@ mod engines;
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
-use serde_json::Value as Json;
-
 pub use watershed_reader::cost::{model, technology};
+use watershed_scenario_interface::cost::tenths;
+pub use watershed_scenario_interface::cost::{Basis, BlockCost, Cost, HardwareTotals, json};
 
 use crossbar::CrossbarPorts;
 use model::{Block, Datapath, Format};
@@ -52,127 +51,6 @@ const FRAME_BITS: u64 = 84 * 8;
 const OWNER_BITS: u64 = 32 + 16 + 32;
 /// Bits of an armed engine's descriptor: 72 bytes.
 const DESCRIPTOR_BITS: u64 = 72 * 8;
-
-/// What a scenario's hardware costs.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Cost {
-    /// Name of the technology table.
-    pub technology: String,
-    /// Switches in the system.
-    pub switches: u64,
-    /// Kinds of blocks.
-    pub blocks: Vec<BlockCost>,
-    /// All of it.
-    pub total: HardwareTotals,
-    /// The mean of a switch, with its engines.
-    pub per_switch: HardwareTotals,
-    /// The shortest clock period in ps: that of the slowest block.
-    pub period_ps: f64,
-    /// The same in delays of a gate (`delay.gate`).
-    pub period_gates: f64,
-    /// The highest frequency in MHz.
-    pub frequency_mhz: f64,
-    /// The slowest block.
-    pub slowest: String,
-}
-
-/// What the figures of a block stand on; of several the least.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Basis {
-    /// A formula, within what was synthesised.
-    #[default]
-    Fitted,
-    /// A formula, beyond it.
-    Extrapolated,
-    /// Counted, and the technology table's price of each.
-    NotSynthesised,
-}
-
-impl Basis {
-    /// In words.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Fitted => "fitted",
-            Self::Extrapolated => "extrapolated",
-            Self::NotSynthesised => "not synthesised",
-        }
-    }
-}
-
-/// One kind of block.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct BlockCost {
-    /// Its name.
-    pub block: String,
-    /// What one of it is made of, in words.
-    pub detail: String,
-    /// How many there are.
-    pub count: u64,
-    /// What its figures stand on.
-    pub basis: Basis,
-    /// Its shortest clock period in ps; null where it is a part of the path of another.
-    pub period_ps: Option<f64>,
-    /// One of it.
-    pub each: HardwareTotals,
-}
-
-/// Bits, units, gates.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
-pub struct HardwareTotals {
-    /// Bits of storage that the configuration asks for.
-    pub storage_bits: u64,
-    /// Flip-flops, those of pipelines and of control included.
-    pub flip_flops: u64,
-    /// Bits in memory macros.
-    pub sram_bits: u64,
-    /// Two-input adders (of any format).
-    pub adders: u64,
-    /// Two-input comparators.
-    pub comparators: u64,
-    /// Logic in NAND2 equivalents.
-    pub logic: u64,
-    /// All in NAND2 equivalents, flip-flops and memories included: the area over that of a NAND2.
-    pub gates: u64,
-    /// Area of all cells and memories, in um2.
-    pub area_um2: f64,
-    /// Wires of links.
-    pub wires: u64,
-}
-
-impl HardwareTotals {
-    fn each(self, other: Self, of: impl Fn(u64, u64) -> u64, area_um2: f64) -> Self {
-        Self {
-            storage_bits: of(self.storage_bits, other.storage_bits),
-            flip_flops: of(self.flip_flops, other.flip_flops),
-            sram_bits: of(self.sram_bits, other.sram_bits),
-            adders: of(self.adders, other.adders),
-            comparators: of(self.comparators, other.comparators),
-            logic: of(self.logic, other.logic),
-            gates: of(self.gates, other.gates),
-            area_um2,
-            wires: of(self.wires, other.wires),
-        }
-    }
-
-    fn plus(self, other: Self) -> Self {
-        self.each(other, |a, b| a + b, tenths(self.area_um2 + other.area_um2))
-    }
-
-    fn times(self, count: u64) -> Self {
-        self.each(self, |a, _| a * count, tenths(self.area_um2 * count as f64))
-    }
-
-    fn over(self, count: u64) -> Self {
-        let count = count.max(1);
-        self.each(self, |a, _| a.div_ceil(count), tenths(self.area_um2 / count as f64))
-    }
-}
-
-/// An area as it is printed.
-fn tenths(area: f64) -> f64 {
-    (area * 10.0).round() / 10.0
-}
 
 /// A block while it is put together.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -587,11 +465,6 @@ fn claims(scenario: &Scenario, wiring: &Wiring, bill: &mut CostSheet) {
         let made = bill.registers(2 * n + n * (n - 1)).plus(bill.arbiter(n));
         bill.add("claim arbiter", format!("{n} trees"), 1, made);
     }
-}
-
-/// The cost as a piece of JSON.
-pub fn json(cost: &Cost) -> Json {
-    serde_json::to_value(cost).unwrap_or(Json::Null)
 }
 
 #[cfg(test)]

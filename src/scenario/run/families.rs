@@ -1,7 +1,6 @@
 //! The families of a run together, as the [runner](super::runner) deals with them: one mostly, several in a system that they share.
 
 use super::family::{Family, Report, StepOutcome};
-use super::options::{Flip, Progress, RunError, RunOptions};
 use super::system::System;
 use super::watchdog::Watchdog;
 use crate::result::{Check, Document, Outcome};
@@ -10,6 +9,7 @@ use crate::why::{Why, WhyQuery};
 use watershed_fabric::Step;
 use watershed_kernel::Cycle;
 use watershed_probe::ladder::Ladder;
+use watershed_scenario_interface::run::{Flip, Progress, RunError, RunOptions};
 use watershed_state::{Loader, Mismatch, Saver};
 
 /// The families of a run, in the order in which the document has their results.

@@ -3,7 +3,6 @@
 //! A family builds its part of the system, says what it waits for, and reports the outcome of its jobs. Cycles, watchdog, stops, progress,
 //! waveforms, records, links, common checks and the document are the runner's, implemented once for all.
 
-use super::options::{Flip, Progress, RunError, RunOptions};
 use super::system::System;
 use super::watchdog::Watchdog;
 use crate::families::of_family;
@@ -16,6 +15,7 @@ use watershed_fabric::Step;
 use watershed_kernel::Cycle;
 use watershed_piuma::claim::Wiring;
 use watershed_probe::ladder::Ladder;
+use watershed_scenario_interface::run::{Flip, Progress, RunError, RunOptions};
 use watershed_state::{Loader, Mismatch, Saver};
 
 /// The outcome of a step.

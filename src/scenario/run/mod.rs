@@ -2,13 +2,10 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `options` | how to run, and why there may be no result |
-//! | `outcome` | what a run leaves behind |
 //! | `family` | the interface of a family to the runner |
 //! | `ranks` | processes that run it together begin alike |
 //! | `families` | the families of a run together |
 //! | `runner` | the loop over cycles, how a run ends, checks that all families have |
-//! | `jobs` | the outcome of every job under the same names |
 //! | `system` | the system of a run, as each family sees it |
 //! | `links` | what the links did |
 //! | `watchdog` | stalls: work is left and no progress is made, in every family |
@@ -17,27 +14,23 @@
 use super::Loaded;
 use crate::checkpoint::Checkpoint;
 use runner::Runner;
+use watershed_scenario_interface::run::is_watched;
 
 mod families;
 pub(super) mod family;
-pub mod jobs;
 pub(super) mod links;
-pub(super) mod options;
-pub(super) mod outcome;
 mod ranks;
-mod result_hash;
 pub(super) mod runner;
 pub(crate) mod system;
 pub(super) mod watchdog;
 mod wave;
 
 pub use crate::piuma::driver::Driver;
-pub use options::{
-    Control, Flip, NetworkContents, Progress, RunError, RunOptions, TriggerOptions, WaveOptions, notify_watcher, watch,
-};
-pub use outcome::{RunResult, Sample};
 pub use system::{ArmedSystem, PbvSystem, PiumaSystem};
-pub use wave::sides_of;
+pub use watershed_scenario_interface::run::{
+    Control, Flip, NetworkContents, Progress, RunError, RunOptions, RunResult, Sample, TriggerOptions, WaveOptions,
+    jobs, notify_watcher, sides_of, watch,
+};
 
 /// Makes every check that comes before the first cycle: builds the system and throws it away.
 ///
@@ -92,7 +85,7 @@ pub fn run(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunEr
 }
 
 fn run_family(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunError> {
-    let watcher: Option<&dyn Fn(Progress) -> Control> = options::is_watched().then_some(&notify_watcher as _);
+    let watcher: Option<&dyn Fn(Progress) -> Control> = is_watched().then_some(&notify_watcher as _);
     let options = &RunOptions { hook: options.hook.or(watcher), ..*options };
     let begin = |windows| -> Result<_, RunError> {
         let begun = Runner::build(loaded, options, windows).and_then(|mut runner| {

@@ -1,8 +1,8 @@
 //! Ranks of a run: all of them begin, and with the same run, or none does.
 
-use super::options::{RunError, RunOptions};
 use super::runner::Runner;
 use crate::checkpoint::Identity;
+use watershed_scenario_interface::run::{RunError, RunOptions};
 
 /// How far a rank is before the first cycle.
 #[derive(serde::Serialize, serde::Deserialize)]

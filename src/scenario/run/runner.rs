@@ -6,8 +6,6 @@ use std::time::{Duration, Instant};
 use super::families::Families;
 use super::family::{Report, StepOutcome, builder};
 use super::links::link_report;
-use super::options::{Control, NetworkContents, RunError, RunOptions};
-use super::outcome::RunResult;
 use super::system::System;
 use super::watchdog::{LOOK, Watchdog};
 use super::wave::{close_wave, open_wave, trace_error};
@@ -20,6 +18,7 @@ use crate::{Loaded, Problem};
 use watershed_fabric::{Evaluation, Step};
 use watershed_kernel::Cycle;
 use watershed_probe::TraceSummary;
+use watershed_scenario_interface::run::{Control, NetworkContents, RunError, RunOptions, RunResult};
 use watershed_state::{Loader, Mismatch, Saver};
 
 /// Time between two looks at how far a run is, but for runs where a look takes long.

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use super::options::{RunError, TriggerOptions, WaveOptions};
 use crate::Loaded;
 use crate::expr::{self, Expr};
 use crate::shipped;
@@ -11,6 +10,7 @@ use watershed_probe::{
     FstSink, Lookup, NameError, Period, Reading, Selection, Sink, TraceError, TraceSummary, Tracer, Trigger,
     TriggerSink, VcdSink, WriterThread,
 };
+use watershed_scenario_interface::run::{RunError, TriggerOptions, WaveOptions, sides_of};
 
 /// A waveform of which the end of the run says whether it is wanted: until then it is in a folder of its own, and an older one stays.
 pub(super) struct PendingWave {
@@ -95,11 +95,6 @@ fn trigger(options: &TriggerOptions) -> Trigger {
         condition.as_ref().and_then(|condition| condition.eval(&read)).is_some_and(|value| value.is_true())
     };
     Trigger { condition: Box::new(condition), names, compared, before: options.before, after: options.after }
-}
-
-/// What a condition compares, for [`states_named`](watershed_probe::states_named).
-pub fn sides_of(condition: &Expr) -> Vec<[(String, bool); 2]> {
-    condition.compared().iter().map(|pair| pair.map(|(side, is_name)| (side.to_owned(), is_name))).collect()
 }
 
 /// What starting a recording can say. Names of signals are listed for who has one wrong.

@@ -3,8 +3,7 @@
 use super::{Kind, Part, Phase, Why};
 use crate::workload::result::{Step, WorkloadResult};
 
-/// What a workload is called where one is asked for.
-pub const NAME: &str = "workload";
+pub use watershed_scenario_interface::why::WORKLOAD as NAME;
 
 /// The path of a workload that has ended.
 ///

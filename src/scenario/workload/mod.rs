@@ -14,9 +14,8 @@
 
 pub mod build;
 pub mod path;
-pub mod perfetto;
 pub mod report;
-pub mod result;
 pub mod volume;
 
 pub use watershed_reader::workload::{config, file, network};
+pub use watershed_scenario_interface::{perfetto, workload_result as result};

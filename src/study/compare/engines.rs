@@ -14,8 +14,8 @@
 use std::fmt::Write;
 
 use watershed_pbv_interface::packet::MAX_PAYLOAD_BYTES;
-use watershed_scenario::file::job::Engine;
-use watershed_scenario::names::{DType, NamedValues, one_of};
+use watershed_scenario_interface::file::job::Engine;
+use watershed_scenario_interface::names::{DType, NamedValues, one_of};
 
 use super::Disturbance;
 

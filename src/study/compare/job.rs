@@ -20,13 +20,13 @@ use std::path::Path;
 use serde::Serialize;
 
 use watershed_arith::{Op, Round};
-use watershed_scenario::config::Data;
-use watershed_scenario::file::CollectiveKind;
-use watershed_scenario::names::NamedValues;
-use watershed_scenario::pbv::config::Collective;
-use watershed_scenario::pbv::file::KindFile;
-use watershed_scenario::source::{Node, Value};
-use watershed_scenario::{Loaded, Problems, Scenario, load_named, run_inputs, shipped};
+use watershed_scenario_interface::config::Data;
+use watershed_scenario_interface::file::CollectiveKind;
+use watershed_scenario_interface::names::NamedValues;
+use watershed_scenario_interface::pbv::config::Collective;
+use watershed_scenario_interface::pbv::file::KindFile;
+use watershed_scenario_interface::source::{Node, Value};
+use watershed_scenario_interface::{Engines, Loaded, Problems, Runnable, Scenario, load_named, run_inputs, shipped};
 
 /// What is to be computed; two contestants are compared if theirs are equal.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -146,24 +146,24 @@ pub struct Contestant {
     /// What is set, so that the job is alone.
     pub sets: Vec<String>,
     /// The scenario with all that set.
-    pub loaded: Loaded,
+    pub loaded: Runnable,
 }
 
 /// Loads a scenario file, or a shipped one by its name.
 ///
 /// # Errors
 /// There is none, or what is wrong with it.
-pub fn load(file: &str, sets: &[String]) -> Result<Loaded, Problems> {
-    load_named(Path::new(file), sets)
+pub fn load(engines: Engines, file: &str, sets: &[String]) -> Result<Runnable, Problems> {
+    load_named(engines, Path::new(file), sets)
 }
 
 /// The jobs of `FILE` or `FILE:JOB`, each alone, with these values set.
 ///
 /// # Errors
 /// The scenario is wrong, or has no such job.
-pub fn jobs(source: &str, sets: &[String]) -> Result<Vec<Contestant>, String> {
+pub fn jobs(engines: Engines, source: &str, sets: &[String]) -> Result<Vec<Contestant>, String> {
     let mut settings: Vec<Setting> = sets.iter().map(|set| Setting::for_all(set)).collect();
-    jobs_with(source, 1, &mut settings)
+    jobs_with(engines, source, 1, &mut settings)
 }
 
 /// A value that is set, for all contestants or for one of them.
@@ -210,7 +210,12 @@ fn settings_for(settings: &mut [Setting], names: &[String]) -> Vec<String> {
 ///
 /// # Errors
 /// As [`jobs`].
-pub fn jobs_with(source: &str, times: usize, settings: &mut [Setting]) -> Result<Vec<Contestant>, String> {
+pub fn jobs_with(
+    engines: Engines,
+    source: &str,
+    times: usize,
+    settings: &mut [Setting],
+) -> Result<Vec<Contestant>, String> {
     let whole = Path::new(source).exists() || shipped::find(source).is_some();
     let (file, wanted) = match source.rsplit_once(':').filter(|_| !whole) {
         Some((file, job)) => (file, Some(job)),
@@ -220,7 +225,7 @@ pub fn jobs_with(source: &str, times: usize, settings: &mut [Setting]) -> Result
     let stem = again(shipped::stem(file));
     let of_file = [file.to_owned(), shipped::stem(file).to_owned(), stem.clone()];
     let sets = settings_for(settings, &of_file);
-    let loaded = load(file, &sets).map_err(|problems| problems.to_string())?;
+    let loaded = load(engines, file, &sets).map_err(|problems| problems.to_string())?;
     let all = parts(&loaded);
     if all.is_empty() {
         return Err(format!("error: {file} has no collective, host or reduction to compare"));
@@ -232,16 +237,17 @@ pub fn jobs_with(source: &str, times: usize, settings: &mut [Setting]) -> Result
         let wanted = wanted.unwrap_or_default();
         return Err(format!(
             "error: {file} has no job \"{wanted}\"; there is {}",
-            watershed_scenario::names::one_of(names)
+            watershed_scenario_interface::names::one_of(names)
         ));
     }
     let mut list = Vec::new();
     for (part, index, name) in &these {
         let of_job = of_file.iter().map(|file| format!("{file}:{name}")).chain([again(name), name.clone()]);
         let mut own = settings_for(settings, &[&of_file[..], &of_job.collect::<Vec<_>>()].concat());
-        let changed = (own != sets).then(|| load(file, &own)).transpose().map_err(|problems| problems.to_string())?;
+        let changed =
+            (own != sets).then(|| load(engines, file, &own)).transpose().map_err(|problems| problems.to_string())?;
         own.extend(isolating_sets(changed.as_ref().unwrap_or(&loaded), *part, *index));
-        let loaded = load(file, &own).map_err(|problems| problems.to_string())?;
+        let loaded = load(engines, file, &own).map_err(|problems| problems.to_string())?;
         let (task, method) = task(&loaded, *part);
         let name = if all.len() == 1 { stem.clone() } else { format!("{stem}:{name}") };
         list.push(Contestant { name, file: file.to_owned(), part: *part, method, task, sets: own, loaded });
@@ -405,7 +411,7 @@ fn task(loaded: &Loaded, part: JobTable) -> (Task, String) {
             let elements = u64::from(of.file.rounds) * of.row_length().max(1) as u64;
             let operation = operation(code.op, code.round, code.flush_to_zero);
             let task = task(kind, operation, NamedValues::name(code.dtype).into(), elements, of.participants as usize);
-            let software = of.file.method == watershed_scenario::armed::file::Method::Software;
+            let software = of.file.method == watershed_scenario_interface::armed::file::Method::Software;
             (task, if software { "software: binomial tree of messages" } else { "armed engines in the links" }.into())
         }
         JobTable::Packets => {
@@ -422,8 +428,11 @@ fn task(loaded: &Loaded, part: JobTable) -> (Task, String) {
             let rounds: u64 = all.iter().map(|of| u64::from(of.rounds)).sum();
             let elements = rounds * u64::from(of.elements.max(1));
             let task = task(kind, operation, NamedValues::name(of.dtype).into(), elements, of.participants.len());
-            let order =
-                if of.order == watershed_scenario::pbv::file::OrderFile::Pbv { ", in the order of bits" } else { "" };
+            let order = if of.order == watershed_scenario_interface::pbv::file::OrderFile::Pbv {
+                ", in the order of bits"
+            } else {
+                ""
+            };
             let count = if all.len() == 1 { String::new() } else { format!(", {} contexts", all.len()) };
             (task, format!("packet engines (PBV){count}{order}"))
         }
@@ -580,9 +589,9 @@ impl Contestant {
     ///
     /// # Errors
     /// What is wrong with them.
-    pub fn load_with(&self, sets: &[String]) -> Result<Loaded, String> {
+    pub fn load_with(&self, sets: &[String]) -> Result<Runnable, String> {
         let all: Vec<String> = self.sets.iter().chain(sets).cloned().collect();
-        load(&self.file, &all).map_err(|problems| problems.to_string())
+        load(self.loaded.engines, &self.file, &all).map_err(|problems| problems.to_string())
     }
 
     /// The same, as a contestant.

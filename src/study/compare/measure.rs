@@ -5,14 +5,14 @@ use serde::Serialize;
 use super::Disturbance;
 use super::job::{Contestant, JobTable, Task, contexts};
 use watershed_oracle as oracle;
-use watershed_scenario::armed::result::Outcomes;
-use watershed_scenario::config::{Family, Scenario};
-use watershed_scenario::data::Table;
-use watershed_scenario::names::DType;
-use watershed_scenario::random::Stream;
-use watershed_scenario::result::{Document, Outcome, ResultData};
-use watershed_scenario::run::{self, Control, RunOptions, RunResult};
-use watershed_scenario::{Loaded, build, cost};
+use watershed_scenario_interface::Runnable;
+use watershed_scenario_interface::armed_result::Outcomes;
+use watershed_scenario_interface::config::{Family, Scenario};
+use watershed_scenario_interface::data::Table;
+use watershed_scenario_interface::names::DType;
+use watershed_scenario_interface::random::Stream;
+use watershed_scenario_interface::result::{Document, Outcome, ResultData};
+use watershed_scenario_interface::run::{self, Control, RunOptions, RunResult};
 
 /// The outcome of one contestant.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -89,7 +89,7 @@ pub struct Traffic {
     pub packets_mean: f64,
 }
 
-/// What the hardware stores ([`cost`]).
+/// What the hardware stores ([`cost`](watershed_scenario_interface::cost)).
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Storage {
     /// Switches.
@@ -319,7 +319,7 @@ fn element_bits(contestant: &Contestant) -> Option<f64> {
 
 fn traffic(scenario: &Scenario, document: &Document) -> Traffic {
     let all = document.links.all.as_deref().unwrap_or_default();
-    let packets = |link: &watershed_scenario::result::LinkResult| link.packets.unwrap_or(0);
+    let packets = |link: &watershed_scenario_interface::result::LinkResult| link.packets.unwrap_or(0);
     let used = all.iter().filter(|link| link.flits > 0).count() as u64;
     let (flits, sum) = (all.iter().map(|link| link.flits).sum::<u64>(), all.iter().map(packets).sum::<u64>());
     Traffic {
@@ -339,7 +339,7 @@ fn storage(contestant: &Contestant) -> Result<Storage, String> {
     if contestant.part == JobTable::Host {
         loaded.scenario.family = Family::Fabric;
     }
-    let cost = cost::cost(&loaded).map_err(|problems| problems.to_string())?;
+    let cost = loaded.cost().map_err(|problems| problems.to_string())?;
     let switches = cost.switches.max(1) as f64;
     let mut blocks: Vec<BlockStorage> = Vec::new();
     for block in cost.blocks.iter().filter(|block| block.each.storage_bits > 0) {
@@ -373,13 +373,13 @@ pub enum ContestantError {
 }
 
 /// Runs it to its end, or until it is stopped; what has not begun by then does not begin.
-pub(crate) fn run_to_end(loaded: &Loaded, stop: &(dyn Fn() -> bool + Sync)) -> Result<RunResult, ContestantError> {
+pub(crate) fn run_to_end(loaded: &Runnable, stop: &(dyn Fn() -> bool + Sync)) -> Result<RunResult, ContestantError> {
     if stop() {
         return Err(ContestantError::Interrupted);
     }
     let hook = |progress| if stop() { Control::Stop } else { run::notify_watcher(progress) };
     let options = RunOptions { all_links: true, hook: Some(&hook), ..RunOptions::default() };
-    let result = run::run(loaded, &options).map_err(|error| ContestantError::Refused(error.to_string()))?;
+    let result = loaded.run(&options).map_err(|error| ContestantError::Refused(error.to_string()))?;
     if result.document.outcome == Outcome::Interrupted || stop() {
         Err(ContestantError::Interrupted)
     } else {
@@ -414,8 +414,7 @@ pub fn measure(
     let document = &base.document;
     let timing = timing(contestant, document);
     let victim = contestant.victim();
-    let layout =
-        build::layout(&contestant.loaded).map_err(|problems| ContestantError::Refused(problems.to_string()))?;
+    let layout = contestant.loaded.layout().map_err(|problems| ContestantError::Refused(problems.to_string()))?;
     let at = layout.switches() + victim as usize;
     let name = layout.plan.nodes.get(at).map_or_else(|| format!("end point {victim}"), |node| node.name.clone());
 

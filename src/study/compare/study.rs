@@ -13,9 +13,11 @@ use serde_json::Value as Json;
 
 use super::{Contestant, ContestantError, Disturbance, Entry, SCHEMA_VERSION};
 use crate::training::file::TrainingFile;
-use watershed_scenario::kind::{self, Kind};
-use watershed_scenario::run_inputs::RunInputs;
-use watershed_scenario::{Loaded, Problem, Problems, Source, load_named, load_traced, read, schema, shipped};
+use watershed_scenario_interface::kind::{self, Kind};
+use watershed_scenario_interface::run_inputs::RunInputs;
+use watershed_scenario_interface::{
+    Engines, Problem, Problems, Runnable, Source, load_named, load_traced, read, schema, shipped,
+};
 use watershed_workload::Trace;
 
 /// Studies that come with the program: path and text.
@@ -130,6 +132,8 @@ impl Default for DisturbFile {
 pub struct Study {
     /// Its name: that of its file.
     pub name: String,
+    /// What runs it.
+    engines: Engines,
     /// The file.
     pub file: StudyFile,
     /// Names and scenarios of the contestants.
@@ -204,11 +208,11 @@ impl Study {
     ///
     /// # Errors
     /// There is none, or everything that is wrong with it, with carets.
-    pub fn load(name: &str) -> Result<Self, Problems> {
+    pub fn load(engines: Engines, name: &str) -> Result<Self, Problems> {
         let path = Path::new(name);
         let own = SHIPPED.iter().find(|(path, _)| *path == name || shipped::stem(path) == name);
         if let (false, Some((path, text))) = (path.is_file(), own) {
-            return Self::parse(path, text, Path::new(path).parent().unwrap_or(Path::new("")));
+            return Self::parse(engines, path, text, Path::new(path).parent().unwrap_or(Path::new("")));
         }
         if kind::certain_other_kind(path, &[Kind::Study]).is_some() {
             return Err(Problems::of_file(path, "a study file"));
@@ -220,14 +224,14 @@ impl Study {
             };
             Problems::new(Arc::new(Source::empty(name)), vec![problem])
         })?;
-        Self::parse(name, &text, path.parent().unwrap_or(Path::new("")))
+        Self::parse(engines, name, &text, path.parent().unwrap_or(Path::new("")))
     }
 
     /// Reads a study from a string; scenario files are relative to `base`.
     ///
     /// # Errors
     /// As [`Study::load`].
-    pub fn parse(name: &str, text: &str, base: &Path) -> Result<Self, Problems> {
+    pub fn parse(engines: Engines, name: &str, text: &str, base: &Path) -> Result<Self, Problems> {
         let (source, syntax) = Source::parse(name, text);
         let source = Arc::new(source);
         let mut problems: Vec<Problem> = syntax.into_iter().collect();
@@ -244,7 +248,7 @@ impl Study {
         if !problems.is_empty() {
             return Err(Problems::new(source, problems));
         }
-        Ok(Self { name: shipped::stem(name).to_owned(), file, contestants, base: base.to_owned(), source })
+        Ok(Self { engines, name: shipped::stem(name).to_owned(), file, contestants, base: base.to_owned(), source })
     }
 
     /// A problem with its place in the file.
@@ -285,7 +289,7 @@ impl Study {
     pub(crate) fn written(&self) -> Vec<String> {
         let systems = self.systems();
         let lines = |(at, (_, path)): (usize, &(String, String))| {
-            let loaded = load_named(Path::new(path), &self.sets(at, &systems[0])).ok()?;
+            let loaded = load_named(self.engines, Path::new(path), &self.sets(at, &systems[0])).ok()?;
             Some(RunInputs::new(&loaded).lines.join("\n") + "\n")
         };
         self.contestants.iter().enumerate().filter_map(lines).collect()
@@ -307,9 +311,9 @@ impl Study {
     ///
     /// # Errors
     /// Everything that is wrong with it.
-    pub(crate) fn traced(&self, (system, index): (&SystemFile, usize), trace: &Trace) -> Result<Loaded, String> {
+    pub(crate) fn traced(&self, (system, index): (&SystemFile, usize), trace: &Trace) -> Result<Runnable, String> {
         let path = Path::new(&self.contestants[index].1);
-        load_traced(path, &self.sets(index, system), trace).map_err(|problems| problems.to_string())
+        load_traced(self.engines, path, &self.sets(index, system), trace).map_err(|problems| problems.to_string())
     }
 
     /// How participants are disturbed.
@@ -375,11 +379,11 @@ impl Study {
         let own = &self.file.contestant[index];
         let sets = self.sets(index, system);
         let source = own.job.as_ref().map_or_else(|| path.clone(), |job| format!("{path}:{job}"));
-        let mut jobs = super::jobs(&source, &sets)?;
+        let mut jobs = super::jobs(self.engines, &source, &sets)?;
         if jobs.len() > 1 {
             let names: Vec<&str> = jobs.iter().map(|job| job.name.rsplit(':').next().unwrap_or(&job.name)).collect();
             let problem = Problem::at(format!("contestant[{index}].file"), "the scenario has several jobs")
-                .expected(format!("`job` is {}", watershed_scenario::names::one_of(names)));
+                .expected(format!("`job` is {}", watershed_scenario_interface::names::one_of(names)));
             return Err(self.problem(problem));
         }
         let job = jobs.remove(0);
@@ -483,11 +487,11 @@ fn rules(file: &StudyFile, contestants: &[(String, String)], problems: &mut Vec<
         }
         for name in system.only.keys().filter(|name| !contestants.iter().any(|(known, _)| known == *name)) {
             let names: Vec<&str> = contestants.iter().map(|(name, _)| name.as_str()).collect();
-            let place = watershed_scenario::source::child(&format!("system[{index}].only"), name);
+            let place = watershed_scenario_interface::source::child(&format!("system[{index}].only"), name);
             problems.push(
                 Problem::at_key(place, format!("there is no contestant `{name}`"))
                     .nearest(name, names.iter().copied())
-                    .expected(watershed_scenario::names::one_of(&names)),
+                    .expected(watershed_scenario_interface::names::one_of(&names)),
             );
         }
     }

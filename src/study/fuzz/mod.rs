@@ -22,10 +22,10 @@ use self::steps::Step;
 use crate::sweep::PointResult;
 use watershed_files::TempFolder;
 use watershed_kernel::Rng;
-use watershed_scenario::expr::Expr;
-use watershed_scenario::result::{Document, Outcome};
-use watershed_scenario::run::{Control, RunError, RunOptions, RunResult, run};
-use watershed_scenario::{Loaded, Problems, load_text};
+use watershed_scenario_interface::expr::Expr;
+use watershed_scenario_interface::result::{Document, Outcome};
+use watershed_scenario_interface::run::{Control, RunError, RunOptions, RunResult};
+use watershed_scenario_interface::{Engines, Problems, Runnable, load_text};
 
 mod keys;
 mod steps;
@@ -342,14 +342,14 @@ impl Case {
     }
 
     /// The scenario, checked. Its trace is read from files, as that of a user is.
-    fn loaded(&self) -> Result<Loaded, String> {
+    fn loaded(&self, engines: Engines) -> Result<Runnable, String> {
         let scratch = TempFolder::new("fuzz").map_err(|error| error.to_string())?;
         for (end, bytes) in self.trace_files() {
             std::fs::write(scratch.path().join(format!("fuzz{end}")), bytes).map_err(|error| error.to_string())?;
         }
         let first =
             |problems: Problems| problems.list().first().map_or_else(String::new, |one| one.message().to_owned());
-        load_text("fuzz", &self.text(), scratch.path(), "fuzz", &[]).map_err(first)
+        load_text(engines, "fuzz", &self.text(), scratch.path(), "fuzz").map_err(first)
     }
 }
 
@@ -361,7 +361,7 @@ fn failed(kind: impl Into<String>, detail: impl Into<String>, flags: &'static st
 fn check_document(
     case: &Case,
     document: &Document,
-    loaded: &Loaded,
+    loaded: &Runnable,
     judge: FailureCriteria<'_>,
 ) -> Option<CaseOutcome> {
     if document.outcome != Outcome::Finished {
@@ -383,14 +383,14 @@ fn check_document(
 }
 
 /// Runs a case: as it is, in another order of evaluation, and without skipping.
-pub fn run_case(case: &Case, judge: FailureCriteria<'_>) -> CaseOutcome {
-    try_with(case, judge, &|loaded, options| run(loaded, options))
+pub fn run_case(engines: Engines, case: &Case, judge: FailureCriteria<'_>) -> CaseOutcome {
+    try_with(engines, case, judge, &|loaded, options| loaded.run(options))
 }
 
 /// How a case is run.
-type Runner<'a> = &'a dyn Fn(&Loaded, &RunOptions<'_>) -> Result<RunResult, RunError>;
+type Runner<'a> = &'a dyn Fn(&Runnable, &RunOptions<'_>) -> Result<RunResult, RunError>;
 
-fn try_with(case: &Case, judge: FailureCriteria<'_>, run: Runner<'_>) -> CaseOutcome {
+fn try_with(engines: Engines, case: &Case, judge: FailureCriteria<'_>, run: Runner<'_>) -> CaseOutcome {
     let hook = |_| if (judge.stop)() { Control::Stop } else { Control::Continue };
     let hooked = || RunOptions { hook: Some(&hook), ..RunOptions::default() };
     let panicked = |panic: Box<dyn std::any::Any + Send>| {
@@ -398,7 +398,7 @@ fn try_with(case: &Case, judge: FailureCriteria<'_>, run: Runner<'_>) -> CaseOut
         let words = words.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string)).unwrap_or_default();
         failed("the program panicked", words.lines().next().unwrap_or_default(), "")
     };
-    let loaded = match catch_unwind(|| case.loaded()) {
+    let loaded = match catch_unwind(|| case.loaded(engines)) {
         Ok(Ok(loaded)) => loaded,
         Ok(Err(why)) => return CaseOutcome::Refused(why),
         Err(panic) => return panicked(panic),
@@ -439,13 +439,13 @@ fn try_with(case: &Case, judge: FailureCriteria<'_>, run: Runner<'_>) -> CaseOut
 }
 
 /// Makes a failing case as small as it can be made step by step; how many cases were tried.
-pub fn minimise(case: &Case, failure: &Failure, judge: FailureCriteria<'_>) -> (Case, Failure, u64) {
+pub fn minimise(engines: Engines, case: &Case, failure: &Failure, judge: FailureCriteria<'_>) -> (Case, Failure, u64) {
     let (mut case, mut failure, mut tried) = (case.clone(), failure.clone(), 0);
     loop {
         let size = case.size();
         let next = case.smaller().into_iter().filter(|smaller| smaller.size() < size).find_map(|smaller| {
             tried += 1;
-            match run_case(&smaller, judge) {
+            match run_case(engines, &smaller, judge) {
                 CaseOutcome::Failed(found) if found.kind == failure.kind => Some((smaller, found)),
                 _ => None,
             }
@@ -460,6 +460,7 @@ pub fn minimise(case: &Case, failure: &Failure, judge: FailureCriteria<'_>) -> (
 #[cfg(test)]
 mod tests {
     use super::*;
+    use watershed_scenario::ENGINES as ALL_ENGINES;
 
     #[test]
     fn cases_are_drawn_the_same_again_and_most_of_them_run() {
@@ -467,7 +468,7 @@ mod tests {
             let cases: Vec<Case> = (0..12).map(|run| Case::drawn(family, 3, run)).collect();
             assert_eq!(cases, (0..12).map(|run| Case::drawn(family, 3, run)).collect::<Vec<_>>());
             let judge = FailureCriteria { fail_if: None, stop: &|| false };
-            let came: Vec<CaseOutcome> = cases[..6].iter().map(|case| run_case(case, judge)).collect();
+            let came: Vec<CaseOutcome> = cases[..6].iter().map(|case| run_case(ALL_ENGINES, case, judge)).collect();
             let passed = came.iter().filter(|came| **came == CaseOutcome::Passed).count();
             assert!(!came.iter().any(|came| matches!(came, CaseOutcome::Failed(_))), "{family}: {came:?}");
             assert!(passed >= 2, "{family}: {came:?}");
@@ -479,18 +480,18 @@ mod tests {
     fn runs_that_must_be_equal_are_compared_in_every_family() {
         let judge = FailureCriteria { fail_if: None, stop: &|| false };
         for family in FAMILIES {
-            let passes = |case: &Case| run_case(case, judge) == CaseOutcome::Passed;
+            let passes = |case: &Case| run_case(ALL_ENGINES, case, judge) == CaseOutcome::Passed;
             let case = (0..20).map(|run| Case::drawn(family, 2, run)).find(passes).unwrap();
             for (flags, is_faulty) in [
                 ("--no-skip", (|options| options.no_skip) as fn(&RunOptions<'_>) -> bool),
                 ("--order-seed 1", |options| options.order_seed.is_some()),
             ] {
-                let faulty = |loaded: &Loaded, options: &RunOptions<'_>| {
-                    let mut result = run(loaded, options)?;
+                let faulty = |loaded: &Runnable, options: &RunOptions<'_>| {
+                    let mut result = loaded.run(options)?;
                     result.document.cycles += u64::from(is_faulty(options));
                     Ok(result)
                 };
-                match try_with(&case, judge, &faulty) {
+                match try_with(ALL_ENGINES, &case, judge, &faulty) {
                     CaseOutcome::Failed(failure) => assert_eq!(failure.flags, flags, "{family}: {failure:?}"),
                     other => panic!("{family} {flags}: {other:?}"),
                 }
@@ -518,7 +519,7 @@ mod tests {
             let text = format!("{:?}", case.trace().ranks);
             ["Compute", "Collective", "Receive"].iter().all(|kind| text.contains(kind))
         };
-        let passes = |case: &Case| has_all(case) && run_case(case, judge) == CaseOutcome::Passed;
+        let passes = |case: &Case| has_all(case) && run_case(ALL_ENGINES, case, judge) == CaseOutcome::Passed;
         let case = (0..200).map(|run| Case::drawn(WORKLOAD, 2, run)).find(passes).unwrap();
         let changes: [fn(&mut Document); 7] = [
             |document| document.workload = None,
@@ -533,12 +534,12 @@ mod tests {
             |document| document.workload.as_mut().unwrap().ranks.truncate(1),
         ];
         for (number, change) in changes.into_iter().enumerate() {
-            let faulty = |loaded: &Loaded, options: &RunOptions<'_>| {
-                let mut result = run(loaded, options)?;
+            let faulty = |loaded: &Runnable, options: &RunOptions<'_>| {
+                let mut result = loaded.run(options)?;
                 change(&mut result.document);
                 Ok(result)
             };
-            match try_with(&case, judge, &faulty) {
+            match try_with(ALL_ENGINES, &case, judge, &faulty) {
                 CaseOutcome::Failed(failure) => assert!(failure.kind.contains("trace"), "{number}: {failure:?}"),
                 other => panic!("{number}: {other:?}"),
             }
@@ -561,7 +562,7 @@ mod tests {
     /// In forty cases of both families there are all parts; the cases behind the one that has the last of them run if `whole`.
     fn all_parts_run(whole: bool) {
         let judge = FailureCriteria { fail_if: None, stop: &|| false };
-        let passes = move |case: &Case| match run_case(case, judge) {
+        let passes = move |case: &Case| match run_case(ALL_ENGINES, case, judge) {
             CaseOutcome::Failed(failure) => panic!("{failure:?}\n{}", case.text()),
             came => came == CaseOutcome::Passed,
         };

@@ -3,7 +3,7 @@
 //! A rank goes through the steps in which it takes part in their order, so that every order of all ranks is the same and no
 //! rank waits for ever. Traces are written as Chakra's files and read again, as those of a user are.
 
-use watershed_scenario::result::Document;
+use watershed_scenario_interface::result::Document;
 use watershed_workload::{Collective, CollectiveOp, Compute, Dependency, Format, Group, Kind, Node, Rank, Trace};
 
 /// What a step can be, the simplest first.

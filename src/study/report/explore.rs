@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 use super::super::sweep::table::{BUILT_IN, axis, unit};
 use super::super::sweep::{Row, Sweep};
 use crate::plot::escape;
-use watershed_scenario::expr::Value;
+use watershed_scenario_interface::expr::Value;
 
 /// JSON inside of a page: nothing in it ends the element that holds it.
 pub(super) fn embedded(json: &Json) -> String {
@@ -81,7 +81,7 @@ fn data(sweep: &Sweep, rows: &[Row]) -> Json {
         "objectives": sweep.objectives.iter().map(|(name, of)| json!({ "name": name, "goal": goal(of) })).collect::<Vec<_>>(),
         "status": rows.iter().map(|row| row.status.as_str()).collect::<Vec<_>>(),
         "sets": rows.iter().map(|row| &row.sets).collect::<Vec<_>>(),
-        "units": watershed_scenario::units::written().collect::<Vec<_>>(),
+        "units": watershed_scenario_interface::units::written().collect::<Vec<_>>(),
         "commands": rows.iter().map(Row::command).collect::<Vec<_>>(),
     })
 }

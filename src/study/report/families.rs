@@ -5,10 +5,10 @@ use std::fmt::Write;
 
 use super::chart::{Chart, Series, bars, short};
 use crate::plot::escape;
-use watershed_scenario::armed::result::{ArmedResult, RoundResult};
-use watershed_scenario::hosts::result::HostResult;
-use watershed_scenario::pbv::result::PbvResult;
-use watershed_scenario::result::Document;
+use watershed_scenario_interface::armed_result::{ArmedResult, RoundResult};
+use watershed_scenario_interface::host_result::HostResult;
+use watershed_scenario_interface::pbv_result::PbvResult;
+use watershed_scenario_interface::result::Document;
 
 /// All that applies to a document.
 pub(super) fn results(document: &Document, out: &mut String) {
@@ -156,7 +156,7 @@ fn reductions(armed: &ArmedResult, out: &mut String) {
     over_rounds(armed.reductions.iter().map(|of| (of.name.clone(), points(&of.rounds))).collect(), out);
     out.push_str("<div class=\"grid2\">\n");
     for of in armed.reductions.iter().filter(|of| !of.merged_at.is_empty()).take(12) {
-        let row = |at: &watershed_scenario::armed::result::MergedShare| {
+        let row = |at: &watershed_scenario_interface::armed_result::MergedShare| {
             (at.place.clone(), at.contributions as f64, format!("{} ({:.1} %)", at.contributions, at.share * 100.0))
         };
         let title = format!("{}: contributions by the place that merged them first", of.name);
@@ -164,7 +164,7 @@ fn reductions(armed: &ArmedResult, out: &mut String) {
     }
     out.push_str(&nonzero_counters("What all engines counted", &armed.engines));
     out.push_str("</div>\n");
-    let incomplete = |of: &watershed_scenario::armed::result::ReductionResult| {
+    let incomplete = |of: &watershed_scenario_interface::armed_result::ReductionResult| {
         let missing = of.rounds.iter().filter(|round| !round.missing.is_empty());
         let row = |round: &RoundResult| {
             let number = round.round.map_or_else(|| "opening".to_owned(), |round| round.to_string());

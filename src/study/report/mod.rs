@@ -5,7 +5,7 @@
 //! |---|---|
 //! | stamp, summary, checks | the result document |
 //! | rounds, who merged what, what engines counted | the parts of the document that the armed and PBV families fill |
-//! | where the latency went, by phase and by cause | [`watershed_scenario::why`] |
+//! | where the latency went, by phase and by cause | [`watershed_scenario_interface::why`] |
 //! | load of the links on the drawn topology, head-wait cycles | all links of the run |
 //! | ranks of a workload over time, a bar each | the spans of the document |
 //! | what is in the network, and flits moved, over time | samples of the run |
@@ -23,9 +23,9 @@ use self::chart::{Chart, Series, bars, short, stack};
 use super::plot::escape;
 use super::sweep::{Row, Sweep, pareto};
 use watershed_fabric::topology::Layout;
-use watershed_scenario::result::Document;
-use watershed_scenario::run::Sample;
-use watershed_scenario::why::Why;
+use watershed_scenario_interface::result::Document;
+use watershed_scenario_interface::run::Sample;
+use watershed_scenario_interface::why::Why;
 
 /// What a report is about.
 pub enum Subject {
@@ -124,7 +124,7 @@ pub fn frame(title: &str, body: &str) -> String {
          <header><h1>{title}</h1><p>watershed {} ({})</p></header>\n<main>\n{body}</main>\n\
          <script>\n/* uPlot 1.6.32\n{UPLOT_LICENCE}*/\n{library}\n</script>\n<script>\n{SCRIPT}{CHARTS}{FILTER}{EXPLORE}{RANKS}</script>\n</body></html>\n",
         env!("CARGO_PKG_VERSION"),
-        watershed_scenario::result::commit(),
+        watershed_scenario_interface::result::commit(),
         title = escape(title),
     )
 }

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use serde_json::json;
-use watershed_scenario::result::Document;
-use watershed_scenario::workload::result::{Span, WorkloadResult};
+use watershed_scenario_interface::result::Document;
+use watershed_scenario_interface::workload_result::{Span, WorkloadResult};
 
 use super::chart::{legend, short};
 use crate::plot::escape;
@@ -105,7 +105,8 @@ fn bar(place: Option<(f64, f64)>, path: &mut String) {
 /// Spans and the critical path as JSON.
 fn embedded(document: &Document, workload: &WorkloadResult, end: u64) -> String {
     let span = |of: &Span| json!([of.rank, track(of), of.start_cycle, of.end_cycle, of.name]);
-    let step = |of: &watershed_scenario::workload::result::Step| json!([of.rank, of.start_cycle, of.end_cycle]);
+    let step =
+        |of: &watershed_scenario_interface::workload_result::Step| json!([of.rank, of.start_cycle, of.end_cycle]);
     let json = json!({
         "ranks": workload.ranks.len(),
         "end": end,

@@ -16,11 +16,11 @@ use watershed_files::TempFolder;
 use watershed_probe::ascii::{DrawError, Options, draw};
 use watershed_probe::diff::{Diff, DiffOptions, FirstDifference, MAX_SHOWN, diff};
 use watershed_probe::{Period, Selection};
-use watershed_scenario::config::Wave;
-use watershed_scenario::embedding::{self, Embedding};
-use watershed_scenario::run::{Control, RunError, RunOptions, RunResult, WaveOptions, notify_watcher, run};
-use watershed_scenario::snapshot::Part;
-use watershed_scenario::{Loaded, Problem, load_file, summary};
+use watershed_scenario_interface::config::Wave;
+use watershed_scenario_interface::embedding::Embedding;
+use watershed_scenario_interface::run::{Control, RunError, RunOptions, RunResult, WaveOptions, notify_watcher};
+use watershed_scenario_interface::snapshot::Part;
+use watershed_scenario_interface::{Engines, Loaded, Problem, Runnable, load_file, summary};
 
 /// The largest golden waveform: more than this nobody reviews *\[chosen\]*.
 pub const MOST_WAVE_BYTES: u64 = 1_000_000;
@@ -29,10 +29,10 @@ pub const MOST_WAVE_BYTES: u64 = 1_000_000;
 const AROUND: u64 = 8;
 
 /// Runs a scenario and compares everything with its golden files.
-pub fn check(test: &Test, mode: Mode) -> Outcome {
+pub fn check(engines: Engines, test: &Test, mode: Mode) -> Outcome {
     let began = Instant::now();
     let mut outcome = Outcome::new(test);
-    let result = catch_unwind(AssertUnwindSafe(|| examine(test, mode, &mut outcome)));
+    let result = catch_unwind(AssertUnwindSafe(|| examine(engines, test, mode, &mut outcome)));
     outcome.error = match result {
         Ok(done) => done.err(),
         Err(panic) => {
@@ -49,13 +49,13 @@ pub fn check(test: &Test, mode: Mode) -> Outcome {
 struct Case<'a> {
     test: &'a Test,
     mode: Mode,
-    loaded: &'a Loaded,
+    loaded: &'a Runnable,
     watched: GoldenOutputs,
     tolerances: Tolerances<'a>,
 }
 
-fn examine(test: &Test, mode: Mode, outcome: &mut Outcome) -> Result<(), String> {
-    let loaded = load_file(&test.scenario, &[]).map_err(|problems| problems.to_string())?;
+fn examine(engines: Engines, test: &Test, mode: Mode, outcome: &mut Outcome) -> Result<(), String> {
+    let loaded = load_file(engines, &test.scenario, &[]).map_err(|problems| problems.to_string())?;
     let watched = golden_outputs(&loaded.scenario);
     if watched.parts.is_empty() {
         outcome.left_out = true;
@@ -94,19 +94,19 @@ impl Case<'_> {
         };
         let result = if self.watched.has(Part::Wave) {
             let wave = self.wave_options(scratch);
-            match run(self.loaded, &RunOptions { wave: Some(&wave), ..options }) {
+            match self.loaded.run(&RunOptions { wave: Some(&wave), ..options }) {
                 // A system whose engines have other names than those that are looked at: the beginning of everything.
                 Err(RunError::Usage(_)) if golden.signals.is_empty() => {
                     self.watched.signals = vec!["**".to_owned()];
                     self.watched.picture = vec!["**".to_owned()];
                     self.watched.cycles.1 = self.watched.cycles.0 + AROUND;
                     self.watched.picture_cycles = self.watched.cycles;
-                    run(self.loaded, &RunOptions { wave: Some(&self.wave_options(scratch)), ..options })
+                    self.loaded.run(&RunOptions { wave: Some(&self.wave_options(scratch)), ..options })
                 }
                 result => result,
             }
         } else {
-            run(self.loaded, &options)
+            self.loaded.run(&options)
         };
         let result = result.map_err(text)?;
         if hook(result.progress.clone()) == Control::Stop {
@@ -175,7 +175,7 @@ impl Case<'_> {
             self.text(".summary.snap", &settled, note)?;
         }
         if self.watched.has(Part::Embedding) {
-            let shown = embedding::all(self.loaded).map_err(|problems| problems.to_string())?;
+            let shown = self.loaded.embeddings().map_err(|problems| problems.to_string())?;
             self.text(".embed.snap", &shown.iter().map(Embedding::text).collect::<Vec<_>>().join("\n"), note)?;
         }
         match &result.ladder {
@@ -200,7 +200,7 @@ impl Case<'_> {
     }
 
     fn tolerances_name_something(&self) -> Result<(), String> {
-        let problem = |(at, tolerance): (usize, &watershed_scenario::snapshot::Tolerance)| {
+        let problem = |(at, tolerance): (usize, &watershed_scenario_interface::snapshot::Tolerance)| {
             Problem::at(format!("golden.tolerance[{at}].value"), format!("\"{}\" names no number", tolerance.value))
                 .nearest(&tolerance.value, self.tolerances.names.iter())
                 .help("`--accept` without this tolerance writes NAME.json, which has the names of all values")

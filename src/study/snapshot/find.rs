@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::{FOLDER, SUFFIXES, Test, is_snapshot, shown};
-use watershed_scenario::kind::Kind;
+use watershed_scenario_interface::kind::Kind;
 
 /// What there is below some folders.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

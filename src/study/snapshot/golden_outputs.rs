@@ -1,9 +1,9 @@
 //! Which outputs of a scenario its golden files hold: those that `[golden]` names, and defaults for each family.
 
 use watershed_fabric::topology::Shape;
-use watershed_scenario::Scenario;
-use watershed_scenario::families::watched;
-use watershed_scenario::snapshot::Part;
+use watershed_scenario_interface::Scenario;
+use watershed_scenario_interface::families::watched;
+use watershed_scenario_interface::snapshot::Part;
 
 /// Cycles of a picture that does not say how many: more columns do not fit on a line.
 const COLUMNS: u64 = 25;

@@ -10,7 +10,7 @@
 //! | `NAME.embed.snap` | what `watershed embed` prints, of trees over several nodes | as text |
 //!
 //! They are in the folder [`FOLDER`] beside the scenario, or in a tree of their own that has the folders of the scenarios' tree.
-//! What is looked at is [`golden_outputs::golden_outputs`], and `[golden]` in the scenario ([`watershed_scenario::snapshot`]).
+//! What is looked at is [`golden_outputs::golden_outputs`], and `[golden]` in the scenario ([`watershed_scenario_interface::snapshot`]).
 //!
 //! Everything must match byte for byte, except numbers to which the scenario gives a tolerance: such a number counts as
 //! equal if it is within the tolerance. Whether a run is right is another question, which its own checks answer: a run
@@ -30,7 +30,8 @@ pub mod text;
 pub use compare::check;
 pub use find::{FoundTests, find};
 
-use watershed_scenario::snapshot::Part;
+use watershed_scenario_interface::Engines;
+use watershed_scenario_interface::snapshot::Part;
 
 /// The folder of golden files beside the scenarios they belong to.
 pub const FOLDER: &str = "golden";
@@ -165,6 +166,7 @@ impl Outcome {
 /// Runs scenarios on several threads; outcomes are in the order of the scenarios. `done` hears of each, in that order
 /// too.
 pub fn check_all(
+    engines: Engines,
     tests: &[Test],
     mode: Mode,
     jobs: usize,
@@ -183,7 +185,7 @@ pub fn check_all(
                 loop {
                     let at = next.fetch_add(1, Ordering::Relaxed);
                     let Some(test) = tests.get(at).filter(|_| !stop()) else { return };
-                    let outcome = check(test, mode);
+                    let outcome = check(engines, test, mode);
                     let Ok(mut all) = all.lock() else { return };
                     all.outcomes[at] = Some(outcome);
                     while let Some(Some(ready)) = all.outcomes.get(all.told) {

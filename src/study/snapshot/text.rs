@@ -6,8 +6,8 @@ use serde_json::Value as Json;
 use similar::{ChangeTag, TextDiff};
 
 use watershed_probe::Selection;
-use watershed_scenario::result::fnv1a;
-use watershed_scenario::snapshot::Tolerance;
+use watershed_scenario_interface::result::fnv1a;
+use watershed_scenario_interface::snapshot::Tolerance;
 
 /// Elements at either end of a long vector that stand in a golden document.
 const SHOWN: usize = 4;

@@ -4,8 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use watershed_scenario::expr::{Expr, Value};
-use watershed_scenario::names::nearest;
+use watershed_scenario_interface::expr::{Expr, Value};
+use watershed_scenario_interface::names::nearest;
 
 use super::file::{Goal, Sweep};
 use super::front::front;

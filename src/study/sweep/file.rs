@@ -9,10 +9,10 @@ use serde_json::Value as Json;
 pub use super::form::{
     AxisFile, Goal, MetricFile, ObjectiveFile, RangeFile, Sample, ScenarioEntry, SearchFile, SearchKind, SweepFile,
 };
-use watershed_scenario::expr::Expr;
-use watershed_scenario::kind::{self, Kind};
-use watershed_scenario::source::{Node, Value};
-use watershed_scenario::{Problem, Problems, Source, read, run_inputs, schema, shipped};
+use watershed_scenario_interface::expr::Expr;
+use watershed_scenario_interface::kind::{self, Kind};
+use watershed_scenario_interface::source::{Node, Value};
+use watershed_scenario_interface::{Problem, Problems, Source, read, run_inputs, schema, shipped};
 
 /// A sweep that has been read and checked.
 #[derive(Debug, Clone)]

@@ -7,8 +7,8 @@
 
 use super::Sweep;
 use super::file::{Axis, Levels};
-use watershed_scenario::problem::Span;
-use watershed_scenario::{Problem, Problems, Source, jobs, schema};
+use watershed_scenario_interface::problem::Span;
+use watershed_scenario_interface::{Problem, Problems, Source, jobs, schema};
 
 /// Values of an axis that are tried until one fits, at most.
 const TRIED: usize = 64;

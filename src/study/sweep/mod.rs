@@ -54,14 +54,16 @@ pub use table::PointResult;
 use shared::{Heartbeat, PointClaims, PointCounters, PointOwner};
 use store::PointOutcome;
 use watershed_files::{self as files, WriteLock};
-use watershed_scenario::kind::Kind;
-use watershed_scenario::result::{Document, Outcome, fnv1a};
-use watershed_scenario::run::{self, Control, RunOptions};
-use watershed_scenario::{Loaded, Problems, Source, load_named, read_file, shipped, source_of};
+use watershed_scenario_interface::kind::Kind;
+use watershed_scenario_interface::result::{Document, Outcome, fnv1a};
+use watershed_scenario_interface::run::{self, Control, RunOptions};
+use watershed_scenario_interface::{Engines, Problems, Runnable, Source, load_named, read_file, shipped, source_of};
 
 /// What a sweep is run with.
 #[derive(Clone, Copy)]
 pub struct Options<'a> {
+    /// What runs its points.
+    pub engines: Engines,
     /// Threads.
     pub jobs: usize,
     /// Which part of the points, and of how many parts: from 1 on.
@@ -124,8 +126,8 @@ pub enum SweepError {
 }
 
 /// Loads a scenario of the sweep with these values set.
-fn load(sweep: &Sweep, scenario: usize, sets: &[String]) -> Result<Loaded, Problems> {
-    load_named(&sweep.scenarios[scenario].file, sets)
+fn load(engines: Engines, sweep: &Sweep, scenario: usize, sets: &[String]) -> Result<Runnable, Problems> {
+    load_named(engines, &sweep.scenarios[scenario].file, sets)
 }
 
 /// The text of a scenario of the sweep, with nothing set.
@@ -140,15 +142,15 @@ fn source(sweep: &Sweep, scenario: usize) -> Result<Source, Problems> {
 }
 
 /// What a result belongs to: equal sweeps of equal scenarios have equal fingerprints.
-fn fingerprint(sweep: &Sweep, bases: &[Loaded]) -> String {
+fn fingerprint(sweep: &Sweep, bases: &[Runnable]) -> String {
     let configs = bases.iter().map(|loaded| serde_json::to_string(&loaded.scenario).unwrap_or_default());
     let text: String = std::iter::once(sweep.text.clone()).chain(configs).collect::<Vec<_>>().join("\n");
     format!("{:016x}", fnv1a(text.as_bytes()))
 }
 
 /// The hash of every scenario's configuration with nothing varied, by name, as JSON.
-fn scenario_hashes(sweep: &Sweep, bases: &[Loaded]) -> String {
-    let hash = |loaded: &Loaded| {
+fn scenario_hashes(sweep: &Sweep, bases: &[Runnable]) -> String {
+    let hash = |loaded: &Runnable| {
         let config = serde_json::to_string(&loaded.scenario).unwrap_or_default();
         format!("{:016x}", fnv1a(config.as_bytes()))
     };
@@ -183,8 +185,8 @@ pub fn run(sweep: &Sweep, folder: &Path, options: &Options<'_>) -> Result<Report
     keys::check(sweep)?;
     // A scenario that is wrong without any axis would only make every point fail.
     let bases = (0..sweep.scenarios.len())
-        .map(|scenario| load(sweep, scenario, &sweep.scenarios[scenario].set))
-        .collect::<Result<Vec<Loaded>, Problems>>()?;
+        .map(|scenario| load(options.engines, sweep, scenario, &sweep.scenarios[scenario].set))
+        .collect::<Result<Vec<Runnable>, Problems>>()?;
     let seeds: Vec<u64> = bases.iter().map(|loaded| loaded.scenario.seed).collect();
     if let Some(stale) = options.shared {
         return run_shared(sweep, folder, options, stale, &bases, &plan.next(&[]));
@@ -263,7 +265,7 @@ pub fn run(sweep: &Sweep, folder: &Path, options: &Options<'_>) -> Result<Report
 
 /// The version of this program, as stores have it.
 fn version() -> String {
-    format!("{} ({})", env!("CARGO_PKG_VERSION"), watershed_scenario::result::commit())
+    format!("{} ({})", env!("CARGO_PKG_VERSION"), watershed_scenario_interface::result::commit())
 }
 
 /// Makes a store that of a sweep.
@@ -280,7 +282,7 @@ fn run_shared(
     folder: &Path,
     options: &Options<'_>,
     stale: Duration,
-    bases: &[Loaded],
+    bases: &[Runnable],
     points: &[Point],
 ) -> Result<Report, SweepError> {
     let failed = |error| SweepError::Write { path: folder.to_owned(), error };
@@ -557,6 +559,7 @@ fn evaluate(
     report: &mut Report,
 ) -> Result<(), SweepError> {
     let Batch { points, size, seeds, earlier, take, counts } = *batch;
+    let engines = options.engines;
     let finished = store.finished();
     let claimed: Mutex<HashSet<String>> = Mutex::new(store.keys());
     let left: Vec<&(u64, &Point)> = points.iter().filter(|(number, _)| !finished.contains(number)).collect();
@@ -587,7 +590,7 @@ fn evaluate(
                             return;
                         }
                     }
-                    let Some(done) = compute(sweep, seeds, *number, point, claimed, stop) else { return };
+                    let Some(done) = compute(engines, sweep, seeds, (*number, point), claimed, stop) else { return };
                     if sender.send(done).is_err() {
                         return;
                     }
@@ -622,10 +625,10 @@ fn evaluate(
 
 /// Runs one point; `None` if the user stopped it.
 fn compute(
+    engines: Engines,
     sweep: &Sweep,
     seeds: &[u64],
-    number: u64,
-    point: &Point,
+    (number, point): (u64, &Point),
     claimed: &Mutex<HashSet<String>>,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Option<FinishedPoint> {
@@ -651,7 +654,7 @@ fn compute(
     let mut all = sets.clone();
     all.push(format!("seed={seed}"));
     let claim = |key: &str| claimed.lock().is_ok_and(|mut claimed| claimed.insert(key.to_owned()));
-    let loaded = match load(sweep, point.scenario, &all) {
+    let loaded = match load(engines, sweep, point.scenario, &all) {
         Ok(loaded) => loaded,
         Err(problems) => {
             // What is refused has no configuration; its key is that of what was asked for.
@@ -674,7 +677,7 @@ fn compute(
     }
     let hook = |progress| if stop() { Control::Stop } else { run::notify_watcher(progress) };
     let run_options = RunOptions { hook: Some(&hook), ..RunOptions::default() };
-    let outcome = catch_unwind(AssertUnwindSafe(|| run::run(&loaded, &run_options)));
+    let outcome = catch_unwind(AssertUnwindSafe(|| loaded.run(&run_options)));
     let done = match outcome {
         Ok(Ok(result)) if result.document.outcome == Outcome::Interrupted => return None,
         Ok(Ok(result)) => {

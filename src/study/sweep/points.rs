@@ -2,7 +2,7 @@
 
 use super::file::{Levels, Sweep, shown};
 use watershed_kernel::Rng;
-use watershed_scenario::expr::Value;
+use watershed_scenario_interface::expr::Value;
 
 /// One point: values of all axes of one scenario.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -24,8 +24,8 @@ use serde::{Deserialize, Serialize};
 
 use super::table::PointResult;
 use watershed_files as files;
-use watershed_scenario::kind::{SWEEP_BEGINS, SWEEP_STORES};
-use watershed_scenario::result::fnv1a;
+use watershed_scenario_interface::kind::{SWEEP_BEGINS, SWEEP_STORES};
+use watershed_scenario_interface::result::fnv1a;
 
 /// The journal of a sweep, and all that it says.
 #[derive(Debug)]

@@ -7,10 +7,10 @@ use serde_json::{Value as Json, json};
 
 use super::file::Sweep;
 use super::store::Row;
-use watershed_scenario::Loaded;
-use watershed_scenario::cost;
-use watershed_scenario::expr::Value;
-use watershed_scenario::result::{Document, upgraded};
+use watershed_scenario_interface::Runnable;
+
+use watershed_scenario_interface::expr::Value;
+use watershed_scenario_interface::result::{Document, upgraded};
 
 /// Columns in front of those of the axes and behind those of the metrics.
 pub const FIXED: [&str; 7] = ["point", "key", "scenario", "repetition", "seed", "status", "error"];
@@ -139,10 +139,10 @@ pub fn titled(sweep: &Sweep, name: &str) -> String {
     }
 }
 /// What a point's hardware costs and its run takes: sums, the shortest period and its block, the energy by event.
-fn cost_of(document: &Document, loaded: &Loaded) -> Option<Json> {
-    let technology = cost::technology(loaded).ok()?;
-    let cost = cost::cost_by(loaded, &technology).ok()?;
-    let energy = cost::energy::energy(loaded, document, &cost, &technology);
+fn cost_of(document: &Document, loaded: &Runnable) -> Option<Json> {
+    let technology = loaded.technology().ok()?;
+    let cost = loaded.engines.cost(&loaded.loaded, &technology).ok()?;
+    let energy = loaded.energy(document, &cost, &technology);
     let mut json = serde_json::to_value(cost.total).ok()?;
     json["period_ps"] = json!(cost.period_ps);
     json["slowest"] = json!(cost.slowest);
@@ -161,7 +161,7 @@ pub struct PointResult(Json);
 
 impl PointResult {
     /// What is kept of a run.
-    pub fn new(document: &Document, loaded: &Loaded) -> Self {
+    pub fn new(document: &Document, loaded: &Runnable) -> Self {
         let mut json = serde_json::to_value(document).unwrap_or(Json::Null);
         if let Some(object) = json.as_object_mut() {
             for large in ["config", "scenario", "stamp", "roundings"] {
@@ -212,7 +212,7 @@ impl PointResult {
         items.into_iter().flatten().filter_map(|item| item.get(key)?.as_f64()).collect()
     }
 
-    fn compute(&self, name: &str, loaded: &Loaded) -> Option<f64> {
+    fn compute(&self, name: &str, loaded: &Runnable) -> Option<f64> {
         let number = |path: &str| self.value(path).and_then(Json::as_f64);
         let most = |values: Vec<f64>| values.into_iter().reduce(f64::max);
         // Of programs, whose calls are no jobs, the longest call; of a workload, all of it.

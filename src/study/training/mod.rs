@@ -22,7 +22,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use watershed_scenario::{Problem, names};
+use watershed_scenario_interface::{Problem, names};
 use watershed_workload::model::Model;
 use watershed_workload::train::{GradientReduction, Training, all_reduce};
 use watershed_workload::{Collective, Compute, Durations, Trace, schedule};

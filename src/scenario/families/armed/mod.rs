@@ -20,8 +20,8 @@ pub mod golden;
 pub mod ladder;
 mod report;
 mod requested_rounds;
-pub mod result;
 pub mod run;
 pub(crate) mod trees;
 
 pub use watershed_reader::families::armed::{config, file, spec};
+pub use watershed_scenario_interface::armed_result as result;

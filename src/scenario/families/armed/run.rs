@@ -15,7 +15,6 @@ use crate::build::layout;
 use crate::counters::counts;
 use crate::result::{Check, Document, Outcome, ResultData};
 use crate::run::family::{Family, FamilyBuild, Report, Started, StepOutcome, started};
-use crate::run::options::{Flip, Progress, RunError, RunOptions};
 use crate::run::system::{ArmedSystem, System, Views};
 use crate::run::watchdog::{Watchdog, not_done, stall_message};
 use crate::sources::Sources;
@@ -30,6 +29,7 @@ use watershed_fabric::{NodeKind, Step};
 use watershed_kernel::Cycle;
 use watershed_piuma::claim::Wiring;
 use watershed_probe::ladder::Ladder;
+use watershed_scenario_interface::run::{Flip, Progress, RunError, RunOptions};
 use watershed_state::{Loader, Mismatch, Saver};
 
 /// A system of the armed family under way.

@@ -10,7 +10,6 @@ use crate::build::{self as common, routed_layout};
 use crate::config::Scenario;
 use crate::problem::Problem;
 use crate::run::family::{Family, FamilyBuild, Started, StartedRun};
-use crate::run::options::{RunError, RunOptions};
 use crate::run::system::Views as _;
 use crate::sources::Sources;
 use crate::switches::{buffer, channel_kinds, pipeline, policy, router};
@@ -22,6 +21,7 @@ use watershed_fabric::topology::{Common, Layout, Neighbours};
 use watershed_fabric::{Blocks, Parts, PlanLink, RouterCfg, Shares, SwitchCfg};
 use watershed_mixed::{End, FamilyJoins, Tables, WireBlock};
 use watershed_piuma::claim::Wiring;
+use watershed_scenario_interface::run::{RunError, RunOptions};
 
 /// Whether there is anything of PIUMA's: engines, hosts, programs or ranks of a workload.
 fn has_cores(scenario: &Scenario) -> bool {

@@ -22,9 +22,9 @@ pub mod golden;
 pub mod ladder;
 mod mailbox_reports;
 mod report;
-pub mod result;
 pub mod run;
 pub mod stranger_frames;
 pub(crate) mod trees;
 
 pub use watershed_reader::families::pbv::{config, congestion, context_share, file, spec};
+pub use watershed_scenario_interface::pbv_result as result;

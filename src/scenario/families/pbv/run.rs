@@ -19,7 +19,6 @@ use crate::build::layout;
 use crate::counters::counts;
 use crate::result::{Check, Document, Outcome, ResultData};
 use crate::run::family::{Family, FamilyBuild, Report, Started, started};
-use crate::run::options::{Flip, Progress, RunError, RunOptions};
 use crate::run::system::{PbvSystem, System, Views};
 use crate::run::watchdog::{Watchdog, not_done, stall_message};
 use crate::sources::Sources;
@@ -34,6 +33,7 @@ use watershed_pbv::packet::{HEADER_BYTES, PBV_ENTRIES, Status};
 use watershed_pbv::system::WireBlock;
 use watershed_pbv::system::engines;
 use watershed_probe::ladder::Ladder;
+use watershed_scenario_interface::run::{Flip, Progress, RunError, RunOptions};
 use watershed_state::{Loader, Mismatch, Saver};
 
 /// Bytes of the frame of a large result.

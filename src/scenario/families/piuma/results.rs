@@ -5,7 +5,6 @@ use crate::build::{BuiltCollective, Segment, operation, oracle_tree};
 use crate::data::Table;
 use crate::result::{Check, CollectiveResult, Difference, Document, ResultData, hex};
 use crate::run::family::Report;
-use crate::run::options::RunOptions;
 use crate::run::runner::Runner;
 use crate::run::system::Views;
 use crate::why::piuma::{CollectiveQuery, Participant};
@@ -13,6 +12,7 @@ use crate::{golden, hosts, ladder, programs, segments, why};
 use watershed_arith::{self as arith, Flags};
 use watershed_oracle as oracle;
 use watershed_piuma::{Job, Tap};
+use watershed_scenario_interface::run::RunOptions;
 
 impl RunView<'_, '_> {
     /// Writes the outcome of collectives, hosts, programs and traffic into the document.

@@ -10,7 +10,6 @@ use crate::names::nearest;
 use crate::programs::{circular_wait, rules::StoreRules};
 use crate::result::{Check, Document, Outcome};
 use crate::run::family::{Family, FamilyBuild, Report, Started, StepOutcome, started};
-use crate::run::options::{Flip, Progress, RunError, RunOptions};
 use crate::run::system::{PiumaSystem, System, Views};
 use crate::run::watchdog::Watchdog;
 use crate::sources::Sources;
@@ -21,6 +20,7 @@ use watershed_kernel::Cycle;
 use watershed_piuma::claim::Wiring;
 use watershed_piuma::{Job, Store, Tap};
 use watershed_probe::ladder::Ladder;
+use watershed_scenario_interface::run::{Flip, Progress, RunError, RunOptions};
 use watershed_state::{Loader, Mismatch, Saver, state};
 
 /// Switches that an error names, at most.

@@ -2,18 +2,19 @@
 
 use super::result_hash::result_hash;
 use crate::Loaded;
-use crate::armed::config::Reduction;
-use crate::armed::file::{DETERMINISTIC, MEAN};
-use crate::armed::result::{Outcomes, ReductionResult};
-use crate::config::Collective;
-use crate::file::job::{Engine, operation};
-use crate::hosts::config::Host;
-use crate::hosts::result::HostResult;
+use crate::armed_result::{Outcomes, ReductionResult};
+use crate::host_result::HostResult;
 use crate::job_result::{JobResult, MinMeanMax, latency};
-use crate::names::NamedValues;
-use crate::pbv;
+use crate::pbv_result;
 use crate::result::{CollectiveResult, Document, ResultData};
 use watershed_arith::Op;
+use watershed_reader::armed::config::Reduction;
+use watershed_reader::armed::file::{DETERMINISTIC, MEAN};
+use watershed_reader::config::Collective;
+use watershed_reader::file::job::{Engine, operation};
+use watershed_reader::hosts::config::Host;
+use watershed_reader::names::NamedValues;
+use watershed_reader::pbv;
 
 /// The jobs of a run, in the order of the scenario. `data` are its results, as [`RunResult::data`](super::RunResult::data) has
 /// them; without them jobs have no hash of theirs.
@@ -167,13 +168,13 @@ fn reduction(of: &Reduction, result: &ReductionResult, at: usize) -> JobResult {
 }
 
 /// A job whose rounds are spread over one context or more.
-fn packets(of: &[pbv::config::Collective], results: &[pbv::result::CollectiveResult], at: usize) -> JobResult {
+fn packets(of: &[pbv::config::Collective], results: &[pbv_result::CollectiveResult], at: usize) -> JobResult {
     let (first, head) = (&results[0], &of[0]);
     let mut outcomes = Outcomes::default();
     for one in results {
         outcomes.add(&one.outcomes);
     }
-    let spread = |one: &pbv::result::CollectiveResult| {
+    let spread = |one: &pbv_result::CollectiveResult| {
         Some((one.round_latency_cycles?, one.outcomes.complete + one.outcomes.after_retry))
     };
     let rounds = of.iter().map(|one| u64::from(one.rounds)).sum();

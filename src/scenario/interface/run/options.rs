@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::Problems;
 use crate::checkpoint::{Checkpoint, Checkpoints, ResumeError};
-use crate::config::Wave;
-use crate::expr::Expr;
 use crate::why;
 use watershed_fabric::Exchange;
+use watershed_reader::Problems;
+use watershed_reader::config::Wave;
+use watershed_reader::expr::Expr;
 
 /// What to write into a waveform.
 #[derive(Debug, Clone, PartialEq)]
@@ -84,7 +84,7 @@ pub fn watch(watcher: fn(Progress) -> Control) {
 }
 
 /// Whether a function watches all runs.
-pub(super) fn is_watched() -> bool {
+pub fn is_watched() -> bool {
     WATCHER.get().is_some()
 }
 
@@ -147,18 +147,18 @@ pub struct RunOptions<'a> {
 
 impl RunOptions<'_> {
     /// Whether something looks at every cycle of the whole system, or walks its blocks in another order.
-    pub(crate) fn watches(&self) -> bool {
+    pub fn watches(&self) -> bool {
         let journal = self.why.is_some() || self.ladder || self.record.is_some();
         journal || self.wave.is_some() || self.no_skip || self.order_seed.is_some()
     }
 
     /// Whether something looks at the system between two cycles, which needs it to stand in one cycle then.
-    pub(crate) fn observes_between_cycles(&self) -> bool {
+    pub fn observes_between_cycles(&self) -> bool {
         self.watches() || self.timeline || self.checkpoints.is_some() || self.resume.is_some()
     }
 
     /// What decides what a run keeps, as it is given on the command line: with other options another system is built.
-    pub(crate) fn retention_options(&self) -> Vec<String> {
+    pub fn retention_options(&self) -> Vec<String> {
         let flags = [
             (self.no_checks, "--no-checks"),
             (self.all_links, "--all-links"),
@@ -179,13 +179,13 @@ impl RunOptions<'_> {
     }
 
     /// Threads that a system may be divided between, in all processes together.
-    pub(crate) fn divided(&self) -> usize {
+    pub fn divided(&self) -> usize {
         let ranks = self.ranks.map_or(1, |ranks| ranks.ranks());
         if self.watches() { 1 } else { self.threads.max(1) * ranks }
     }
 
     /// Whether this process is the one that keeps what the run leaves behind.
-    pub(crate) fn keeps(&self) -> bool {
+    pub fn keeps(&self) -> bool {
         self.ranks.is_none_or(|ranks| ranks.rank() == 0)
     }
 }
@@ -232,4 +232,9 @@ impl RunError {
     pub fn of_rank(rank: usize, error: &str) -> RunError {
         RunError::Usage(format!("rank {rank} cannot begin: {}", error.strip_prefix("error: ").unwrap_or(error)))
     }
+}
+
+/// What a condition compares, for [`states_named`](watershed_probe::states_named).
+pub fn sides_of(condition: &Expr) -> Vec<[(String, bool); 2]> {
+    condition.compared().iter().map(|pair| pair.map(|(side, is_name)| (side.to_owned(), is_name))).collect()
 }

@@ -1,4 +1,4 @@
-//! The outcome of a job under the same names for every engine (requirement X-JOB-1): what a [`[[job]]`](super::jobs) came
+//! The outcome of a job under the same names for every engine (requirement X-JOB-1): what a [`[[job]]`](watershed_reader::jobs) came
 //! to, with any engine.
 //!
 //! | | |
@@ -11,8 +11,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::armed::result::Outcomes;
-use super::file::job::Engine;
+use super::armed_result::Outcomes;
+use watershed_reader::file::job::Engine;
 
 /// The outcome of one job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -59,7 +59,7 @@ pub struct JobResult {
 /// What a document says of a job's results instead of their words.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HashedResults {
-    /// Rows of the array: see the [table](super::result_detail).
+    /// Rows of the array: see the [table](watershed_reader::result_detail).
     pub rows: u64,
     /// Elements of the longest row.
     pub elements: u64,

@@ -31,8 +31,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::config::{Confidence, Measure as Cfg};
 use watershed_fabric::traffic::{Histogram, LatencySample};
+use watershed_reader::config::{Confidence, Measure as Cfg};
 use watershed_state::state;
 
 /// Batches of a window.

@@ -12,9 +12,9 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use super::Loaded;
-use super::run::{RunError, RunOptions, WaveOptions, run};
 use crate::result::Outcome;
+use crate::run::{RunError, RunOptions, WaveOptions};
+use crate::runnable::Runnable;
 use watershed_files::TempFolder;
 
 /// How far an estimate may be from what comes out, for runs that do the same all the time.
@@ -83,7 +83,7 @@ fn size(bytes: f64) -> String {
 ///
 /// # Errors
 /// Those of a run.
-pub fn wave(loaded: &Loaded, wave: &WaveOptions, sample: u64) -> Result<Estimate, RunError> {
+pub fn wave(loaded: &Runnable, wave: &WaveOptions, sample: u64) -> Result<Estimate, RunError> {
     let scratch = TempFolder::new("estimate").map_err(|error| RunError::Write { path: std::env::temp_dir(), error })?;
     let name = wave.path.file_name().map_or_else(|| "sample.vcd".into(), PathBuf::from);
     let path = scratch.path().join(name);
@@ -92,7 +92,7 @@ pub fn wave(loaded: &Loaded, wave: &WaveOptions, sample: u64) -> Result<Estimate
         let mut short = loaded.clone();
         let limit = short.scenario.limits.max_cycles;
         short.scenario.limits.max_cycles = cycles.min(limit);
-        let result = run(&short, &RunOptions { wave: Some(&options), no_checks: true, ..RunOptions::default() })?;
+        let result = short.run(&RunOptions { wave: Some(&options), no_checks: true, ..RunOptions::default() })?;
         let bytes = std::fs::metadata(&path).map_err(|error| RunError::Write { path: path.clone(), error })?.len();
         let ended = result.document.outcome != Outcome::MaxCycles && result.document.cycles < cycles || limit <= cycles;
         Ok((result.document.cycles, bytes as f64, result.progress, ended))
@@ -115,7 +115,7 @@ pub fn wave(loaded: &Loaded, wave: &WaveOptions, sample: u64) -> Result<Estimate
         Some(measure.warmup_cycles + measure.measure_cycles)
     } else if progress.total == 0
         && !scenario.traffic.is_empty()
-        && scenario.traffic.iter().all(super::config::Traffic::is_endless)
+        && scenario.traffic.iter().all(watershed_reader::config::Traffic::is_endless)
     {
         Some(scenario.limits.max_cycles)
     } else {

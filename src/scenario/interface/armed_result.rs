@@ -4,13 +4,13 @@ use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
 
-use super::config::opcode;
-use super::file::{DETERMINISTIC, MEAN};
-use crate::file::job::operation;
 use crate::job_result::MinMeanMax;
-use crate::names::NamedValues;
 use watershed_arith::{Op, Round};
-use watershed_armed::ManagerCounts;
+use watershed_armed_interface::ManagerCounts;
+use watershed_reader::armed::config::opcode;
+use watershed_reader::armed::file::{DETERMINISTIC, MEAN};
+use watershed_reader::file::job::operation;
+use watershed_reader::names::NamedValues;
 
 /// The armed part of a result document.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -16,12 +16,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::Loaded;
-use super::config::{Collective, Rounding};
-use super::data::Table;
 pub use super::document_upgrade::upgraded;
 use super::measure::{LatencyResult, MeasureResult};
-use super::names::{DType, NamedValues};
-use super::segments::SegmentResult;
+use watershed_reader::config::{Collective, Rounding};
+use watershed_reader::data::Table;
+use watershed_reader::names::{DType, NamedValues};
+use watershed_reader::segments::SegmentResult;
 
 /// Version of the document's shape.
 pub const SCHEMA_VERSION: u32 = 3;
@@ -48,19 +48,19 @@ pub struct Document {
     pub traffic: Vec<TrafficResult>,
     /// Collectives in software, in the order of the scenario.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub hosts: Vec<super::hosts::result::HostResult>,
+    pub hosts: Vec<super::host_result::HostResult>,
     /// The outcome of a workload; missing without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub workload: Option<super::workload::result::WorkloadResult>,
+    pub workload: Option<super::workload_result::WorkloadResult>,
     /// What programs did; missing without programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub programs: Option<super::programs::result::ProgramsResult>,
+    pub programs: Option<super::program_result::ProgramsResult>,
     /// What the armed family has to say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub armed: Option<super::armed::result::ArmedResult>,
+    pub armed: Option<super::armed_result::ArmedResult>,
     /// What the PBV family has to say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pbv: Option<super::pbv::result::PbvResult>,
+    pub pbv: Option<super::pbv_result::PbvResult>,
     /// The window of measurement and the network in it; missing without `[measure]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measure: Option<MeasureResult>,

@@ -5,9 +5,9 @@ use std::fmt::Write;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
-use super::congestion::{CongestionResult, ReportResult};
-use crate::armed::result::Outcomes;
+use crate::armed_result::Outcomes;
 use crate::job_result::MinMeanMax;
+use watershed_reader::pbv::congestion::{CongestionResult, ReportResult};
 
 /// The PBV part of a result document.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

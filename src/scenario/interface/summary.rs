@@ -3,14 +3,14 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use super::armed::result::ArmedResult;
-use super::config::Scenario;
+use super::armed_result::ArmedResult;
 use super::job_result::HashedResults;
-use super::pbv::result::PbvResult;
+use super::pbv_result::PbvResult;
 use super::result::{CollectiveResult, Document, Outcome, TrafficResult};
-use super::segments;
 use watershed_fabric::topology::Shape;
 use watershed_oracle::compare::apart;
+use watershed_reader::config::Scenario;
+use watershed_reader::segments;
 
 /// A file that was written.
 #[derive(Debug, Clone)]
@@ -44,13 +44,13 @@ type Line = (String, String);
 pub fn text(scenario: &Scenario, document: &Document, written: &[WrittenFile]) -> String {
     let mut out = String::new();
     line(&mut out, &document.stamp.scenario, &headline(scenario, document));
-    for (label, text) in document.workload.iter().flat_map(super::workload::result::WorkloadResult::lines) {
+    for (label, text) in document.workload.iter().flat_map(super::workload_result::WorkloadResult::lines) {
         line(&mut out, &label, &text);
     }
     for (label, text) in jobs(scenario, document) {
         line(&mut out, &label, &text);
     }
-    for (label, text) in document.programs.iter().flat_map(super::programs::result::ProgramsResult::lines) {
+    for (label, text) in document.programs.iter().flat_map(super::program_result::ProgramsResult::lines) {
         line(&mut out, &label, &text);
     }
     for (label, text) in engines(document) {

@@ -110,7 +110,7 @@ fn budget(shape: &Shape) -> String {
 pub const LAID_OUT: u64 = 1 << 18;
 
 /// Figures of a system of nodes that is too big to be laid out, as text and for programs; `None` for other systems.
-pub fn figures(shape: &Shape, link: &crate::config::Link) -> Option<(String, Json)> {
+pub fn figures(shape: &Shape, link: &watershed_reader::config::Link) -> Option<(String, Json)> {
     let Shape::Nodes(nodes) = shape else { return None };
     let (switches, cores) = (nodes.switches()?, nodes.cores()?);
     if switches <= LAID_OUT {

@@ -1,14 +1,14 @@
-//! Results of a job as a hash, where the document does not hold their words: see [`result_detail`](crate::result_detail).
+//! Results of a job as a hash, where the document does not hold their words: see [`result_detail`](watershed_reader::result_detail).
 
 use std::convert::Infallible;
 use std::fmt::Write;
 
 use sha2::{Digest, Sha256};
 
-use crate::data::{pieces, width};
 use crate::job_result::HashedResults;
 use crate::result::{ResultData, hex};
-use crate::result_detail::ResultDetail;
+use watershed_reader::data::{pieces, width};
+use watershed_reader::result_detail::ResultDetail;
 
 /// The results of a job, unless its document holds them, or there are none.
 pub fn result_hash(kept: ResultDetail, data: &[ResultData]) -> Option<HashedResults> {
@@ -41,8 +41,8 @@ pub fn result_hash(kept: ResultDetail, data: &[ResultData]) -> Option<HashedResu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::Table;
-    use crate::names::DType;
+    use watershed_reader::data::Table;
+    use watershed_reader::names::DType;
 
     #[test]
     fn the_hash_is_of_little_endian_elements() {

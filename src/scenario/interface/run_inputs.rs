@@ -8,9 +8,9 @@ use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
 
-use super::run::options::{Flip, RunOptions};
-use super::source::{Node, Value};
-use super::{Loaded, Problems, load_text};
+use super::Loaded;
+use super::run::{Flip, RunOptions};
+use watershed_reader::source::{Node, Value};
 
 /// What a run was made from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,12 +86,9 @@ impl RunInputs {
         options
     }
 
-    /// Reads it again. `name` stands in messages, `stem` is the scenario's name unless it names itself.
-    ///
-    /// # Errors
-    /// Everything that is wrong with it: files that are gone, for example, or an older program's keys.
-    pub fn load(&self, name: &str, stem: &str, overrides: &[String]) -> Result<Loaded, Problems> {
-        load_text(name, &(self.lines.join("\n") + "\n"), std::path::Path::new(&self.base), stem, overrides)
+    /// The text, to be read again. Files that it names are relative to [`base`](Self::base).
+    pub fn text(&self) -> String {
+        self.lines.join("\n") + "\n"
     }
 }
 
@@ -107,7 +104,7 @@ fn without_idle_waves(root: &mut Node) {
 }
 
 /// A key as TOML has it.
-pub(super) fn key(name: &str) -> String {
+pub fn key(name: &str) -> String {
     let bare =
         !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
     if bare { name.to_owned() } else { quoted(name) }
@@ -182,33 +179,10 @@ pub fn inline(node: &Node, out: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shipped::{SHIPPED, stem};
 
     #[test]
-    fn shipped_scenarios_read_back_as_the_same_configuration() {
-        let root = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
-        for (path, text) in SHIPPED {
-            let base = root.join(path);
-            let loaded = load_text(path, text, base.parent().unwrap(), stem(path), &["seed=9".into()])
-                .unwrap_or_else(|problems| panic!("{problems}"));
-            let written = RunInputs::new(&loaded);
-            let again = written.load("again", stem(path), &[]).unwrap_or_else(|problems| panic!("{problems}"));
-            let config = |loaded: &Loaded| serde_json::to_string(&loaded.scenario).unwrap();
-            assert_eq!(config(&again), config(&loaded), "{path}");
-            assert_eq!(RunInputs::new(&again), written, "{path}");
-        }
-    }
-
-    #[test]
-    fn numbers_and_odd_keys_keep_their_text() {
-        let text = "family = \"piuma\"\ntopology.kind = \"die\"\n[[collective]]\nkind = \"allreduce\"\nparticipants = [0]\n\
-                    elements = 4\n[collective.data]\nvalues = [[0.1000, nan, -0.0, \"0x7\"]]\n";
-        let loaded = load_text("x", text, std::path::Path::new("."), "x", &[]).unwrap_or_else(|p| panic!("{p}"));
-        let written = RunInputs::new(&loaded).lines.join("\n");
-        assert!(written.contains("values = [[0.1000, nan, -0.0, \"0x7\"]]"), "{written}");
-        assert_eq!(
-            (key("a b"), key("a-1"), quoted("\u{7f}\n\"")),
-            ("\"a b\"".into(), "a-1".into(), "\"\\u007f\\n\\\"\"".into())
-        );
+    fn odd_keys_are_quoted() {
+        let wanted = ("\"a b\"".into(), "a-1".into(), "\"\\u007f\\n\\\"\"".into());
+        assert_eq!((key("a b"), key("a-1"), quoted("\u{7f}\n\"")), wanted);
     }
 }

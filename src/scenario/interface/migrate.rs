@@ -1,4 +1,4 @@
-//! An older scenario in the language of jobs (requirement X-JOB-1): the tables of engines become [`[[job]]`](super::jobs), line by line,
+//! An older scenario in the language of jobs (requirement X-JOB-1): the tables of engines become [`[[job]]`](watershed_reader::jobs), line by line,
 //! with everything else, comments and order too, as it was.
 //!
 //! The result is read again and must give the same configuration; otherwise the migration fails and writes nothing.
@@ -7,36 +7,32 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::Path;
 
-use super::file::job::{Engine, operation};
-use super::inherit;
-use super::jobs::{COMMON, composed, lanes};
-use super::names::NamedValues;
-use super::problem::{Problem, Problems};
-use super::source::{Node, Source, Value, parse_path};
-use super::{armed::config::opcode, load_text};
+use crate::loaded::Loaded;
+use crate::runnable::Engines;
 use watershed_arith::quad::Opcode;
 use watershed_arith::{Op, Round};
-
-/// Whether a scenario writes jobs as tables of engines.
-pub fn is_older(source: &Source) -> bool {
-    // Values by number beside jobs change single ones of them.
-    Engine::ALL.iter().any(|engine| source.is_list(engine.table()))
-}
+use watershed_reader::armed::config::opcode;
+use watershed_reader::file::job::{Engine, operation};
+use watershed_reader::jobs::{COMMON, composed, lanes};
+use watershed_reader::names::NamedValues;
+use watershed_reader::problem::{Problem, Problems, Span};
+use watershed_reader::source::{Node, Source, Value, parse_path};
+use watershed_reader::{inherit, jobs};
 
 /// The text of a scenario with its jobs as `[[job]]`; `None` if it is so already.
 ///
 /// # Errors
 /// It is no scenario, or its tables are written in a way that cannot be translated line by line.
-pub fn migrate(name: &str, text: &str, base: &Path, stem: &str) -> Result<Option<String>, Problems> {
+pub fn migrate(engines: Engines, name: &str, text: &str, base: &Path, stem: &str) -> Result<Option<String>, Problems> {
     let (source, syntax) = Source::parse(name, text);
     let fail = |source: &Source, problem| Err(Problems::new(source.clone().into(), vec![problem]));
     if let Some(problem) = syntax {
         return fail(&source, problem);
     }
-    if !is_older(&source) {
+    if !jobs::is_older(&source) {
         return Ok(None);
     }
-    let before = match load_text(name, text, base, stem, &[]) {
+    let before = match engines.load_text(name, text, base, stem, &[]) {
         // What it extends may be translated already: then only the translation can be read.
         Err(_) if source.has("extends") => None,
         before => Some(before?),
@@ -57,15 +53,15 @@ pub fn migrate(name: &str, text: &str, base: &Path, stem: &str) -> Result<Option
         if inside.contains(&number) {
             lines.out.push_str(line);
         } else if let Err(what) = lines.line(line) {
-            let span = super::problem::Span::new(0, at..at + line.trim_end().len());
+            let span = Span::new(0, at..at + line.trim_end().len());
             let problem = Problem::in_text(span, what).expected("a table under a header, [[collective]] for example");
             return fail(&source, problem.help("write it so, or as [[job]] by hand"));
         }
         at += line.len();
     }
     let out = lines.out;
-    let after = load_text(name, &out, base, stem, &[])?;
-    let config = |loaded: &super::Loaded| serde_json::to_string(&loaded.scenario).unwrap_or_default();
+    let after = engines.load_text(name, &out, base, stem, &[])?;
+    let config = |loaded: &Loaded| serde_json::to_string(&loaded.scenario).unwrap_or_default();
     if before.is_some_and(|before| config(&before) != config(&after)) {
         return fail(&source, Problem::general("the translation is another configuration: write the jobs by hand"));
     }

@@ -30,10 +30,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
+use super::Loaded;
 use super::result::Document;
-use super::run::options::RunOptions;
-use super::{Loaded, names};
+use super::run::RunOptions;
 use watershed_fabric::{FlitEvent, Journal, NodeKind, Plan};
+use watershed_reader::names;
 
 /// A field of a vector.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,7 +110,7 @@ pub fn check(plan: &Plan, name: &str) -> Result<(), String> {
 }
 
 /// What the block did that was to be recorded.
-pub(crate) fn recording(
+pub fn recording(
     loaded: &Loaded,
     plan: &Plan,
     journal: Option<&Journal>,

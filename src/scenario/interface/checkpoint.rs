@@ -45,7 +45,7 @@ pub struct ResumeError(String);
 
 /// Which run a checkpoint is of: of another one none can go on from it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Identity {
+pub struct Identity {
     version: String,
     /// Of the program's file.
     build: u64,
@@ -162,8 +162,11 @@ impl Checkpoint {
         self.header.cycle
     }
 
-    /// The state, if it is that of this run in as many parts.
-    pub(crate) fn state(&self, of: &Identity, parts: usize) -> Result<&[u8], ResumeError> {
+    /// The state of the run.
+    ///
+    /// # Errors
+    /// It is that of another run, or in another number of parts.
+    pub fn state(&self, of: &Identity, parts: usize) -> Result<&[u8], ResumeError> {
         if let Some(why) = of.differs(&self.header.of) {
             return Err(self.refused(&why));
         }
@@ -175,13 +178,13 @@ impl Checkpoint {
     }
 
     /// Why the state could not be loaded.
-    pub(crate) fn misfit(&self, why: &Mismatch) -> ResumeError {
+    pub fn misfit(&self, why: &Mismatch) -> ResumeError {
         self.refused(&format!("cannot be gone on from: {why}"))
     }
 }
 
 /// Writes the checkpoints of a run.
-pub(crate) struct Writer<'a> {
+pub struct Writer<'a> {
     to: &'a Checkpoints,
     header: Header,
     next: u64,

@@ -6,8 +6,8 @@
 
 use serde_json::{Value, json};
 
-use super::result::{Span, WorkloadResult};
-use crate::config::Clock;
+use super::workload_result::{Span, WorkloadResult};
+use watershed_reader::config::Clock;
 
 /// The trace as JSON.
 pub fn json(result: &WorkloadResult, clock: &Clock) -> String {
