@@ -4,7 +4,7 @@
 //! Two systems built alike with the same canonical state, and whose blocks are in the same state, do the same from then on,
 //! whatever the cycle. Cycles that lie behind are no part of it, cycles to come are counted from now.
 
-use crate::wires::Phase;
+use crate::wires::{NOTED, Phase};
 use crate::{Block, Join, Network, Tables};
 use watershed_kernel::Cycle;
 use watershed_state::{Saver, State};
@@ -78,7 +78,7 @@ where
             let mut entry = input.head;
             for _ in 0..input.len {
                 let slot = &flow.pool[entry as usize];
-                to.value(&(slot.flit, slot.allowed, left(slot.ready)));
+                to.value(&(slot.flit, slot.allowed & !NOTED, left(slot.ready)));
                 entry = slot.next;
             }
             queue[1] = input.len;

@@ -385,8 +385,9 @@ fn count_output<T, J: Join<Tables = T>, const W: usize>(
     let towards = if cx.is_engine(out) { HopTarget::Engine } else { HopTarget::Link };
     let (port, now) = (cx.base + u32::from(out), cx.wires.flow.now);
     let Some(waits) = cx.wires.ports.stats.waits.as_mut().filter(|_| waited > 0) else { return };
-    if towards == HopTarget::Engine {
-        waits.engine_waited += waited;
+    match towards {
+        HopTarget::Engine => waits.engine_waited += waited,
+        HopTarget::Link => waits.count_apart(port, waited),
     }
     if is_copy {
         waits.leave_copy((entry, out), port, towards, now);

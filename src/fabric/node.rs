@@ -41,6 +41,9 @@ bitfield! {
     pub traced, set_traced: 3;
     /// Whether a returning credit wakes the node: not if nothing there waits for one.
     pub heeds, set_heeds: 4;
+    /// Whether packets were refused something when the switch was last looked at: of switches with nothing but point-to-point channels
+    /// whose queues fit one word.
+    pub refused, set_refused: 5;
 }
 
 /// A node's record; see the module's text.

@@ -261,6 +261,12 @@ impl Ports {
         &records[record].channels[channel]
     }
 
+    /// The cycles that flits waited before they left by any of these ports: the sum of [`LinkCount::waited`].
+    pub fn waited(&self) -> u64 {
+        let low: u64 = self.records.items().iter().map(|record| u64::from(record.counters.waited)).sum();
+        low + self.stats.high.values().map(|high| high.waited << 16).sum::<u64>()
+    }
+
     /// What a port has carried.
     pub fn count(&self, port: u32) -> LinkCount {
         let low = &self.records[(port as usize) << stride_shift(self.vc_shift)].counters;

@@ -23,12 +23,14 @@ use super::wires::{CHECKED, Phase, State, WATCHED};
 use super::{PortSet, SwitchAllocator};
 use watershed_kernel::Wake;
 
-/// Serves those queues of `active` that can send. Their crossbar inputs are `taken` then.
+/// Serves those queues of `active` that can send. Their crossbar inputs are `taken` then. Notes which have no credit.
 pub(super) fn serve_words<const W: usize>(view: &mut SwitchView<'_, W>, active: &[u64], taken: &mut PortSet<W>) {
     let mut xbar_inputs: PortSet<W> = PortSet::EMPTY;
     for w in 0..view.words() {
         for local in bits(active, w) {
-            if can_send(view, local) {
+            if !has_credit(view, local) {
+                view.scratch.no_credit[w] |= 1 << (local & 63);
+            } else if is_open::<WATCHED, W>(view, local, view.inputs[local].out_port) {
                 enter(view, &mut xbar_inputs, local);
             }
         }
@@ -44,7 +46,7 @@ pub(super) fn speculate<const W: usize>(view: &mut SwitchView<'_, W>, routed: &[
     for w in 0..view.words() {
         for local in bits(routed, w) {
             let out = view.inputs[local].out_port;
-            if !taken.contains(xbar_input(view, local)) && is_open(view, local, out) {
+            if !taken.contains(xbar_input(view, local)) && is_open::<WATCHED, W>(view, local, out) {
                 enter(view, &mut xbar_inputs, local);
             }
         }
@@ -54,17 +56,35 @@ pub(super) fn speculate<const W: usize>(view: &mut SwitchView<'_, W>, routed: &[
     }
 }
 
-/// The same where queues fit one word and `active` has the bits of those that hold a channel.
-#[inline]
-pub(super) fn serve_word<const OBS: u8, const W: usize>(view: &mut SwitchView<'_, W>, active: u64) {
+/// The same where queues fit one word and `active` has the bits of those that hold a channel. Returns those that have no credit.
+#[inline(always)]
+pub(super) fn serve_word<const OBS: u8, const W: usize>(view: &mut SwitchView<'_, W>, active: u64) -> u64 {
+    if !active.is_power_of_two() {
+        return serve_several::<OBS, W>(view, active);
+    }
+    let local = active.trailing_zeros() as usize;
+    let (out, vc) = (view.inputs[local].out_port, view.inputs[local].state.out_vc());
+    if view.vc_masks(usize::from(out)).credit >> vc & 1 == 0 {
+        return active;
+    }
+    if is_open::<OBS, W>(view, local, out) {
+        grant_uncontested::<OBS, W>(view, local, out);
+    }
+    0
+}
+
+/// The same for several queues.
+#[inline(never)]
+fn serve_several<const OBS: u8, const W: usize>(view: &mut SwitchView<'_, W>, active: u64) -> u64 {
     // The queues that can send now, the outputs they want and the crossbar inputs they come by.
     let (mut wanted, mut xbar_inputs, mut crossing) = (0u64, 0u64, 0u64);
-    let mut contested = false;
+    let (mut contested, mut no_credit) = (false, 0);
     let any_taken = !view.taken_in.is_empty() || !view.taken_out.is_empty();
     for local in each(active) {
         let queue = &view.inputs[local];
         let out = queue.out_port;
         if view.vc_masks(usize::from(out)).credit >> queue.state.out_vc() & 1 == 0 {
+            no_credit |= 1 << local;
             continue;
         }
         if any_taken && (view.taken_out.contains(out) || view.taken_in.contains((local >> view.shift()) as u16)) {
@@ -83,14 +103,15 @@ pub(super) fn serve_word<const OBS: u8, const W: usize>(view: &mut SwitchView<'_
         crossing |= 1 << local;
     }
     // Mostly nobody competes, and then nobody needs to know who else can send.
-    if !contested {
+    if contested {
+        contest::<OBS, _, W>(view, InWord { xbar_inputs, crossing });
+    } else {
         for local in each(crossing) {
             let out = view.inputs[local].out_port;
             grant_uncontested::<OBS, W>(view, local, out);
         }
-        return;
     }
-    contest::<OBS, _, W>(view, InWord { xbar_inputs, crossing });
+    no_credit
 }
 
 /// Several queues that want one output, or come by one crossbar input: no part of the code of those that nobody competes with.
@@ -102,12 +123,11 @@ fn contest<const OBS: u8, R: Requests<W>, const W: usize>(view: &mut SwitchView<
     }
 }
 
-/// Whether the flit at the head of a queue could cross now.
+/// Whether there is a credit for the flit at the head of a queue.
 #[inline]
-fn can_send<const W: usize>(view: &mut SwitchView<'_, W>, local: usize) -> bool {
+fn has_credit<const W: usize>(view: &SwitchView<'_, W>, local: usize) -> bool {
     let queue = &view.inputs[local];
-    let (out, out_vc) = (queue.out_port, queue.state.out_vc());
-    view.vc_masks(usize::from(out)).credit >> out_vc & 1 == 1 && is_open(view, local, out)
+    view.vc_masks(usize::from(queue.out_port)).credit >> queue.state.out_vc() & 1 == 1
 }
 
 /// Grants a flit without competitors, as both ranks of either allocator would.
@@ -116,12 +136,15 @@ fn grant_uncontested<const OBS: u8, const W: usize>(view: &mut SwitchView<'_, W>
     let e = view.scratch.word.xbar_input(local);
     let at = bank(view, e);
     let vc = view.vc(local);
-    view.arbiters.input.granted(at, vc);
-    view.arbiters.output.granted(view.base as usize + usize::from(out), e);
-    if view.router.switch_allocator == SwitchAllocator::Islip {
-        view.arbiters.accept.granted(at, out);
+    let output = view.base as usize + usize::from(out);
+    match view.router.switch_allocator {
+        SwitchAllocator::Islip => matches(view, (at, output), (e, out, vc), 0),
+        SwitchAllocator::Separable => {
+            view.arbiters.input.granted(at, vc);
+            view.arbiters.output.granted(output, e);
+        }
     }
-    traverse::<OBS, W>(view, local, out, false);
+    traverse::<OBS, W>(view, local, out, (false, true));
 }
 
 /// The crossbar input of a queue.
@@ -137,18 +160,19 @@ fn bank<const W: usize>(view: &SwitchView<'_, W>, xbar_input: u16) -> usize {
 }
 
 /// Whether neither the input port nor the output is taken by set-routed packets or earlier grants, and the link is free.
-#[inline]
-fn is_open<const W: usize>(view: &mut SwitchView<'_, W>, local: usize, out: u16) -> bool {
+#[inline(always)]
+fn is_open<const OBS: u8, const W: usize>(view: &mut SwitchView<'_, W>, local: usize, out: u16) -> bool {
     if view.taken_in.contains((local >> view.shift()) as u16) || view.taken_out.contains(out) {
         return false;
     }
-    match view.flow.is_free(view.base + u32::from(out)) {
-        Ok(()) => true,
-        Err(cycle) => {
-            view.wake = view.wake.or(Wake::At(cycle));
-            false
-        }
+    // Where links may be busy, somebody watches.
+    if OBS == WATCHED
+        && let Err(cycle) = view.flow.is_free(view.base + u32::from(out))
+    {
+        view.wake = view.wake.or(Wake::At(cycle));
+        return false;
     }
+    true
 }
 
 /// Notes a request.
@@ -188,6 +212,8 @@ fn local_queue<const W: usize>(view: &SwitchView<'_, W>, e: u16, vc: u8) -> usiz
 /// Who asks for what in a cycle, and who offers what to whom. How that is kept is all in which switches with queues of one word differ
 /// from larger ones.
 trait Requests<const W: usize>: Copy {
+    /// Whether all queues fit one word.
+    const ONE: bool;
     /// A set of crossbar inputs, or of outputs.
     type Set: Numbers;
 
@@ -220,6 +246,7 @@ struct InWord {
 }
 
 impl<const W: usize> Requests<W> for InWord {
+    const ONE: bool = true;
     type Set = u64;
 
     #[inline(always)]
@@ -287,6 +314,7 @@ impl<const W: usize> Requests<W> for InWord {
 struct InSets<const W: usize>(PortSet<W>);
 
 impl<const W: usize> Requests<W> for InSets<W> {
+    const ONE: bool = false;
     type Set = PortSet<W>;
 
     fn xbar_inputs(self) -> PortSet<W> {
@@ -372,7 +400,7 @@ fn separable<const OBS: u8, R: Requests<W>, const W: usize>(
         view.arbiters.output.granted(at, e);
         let (at, vc) = (bank(view, e), view.vc(local));
         view.arbiters.input.granted(at, vc);
-        traverse::<OBS, W>(view, local, out, speculative);
+        traverse::<OBS, W>(view, local, out, (speculative, R::ONE));
         crossed(view, e, out);
     }
 }
@@ -391,7 +419,7 @@ fn islip<const OBS: u8, R: Requests<W>, const W: usize>(
         let mut offered = R::Set::NONE;
         for out in wanted.numbers() {
             let requesters = requests.requesters(view, out, matched);
-            if let Some(e) = view.arbiters.output.pick(view.base as usize + usize::from(out), &requesters) {
+            if let Some(e) = view.arbiters.output.pick_in_turn(view.base as usize + usize::from(out), &requesters) {
                 requests.offer(view, &mut offered, out, e);
             }
         }
@@ -400,60 +428,74 @@ fn islip<const OBS: u8, R: Requests<W>, const W: usize>(
         }
         for e in offered.numbers() {
             let offers = requests.take_offers(view, e);
-            let Some(out) = view.arbiters.accept.pick(bank(view, e), &offers) else { continue };
+            let at = bank(view, e);
+            let Some(out) = view.arbiters.accept.pick_in_turn(at, &offers) else { continue };
             // From the cursor on, the first channel of the crossbar input that wants this output.
             let (first, channels) = requests.channels_to(view, e, out);
-            let Some(vc) = view.arbiters.input.pick(bank(view, e), &channels) else { continue };
-            matches(view, e, out, vc as u8, round);
+            let Some(vc) = view.arbiters.input.pick_in_turn(at, &channels) else { continue };
+            matches(view, (at, view.base as usize + usize::from(out)), (e, out, vc), round);
             matched.insert(e);
             wanted.remove(out);
-            traverse::<OBS, W>(view, first + usize::from(vc), out, speculative);
+            traverse::<OBS, W>(view, first + usize::from(vc), out, (speculative, R::ONE));
             crossed(view, e, out);
         }
     }
 }
 
-/// Moves the cursors of a pair that iSLIP matched.
-#[inline]
-fn matches<const W: usize>(view: &mut SwitchView<'_, W>, e: u16, out: u16, vc: u8, round: u8) {
-    let at = bank(view, e);
+/// Moves the cursors of a pair that iSLIP matched: those of a crossbar input and an output. All its arbiters are cursors.
+#[inline(always)]
+fn matches<const W: usize>(
+    view: &mut SwitchView<'_, W>,
+    (input, output): (usize, usize),
+    (e, out, vc): (u16, u16, u16),
+    round: u8,
+) {
     if round == 0 {
-        view.arbiters.output.granted(view.base as usize + usize::from(out), e);
-        view.arbiters.accept.granted(at, out);
+        view.arbiters.output.granted_in_turn(output, e);
+        view.arbiters.accept.granted_in_turn(input, out);
     }
-    view.arbiters.input.granted(at, u16::from(vc));
+    view.arbiters.input.granted_in_turn(input, vc);
 }
 
-/// ST: a granted flit leaves. A speculative grant is void if the packet got no channel, or one without a credit.
+/// ST: a granted flit leaves. A speculative grant is void if the packet got no channel, or one without a credit. `one` says that a
+/// word has the bits of all queues.
 #[inline(always)]
-fn traverse<const OBS: u8, const W: usize>(view: &mut SwitchView<'_, W>, local: usize, out: u16, speculative: bool) {
+fn traverse<const OBS: u8, const W: usize>(
+    view: &mut SwitchView<'_, W>,
+    local: usize,
+    out: u16,
+    (speculative, one): (bool, bool),
+) {
     let shift = view.shift();
-    let state = view.inputs[local].state;
-    let (out_vc, o) = (state.out_vc(), usize::from(out));
-    if speculative && (state.phase() != Phase::Active || view.vc_masks(o).credit >> out_vc & 1 == 0) {
-        return;
+    let stage = if one { view.pipeline.vc_alloc } else { view.stage().unwrap_or(0) };
+    let queue = &mut view.inputs[local];
+    let (out_vc, o) = (queue.state.out_vc(), usize::from(out));
+    if speculative {
+        let credit = view.sides[o << view.stride].vc_masks.credit;
+        if queue.state.phase() != Phase::Active || credit >> out_vc & 1 == 0 {
+            return;
+        }
     }
     let bit = 1 << (local & 63);
-    let masks = &mut view.masks[local >> 6];
+    let masks = &mut view.masks[if one { 0 } else { local >> 6 }];
     let in_vc = (local & ((1 << shift) - 1)) as u32;
     let link = &view.sides[local >> shift << view.stride].link;
-    let queue = &mut view.inputs[local];
-    let (entry, waited) = view.flow.unlink::<OBS>(queue, in_vc, link, &mut masks.occupied, bit);
+    let (entry, waited, noted) = view.flow.unlink::<OBS>(queue, in_vc, link, &mut masks.occupied, bit);
     if OBS == WATCHED && view.flow.journal.is_some() {
         view.flow.note(view.first_queue + local, entry, super::FlitEvent::Left);
         view.flow.comes_from(Some((view.base + (local >> shift) as u32, in_vc as u8)));
     }
     let port = view.base + u32::from(out);
     if OBS & CHECKED != 0
-        && waited > 0
+        && noted
         && let Some(waits) = &mut view.stats.waits
     {
-        waits.leave_packet((entry, waited), (view.base, local), port, view.flow.now);
+        waits.leave_packet((entry, waited), (view.base, local), port, (view.flow.now, stage));
     }
     let side = &mut view.sides[o << view.stride..];
     if view.flow.send::<OBS, true>((side, view.stats), (port, out_vc), entry, view.flow.delays.post, waited) {
         masks.active &= !bit;
-        view.inputs[local].state = State::IDLE;
+        queue.state = State::IDLE;
     }
     view.changed = true;
 }

@@ -147,6 +147,8 @@ pub(super) struct Scratch<const W: usize> {
     pub fresh: Vec<u64>,
     pub routed: Vec<u64>,
     pub active: Vec<u64>,
+    /// Of those with a channel, the ones without a credit.
+    pub no_credit: Vec<u64>,
     /// Those of one class, while allocators serve class by class.
     pub seen: Vec<u64>,
     /// Per output: the words of queue bits of those that want a channel there.
@@ -270,6 +272,7 @@ impl<const W: usize> Scratch<W> {
             fresh: vec![0; words],
             routed: vec![0; words],
             active: vec![0; words],
+            no_credit: vec![0; words],
             seen: vec![0; words],
             want: vec![0; words * widest],
             offers: vec![0; widest << vc_shift],

@@ -7,7 +7,7 @@ use super::ports::{Port, PortStats, VcMasks};
 use super::router::RouterCfg;
 use super::switch_parts::{Arbiters, Scratch};
 use super::tables::Tables;
-use super::wires::{Flow, Input, RETRY_ROUTE, Slot};
+use super::wires::{Flow, Input, Slot};
 use watershed_kernel::Wake;
 
 /// The switch's own part of each arena, so that a queue is named by its number within the switch, a link by its port.
@@ -31,6 +31,8 @@ pub(super) struct SwitchView<'a, const W: usize> {
     pub taken_in: PortSet<W>,
     pub taken_out: PortSet<W>,
     pub changed: bool,
+    /// Whether packets were refused something when the switch was last looked at, or may have been.
+    pub had_refusals: bool,
     pub wake: Wake,
 }
 
@@ -52,16 +54,23 @@ impl<const W: usize> SwitchView<'_, W> {
         self.sides[port << self.stride].vc_masks
     }
 
+    /// Cycles from the grant of a channel to the first request for a crossing, if that is the same for all packets.
+    #[inline]
+    pub fn stage(&self) -> Option<u8> {
+        let same = self.arbiters.timer_q.is_empty() && !self.router.speculative;
+        same.then_some(self.pipeline.vc_alloc)
+    }
+
     /// The channel of a queue.
     #[inline]
     pub fn vc(&self, local: usize) -> u16 {
         (local & ((1 << self.shift()) - 1)) as u16
     }
 
-    /// What a requester may use.
+    /// What a requester may use, from the first point-to-point channel on. Bits beyond these channels mean something else.
     #[inline]
     pub fn allowed(&self, local: usize) -> u32 {
-        self.flow.pool[self.inputs[local].head as usize].allowed & !RETRY_ROUTE
+        self.flow.pool[self.inputs[local].head as usize].allowed
     }
 
     /// The number, within the switch, of channel `channel` (from the first point-to-point channel on) of an output.

@@ -28,7 +28,7 @@ use super::switch_parts::{Arbiters, Cx, NO_TIMER, Scratch};
 use super::switch_view::{SwitchView, route_entry};
 use super::tables::{RouteView, Tables};
 use super::waits::{Cause, Refusals};
-use super::wires::{CHECKED, Input, RETRY_ROUTE, State, UNOBSERVED, WATCHED, Wires};
+use super::wires::{CHECKED, Input, NOTED, RETRY_ROUTE, State, UNOBSERVED, WATCHED, Wires};
 use super::{Join, PortSet, class, switch_alloc, vc_alloc};
 use std::mem::take;
 use watershed_kernel::Wake;
@@ -57,6 +57,7 @@ pub(super) fn serve<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut 
         taken_in: cx.taken_in,
         taken_out: cx.taken_out,
         changed: false,
+        had_refusals: true,
         wake: Wake::OnInput,
     };
     if info.flags.one_word() {
@@ -102,12 +103,14 @@ pub(super) fn tick_word<T: Tables<W>, const W: usize>(
         taken_in: PortSet::EMPTY,
         taken_out: PortSet::EMPTY,
         changed: false,
+        had_refusals: flags.refused(),
         wake: Wake::OnInput,
     };
     serve_word_as_seen(&mut view, tables, flags.traced());
     // What is blocked can only be freed by an arrival, which wakes the switch, or by a change in the switch itself.
     let heeds = view.masks[0].occupied != 0;
     flags.set_heeds(heeds);
+    flags.set_refused(view.had_refusals);
     if view.changed && heeds { Wake::Next } else { view.wake }
 }
 
@@ -122,12 +125,13 @@ fn serve_words<T: Tables<W>, const W: usize>(view: &mut SwitchView<'_, W>, table
         view.scratch.fresh[w] = fresh;
         view.scratch.routed[w] = at.routed;
         view.scratch.active[w] = active;
+        view.scratch.no_credit[w] = 0;
         any_fresh |= fresh;
         any_routed |= at.routed;
         any_active |= active;
     }
     if any_fresh | any_routed | any_active == 0 {
-        note_waits(view);
+        note_waits::<T, W>(view);
         return;
     }
     let pipeline = view.pipeline;
@@ -173,7 +177,7 @@ fn serve_words<T: Tables<W>, const W: usize>(view: &mut SwitchView<'_, W>, table
             look_again(view, w, view.scratch.routed[w]);
         }
     }
-    note_waits(view);
+    note_waits::<T, W>(view);
 }
 
 /// VA of the packets of `routed`, class by class where they have classes.
@@ -213,43 +217,80 @@ fn allocate_switch<T: Tables<W>, const W: usize>(view: &mut SwitchView<'_, W>) {
 }
 
 /// What the packets wait for that are still there, of those words of this cycle.
-fn note_waits<const W: usize>(view: &mut SwitchView<'_, W>) {
+fn note_waits<T: Tables<W>, const W: usize>(view: &mut SwitchView<'_, W>) {
     if view.stats.waits.is_some() {
         for w in 0..view.words() {
-            note_word(view, w, view.scratch.routed[w], view.scratch.active[w]);
+            // Each word for itself.
+            view.had_refusals = true;
+            let Scratch { routed, active, no_credit, .. } = &view.scratch;
+            let (asked, no_credit) = ((routed[w], active[w]), no_credit[w]);
+            let stage = view.stage();
+            if !T::CLASSES && view.flow.is_never_busy() {
+                note_word::<true, W>(view, w, asked, no_credit, stage);
+            } else {
+                note_word::<false, W>(view, w, asked, 0, stage);
+            }
         }
     }
 }
 
 /// The same of a word of queues: those of `routed` asked for a channel in this cycle, those of `active` for a crossbar input. Only
 /// packets are looked at that did not get what they asked for, in this cycle or when the switch was last looked at: all other
-/// cycles of a packet are those of a stage, which [`Waits::leave_packet`] adds.
+/// cycles of a packet are those of a stage, which [`Waits::of_port`] adds. And only those are looked at for which that has changed. Where
+/// `CREDITS` are known, those of `no_credit` have none, and links are never busy.
 ///
-/// [`Waits::leave_packet`]: super::waits::Waits::leave_packet
+/// [`Waits::of_port`]: super::waits::Waits::of_port
 #[inline(always)]
-fn note_word<const W: usize>(view: &mut SwitchView<'_, W>, w: usize, routed: u64, active: u64) {
-    let Some(waits) = &mut view.stats.waits else { return };
+fn note_word<const CREDITS: bool, const W: usize>(
+    view: &mut SwitchView<'_, W>,
+    w: usize,
+    (routed, active): (u64, u64),
+    no_credit: u64,
+    stage: Option<u8>,
+) {
     let masks = &view.masks[w];
-    let without_channel = routed & !masks.active & masks.occupied;
-    let refused = without_channel | active & masks.active & masks.occupied;
-    let queues = waits.refusals(view.base, w);
-    // Route computation, or a step whose turn comes in another cycle.
-    let in_stage = queues.last & queues.noted & !refused;
-    if refused | in_stage == 0 {
-        queues.last = 0;
+    let channel = routed & !masks.active & masks.occupied;
+    let refused = channel | active & masks.active & masks.occupied;
+    if refused == 0 && !view.had_refusals {
+        return;
+    }
+    let Some(waits) = &mut view.stats.waits else { return };
+    let last = *waits.refusals(view.base, w);
+    let known = if CREDITS { u64::MAX } else { channel };
+    let same = refused & last.any & known & !((last.channel ^ channel) | (last.credit ^ no_credit));
+    // Route computation, or a step whose turn comes in another cycle. Where one follows the other, who has got a channel asks for a
+    // crossing then, and is looked at then.
+    let in_stage = last.any & !refused & if stage.is_some() { !masks.active } else { u64::MAX };
+    let kept = last.any & !in_stage & (same | !refused);
+    let new = refused & !same;
+    if new | in_stage == 0 {
+        view.had_refusals = kept != 0;
+        return;
+    }
+    let kept = Refusals { any: kept, channel: channel | kept & last.channel, credit: kept & last.credit };
+    let stage = stage.unwrap_or(0);
+    if CREDITS {
+        note_queues::<true, W>(
+            view,
+            w,
+            (new, in_stage),
+            Refusals { credit: kept.credit | new & no_credit, ..kept },
+            stage,
+        );
     } else {
-        let noted = queues.noted;
-        note_queues(view, w, (refused, without_channel), (in_stage, noted));
+        note_queues::<false, W>(view, w, (new, in_stage), kept, stage);
     }
 }
 
-/// The same: the packets in these queues were refused something, some of them a channel; those in others no longer are.
+/// The same: the packets in queues `new` were refused something, and not the same as before; those `in_stage` no longer are. The others
+/// stay as they are: these are the `refusals`, and of the new ones those of channels and, where they are known, credits.
 #[inline(never)]
-fn note_queues<const W: usize>(
+fn note_queues<const CREDITS: bool, const W: usize>(
     view: &mut SwitchView<'_, W>,
     w: usize,
-    (refused, without_channel): (u64, u64),
-    (in_stage, noted): (u64, u64),
+    (new, in_stage): (u64, u64),
+    mut refusals: Refusals,
+    stage: u8,
 ) {
     let Some(waits) = &mut view.stats.waits else { return };
     let now = view.flow.now;
@@ -257,15 +298,19 @@ fn note_queues<const W: usize>(
     for bit in each(in_stage) {
         waits.note(inputs[bit].head, now, Cause::Stage);
     }
-    let mut last = 0;
-    for bit in each(refused) {
+    for bit in each(new) {
         let queue = &inputs[bit];
-        let cause = if without_channel >> bit & 1 == 1 {
+        let mut credit = refusals.credit >> bit & 1 == 1;
+        let cause = if refusals.channel >> bit & 1 == 1 {
             Cause::Channel
+        } else if CREDITS {
+            if credit { Cause::Credit } else { Cause::Arbitration }
         } else {
             let out = queue.out_port;
             let side = &view.sides[usize::from(out) << view.stride];
-            if side.vc_masks.credit >> queue.state.out_vc() & 1 == 0 {
+            credit = side.vc_masks.credit >> queue.state.out_vc() & 1 == 0;
+            refusals.credit |= u64::from(credit) << bit;
+            if credit {
                 Cause::Credit
             } else if view.flow.was_busy(view.base + u32::from(out)) {
                 Cause::Link
@@ -273,17 +318,20 @@ fn note_queues<const W: usize>(
                 Cause::Arbitration
             }
         };
-        if noted >> bit & 1 == 1 {
-            waits.note(queue.head, now, cause);
-        } else if view.flow.pool[queue.head as usize].ready > now {
+        let slot = &mut view.flow.pool[queue.head as usize];
+        if slot.allowed & NOTED != 0 {
+            waits.note_refusal(queue.head, (now, stage), cause);
+        } else if slot.ready > now {
             // It came to the head when the one before it left.
             continue;
         } else {
-            waits.note_refusal(queue.head, now, cause);
+            slot.allowed |= NOTED;
+            waits.note_first(queue.head, now, cause);
         }
-        last |= 1 << bit;
+        refusals.any |= 1 << bit;
     }
-    *waits.refusals(view.base, w) = Refusals { last, noted: noted | last };
+    view.had_refusals = refusals.any != 0;
+    *waits.refusals(view.base, w) = refusals;
 }
 
 /// A switch whose queues fit one word, with monitors, journal and waves as configured.
@@ -303,12 +351,14 @@ fn serve_word<const OBS: u8, T: Tables<W>, const W: usize>(view: &mut SwitchView
     let fresh = at.occupied & view.unicast_bits & !(at.routed | at.active);
     let fresh = addressed(tables, view.inputs, 0, fresh, (view.flow.vc_shift, view.flow.vcs.set));
     let mut routed = at.routed;
-    let mut active = at.active & at.occupied;
+    let (mut active, mut no_credit) = (at.active & at.occupied, 0);
     let at_once = view.pipeline.route == 0;
-    for local in each(fresh) {
-        compute_route(view, tables, local);
-    }
     if fresh != 0 {
+        if fresh.is_power_of_two() {
+            compute_route(view, tables, fresh.trailing_zeros() as usize);
+        } else {
+            compute_routes(view, tables, fresh);
+        }
         view.masks[0].routed |= fresh;
         view.changed = true;
         if at_once {
@@ -328,18 +378,23 @@ fn serve_word<const OBS: u8, T: Tables<W>, const W: usize>(view: &mut SwitchView
     }
     if active != 0 {
         if T::CLASSES {
-            let serve = |view: &mut SwitchView<'_, W>, seen: &[u64]| switch_alloc::serve_word::<OBS, W>(view, seen[0]);
+            let serve = |view: &mut SwitchView<'_, W>, seen: &[u64]| {
+                switch_alloc::serve_word::<OBS, W>(view, seen[0]);
+            };
             class::allocate_crossings(view, &[active], &mut [0], serve);
         } else {
-            switch_alloc::serve_word::<OBS, W>(view, active);
+            no_credit = switch_alloc::serve_word::<OBS, W>(view, active);
         }
     }
     if view.flow.asks_again {
         look_again(view, 0, routed);
     }
     // What was refused asks again whenever the switch is looked at, or for another route.
-    if OBS & CHECKED != 0 && (routed | active != 0 || view.flow.asks_again) {
-        note_word(view, 0, routed, active);
+    let stage = Some(view.pipeline.vc_alloc);
+    if OBS == CHECKED && !T::CLASSES {
+        note_word::<true, W>(view, 0, (routed, active), no_credit, stage);
+    } else if OBS & CHECKED != 0 {
+        note_word::<false, W>(view, 0, (routed, active), 0, stage);
     }
 }
 
@@ -379,9 +434,18 @@ fn compute_route<T: Tables<W>, const W: usize>(view: &mut SwitchView<'_, W>, tab
     let route = tables.unicast(&at, &view.flow.pool[looked_at].flit);
     let head = &mut view.flow.pool[channel.head as usize];
     view.flow.asks_again |= route.again;
-    head.allowed = route.vcs & !RETRY_ROUTE | if route.again { RETRY_ROUTE } else { 0 };
+    let again = if route.again { RETRY_ROUTE } else { 0 };
+    head.allowed = head.allowed & NOTED | route.vcs & !(NOTED | RETRY_ROUTE) | again;
     channel.state = State::ROUTED;
     channel.out_port = route.port;
+}
+
+/// The same of several packets. What a loop prepares is too much for one packet alone, so they stand apart, here and in the allocators.
+#[inline(never)]
+fn compute_routes<T: Tables<W>, const W: usize>(view: &mut SwitchView<'_, W>, tables: &T, fresh: u64) {
+    for local in each(fresh) {
+        compute_route(view, tables, local);
+    }
 }
 
 /// Packets that got no channel and whose route is to be computed again go back to the start.

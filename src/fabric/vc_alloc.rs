@@ -47,8 +47,28 @@ pub(super) fn serve_words<const W: usize>(view: &mut SwitchView<'_, W>, routed: 
 }
 
 /// The same where queues fit one word: `routed` has the bits of those that ask for a channel.
-#[inline]
+#[inline(always)]
 pub(super) fn serve_word<const OBS: u8, const W: usize>(view: &mut SwitchView<'_, W>, routed: u64) {
+    if routed.is_power_of_two() {
+        serve_uncontested::<OBS, W>(view, routed.trailing_zeros() as usize);
+    } else {
+        serve_several::<OBS, W>(view, routed);
+    }
+}
+
+/// Serves a packet without competitors.
+#[inline(always)]
+fn serve_uncontested<const OBS: u8, const W: usize>(view: &mut SwitchView<'_, W>, local: usize) {
+    let out = view.inputs[local].out_port;
+    let free = free_channels(view, usize::from(out));
+    if free != 0 {
+        grant_uncontested::<OBS, W>(view, out, free, local);
+    }
+}
+
+/// Serves several packets.
+#[inline(never)]
+fn serve_several<const OBS: u8, const W: usize>(view: &mut SwitchView<'_, W>, routed: u64) {
     let (mut wanted, mut contested) = (0u64, false);
     for local in each(routed) {
         let out = 1 << (view.inputs[local].out_port & 63);
@@ -58,11 +78,7 @@ pub(super) fn serve_word<const OBS: u8, const W: usize>(view: &mut SwitchView<'_
     // Mostly nobody competes, and then nobody needs to know who else asks.
     if !contested {
         for local in each(routed) {
-            let out = view.inputs[local].out_port;
-            let free = free_channels(view, usize::from(out));
-            if free != 0 {
-                grant_uncontested::<OBS, W>(view, out, free, local);
-            }
+            serve_uncontested::<OBS, W>(view, local);
         }
         return;
     }
@@ -118,9 +134,9 @@ fn grant<const OBS: u8, const W: usize>(view: &mut SwitchView<'_, W>, out: u16, 
     let port = view.base + u32::from(out);
     let stride = view.stride;
     view.flow.hold::<OBS>(&mut view.sides[usize::from(out) << stride..], port, vc, local as u16 + 1);
-    let queue = &mut view.inputs[local];
-    queue.state = State::active(vc);
-    let masks = &mut view.masks[local >> 6];
+    view.inputs[local].state = State::active(vc);
+    // Who is not watched has all its queues in one word.
+    let masks = &mut view.masks[if OBS == WATCHED { local >> 6 } else { 0 }];
     let bit = 1 << (local & 63);
     masks.routed &= !bit;
     masks.active |= bit;
@@ -145,7 +161,9 @@ fn only(words: &[u64]) -> Option<usize> {
 /// Grants a packet without competitors, which is most of them below saturation: what each allocator comes to then.
 #[inline(always)]
 fn grant_uncontested<const OBS: u8, const W: usize>(view: &mut SwitchView<'_, W>, out: u16, free: u32, local: usize) {
-    let usable = free & view.allowed(local);
+    let (start, port) = (view.number(out, 0), (local >> view.shift()) as u16);
+    let queue = &mut view.inputs[local];
+    let usable = free & view.flow.pool[queue.head as usize].allowed;
     if usable == 0 {
         return;
     }
@@ -155,36 +173,32 @@ fn grant_uncontested<const OBS: u8, const W: usize>(view: &mut SwitchView<'_, W>
             usable.trailing_zeros()
         }
         VcAllocator::Separable => {
-            let channel = next_channel(usable, u32::from(view.inputs[local].accept_q));
-            view.inputs[local].accept_q = channel as u16 + 1;
-            let at = view.number(out, channel);
-            view.arbiters.va_grant_q[view.first_queue + at] = local as u16 + 1;
-            let port = (local >> view.shift()) as u16;
+            let channel = next_channel(usable, u32::from(queue.accept_q));
+            queue.accept_q = channel as u16 + 1;
+            let at = view.first_queue + start + channel as usize;
+            view.arbiters.va_grant_q[at] = local as u16 + 1;
             if let Some(bank) = &mut view.arbiters.va_ports {
-                bank.granted(view.first_queue + at, port);
+                bank.granted(at, port);
             }
             channel
         }
         VcAllocator::Islip => {
-            let (channel, cursor) = accept(view, out, usable, local);
-            let at = view.number(out, channel);
-            view.arbiters.va_grant_q[view.first_queue + at] = local as u16 + 1;
-            view.inputs[local].accept_q = cursor;
+            let channel = accept(&mut queue.accept_q, start, usable);
+            view.arbiters.va_grant_q[view.first_queue + start + channel as usize] = local as u16 + 1;
             channel
         }
     };
     grant::<OBS, W>(view, out, channel, local);
 }
 
-/// Which of the channels that offered themselves a packet accepts, and where its cursor then stands. The cursor counts
-/// over the channels of all outputs.
-#[inline]
-fn accept<const W: usize>(view: &SwitchView<'_, W>, out: u16, offers: u32, local: usize) -> (u32, u16) {
-    let cursor = u32::from(view.inputs[local].accept_q);
-    let start = (u32::from(out) << view.shift()) + u32::from(view.flow.vcs.set);
-    let from = cursor.wrapping_sub(start);
+/// Which of the channels that offered themselves a packet accepts; moves its cursor. The cursor counts over the channels of all
+/// outputs: the first one of this output has the number `start`.
+#[inline(always)]
+fn accept(cursor: &mut u16, start: usize, offers: u32) -> u32 {
+    let from = u32::from(*cursor).wrapping_sub(start as u32);
     let channel = next_channel(offers, if from < 32 { from } else { 0 });
-    (channel, (start + channel) as u16 + 1)
+    *cursor = start as u16 + channel as u16 + 1;
+    channel
 }
 
 /// The first set bit from `from` on (of one word at most 64), wrapping; of `ONE` word or more.
@@ -308,7 +322,8 @@ fn pick_requester<const ONE: bool, const W: usize>(
 fn islip<const OBS: u8, const ONE: bool, const W: usize>(view: &mut SwitchView<'_, W>, out: u16, mut free: u32) {
     let words = words::<ONE, W>(view);
     let row = usize::from(out) * words;
-    let first_channel = view.first_queue + view.number(out, 0);
+    let start = view.number(out, 0);
+    let first_channel = view.first_queue + start;
     for round in 0..view.router.iterations {
         let mut open = 0;
         let mut shared = u32::MAX;
@@ -324,9 +339,9 @@ fn islip<const OBS: u8, const ONE: bool, const W: usize>(view: &mut SwitchView<'
         let at_once = ONE && free & open != 0 && free & open == free & shared;
         if at_once {
             // All channels, free or not, and without a branch: which of them are free cannot be foretold.
-            for channel in 0..usize::from(view.flow.vcs.unicast) {
-                let from = u32::from(view.arbiters.va_grant_q[first_channel + channel]);
-                let local = next_bit(requesters[0], from) as usize;
+            let cursors = &view.arbiters.va_grant_q[first_channel..][..usize::from(view.flow.vcs.unicast)];
+            for (channel, &from) in cursors.iter().enumerate() {
+                let local = next_bit(requesters[0], u32::from(from)) as usize;
                 view.scratch.offers[local] |= free & shared & 1 << channel;
             }
         }
@@ -350,10 +365,12 @@ fn islip<const OBS: u8, const ONE: bool, const W: usize>(view: &mut SwitchView<'
                 if offers == 0 {
                     continue;
                 }
-                let (channel, cursor) = accept(view, out, offers, local);
+                let queue = &mut view.inputs[local];
+                let mut cursor = queue.accept_q;
+                let channel = accept(&mut cursor, start, offers);
                 if round == 0 {
                     view.arbiters.va_grant_q[first_channel + channel as usize] = local as u16 + 1;
-                    view.inputs[local].accept_q = cursor;
+                    queue.accept_q = cursor;
                 }
                 free &= !(1 << channel);
                 view.scratch.want[row + w] &= !(1 << (local & 63));

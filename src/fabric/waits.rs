@@ -21,8 +21,8 @@
 //! The registers that decide a cause do not change while a switch sleeps. So a waiting flit has the cause of its
 //! switch's last evaluation, and the cycle in which that cause began; the cycles are added when the cause changes and
 //! when the flit leaves. Of a point-to-point packet nothing is noted before it is refused something: until then it waits
-//! for stages, and most packets are never refused anything. Link monitors keep these counts; without monitors there are
-//! none.
+//! for stages, and most packets are never refused anything. Cycles of stages are what is left of all that a port counts.
+//! Link monitors keep these counts; without monitors there are none.
 
 use super::PortSet;
 use std::collections::BTreeMap;
@@ -175,6 +175,21 @@ impl OpenWait {
         }
     }
 
+    /// It is refused something in the cycle `now`, for `cause`. From a channel to the request for a crossing it is `stage` cycles.
+    #[inline]
+    fn note_refusal(&mut self, (now, stage): (Cycle, u8), cause: Cause) {
+        if self.cause != Some(cause) {
+            self.account_wait(self.refused_until(now, stage));
+            (self.since, self.cause) = (now, Some(cause));
+        }
+    }
+
+    /// The first cycle in which it was no longer refused what it was refused last: `now`, or when it got its channel.
+    #[inline]
+    fn refused_until(&self, now: Cycle, stage: u8) -> Cycle {
+        now - if self.cause == Some(Cause::Channel) { u64::from(stage) } else { 0 }
+    }
+
     /// It waits for `cause` in the cycle `now`, and what it waited for before that is not noted.
     #[inline]
     fn begin(&mut self, now: Cycle, cause: Cause) {
@@ -229,19 +244,22 @@ struct ChannelSnapshot {
     credits: u16,
 }
 
-/// Queues of a word, a bit each, by what was refused to the packets at their heads.
+/// Queues of a word, a bit each, by what was refused to the packets at their heads when their switch was last looked at. What they wait
+/// for is noted.
 #[derive(Clone, Copy, Debug, Default, watershed_state::Saved)]
 pub(super) struct Refusals {
-    /// Something, when their switch was last looked at.
-    pub last: u64,
-    /// Something, ever: what they wait for is noted.
-    pub noted: u64,
+    /// Something.
+    pub any: u64,
+    /// Of these, a channel.
+    pub channel: u64,
+    /// Of these, a crossing of the switch, for want of a credit.
+    pub credit: u64,
 }
 
 /// Ports of a page.
 const PAGE: usize = 64;
 
-/// The counts of the ports of a part of a system. But for the queues and stages of packets, 24 bytes a port, memory follows the ports at
+/// The counts of the ports of a part of a system. But for queues and for what is counted apart, 32 bytes a port, memory follows the ports at
 /// which anything ever waited.
 #[derive(Clone, Debug, watershed_state::Saved)]
 pub(super) struct Waits {
@@ -254,8 +272,9 @@ pub(super) struct Waits {
     copies: BTreeMap<(u32, u16), OpenWait>,
     /// By first port of a switch, and word of its queues.
     refusals: Vec<Refusals>,
-    /// By port: cycles that packets waited without being refused anything, which are those of stages.
-    stages: Vec<u64>,
+    /// By port, of the cycles that are counted there: those of set-routed flits, and those that have a cause of packets that were refused
+    /// something. All others are those of stages.
+    apart: Vec<u64>,
     /// By output of a switch: what was there before this cycle's flit.
     before: Vec<ChannelSnapshot>,
     /// Of all these, into engines.
@@ -291,7 +310,7 @@ impl Waits {
             open: Vec::new(),
             copies: BTreeMap::new(),
             refusals: vec![Refusals::default(); ports],
-            stages: vec![0; ports],
+            apart: vec![0; ports],
             before: Vec::new(),
             engines: WaitCycles::default(),
             blocks: WaitCycles::default(),
@@ -317,8 +336,15 @@ impl Waits {
 
     /// The packet in the pool's `entry` waits for `cause` in the cycle `now`. It is the first thing that it is refused.
     #[inline]
-    pub fn note_refusal(&mut self, entry: u32, now: Cycle, cause: Cause) {
+    pub fn note_first(&mut self, entry: u32, now: Cycle, cause: Cause) {
         self.open_wait(entry).begin(now, cause);
+    }
+
+    /// The packet in the pool's `entry`, which was refused something before, is refused something in the cycle `now`, for `cause`. If that
+    /// is a crossing, and before it was a channel, the packet asked for the crossing `stage` cycles after it got the channel.
+    #[inline]
+    pub fn note_refusal(&mut self, entry: u32, (now, stage): (Cycle, u8), cause: Cause) {
+        self.open[entry as usize].note_refusal((now, stage), cause);
     }
 
     /// Word `w` of the queues of the switch the first port of which is `base`. A switch has no more words of queues than ports.
@@ -379,20 +405,28 @@ impl Waits {
         }
     }
 
-    /// The packet in the pool's `entry`, which had to wait for `waited` cycles, leaves queue `local` of the switch the first port of which
-    /// is `base`, by port `port` onto a link. In all cycles in which it was refused nothing it waited for stages.
-    #[inline(always)]
-    pub fn leave_packet(&mut self, (entry, waited): (u32, u64), (base, local): (u32, usize), port: u32, now: Cycle) {
-        let bit = 1 << (local & 63);
-        let at = (port - self.first) as usize;
-        let queues = self.refusals(base, local >> 6);
-        if queues.noted & bit == 0 {
-            self.stages[at] += waited;
-            return;
-        }
-        queues.noted &= !bit;
-        let noted = self.open[entry as usize].leave(now, page(&mut self.pages, at as u32));
-        self.stages[at] += waited - noted;
+    /// The packet in the pool's `entry`, of which is noted what it waits for, leaves queue `local` of the switch the first port of which
+    /// is `base`, by port `port` onto a link. It waited for `waited` cycles: for stages in all of them in which it was refused nothing,
+    /// which are the last `stage` ones if it was refused nothing but a channel.
+    #[inline(never)]
+    pub fn leave_packet(
+        &mut self,
+        (entry, waited): (u32, u64),
+        (base, local): (u32, usize),
+        port: u32,
+        (now, stage): (Cycle, u8),
+    ) {
+        let at = port - self.first;
+        self.refusals(base, local >> 6).any &= !(1 << (local & 63));
+        let open = &mut self.open[entry as usize];
+        let noted = open.leave(open.refused_until(now, stage), page(&mut self.pages, at));
+        debug_assert!(noted <= waited, "a packet waited {waited} cycles, and {noted} have a cause");
+        self.apart[at as usize] += noted;
+    }
+
+    /// A set-routed flit left by port `port`, and had waited this many cycles.
+    pub fn count_apart(&mut self, port: u32, waited: u64) {
+        self.apart[(port - self.first) as usize] += waited;
     }
 
     /// A block that is no switch takes a flit that waited for this many cycles in the queue of a port.
@@ -427,21 +461,22 @@ impl Waits {
         }
     }
 
-    /// What flits waited for that left by a port of a switch, its engine's among them, or that a block took from one.
-    pub fn of_port(&self, port: u32) -> WaitCycles {
+    /// What flits waited for that left by a port of a switch, its engine's among them, or that a block took from one: `waited` is what the
+    /// port [counts](super::LinkCount::waited).
+    pub fn of_port(&self, port: u32, waited: u64) -> WaitCycles {
         let at = (port - self.first) as usize;
         let mut causes = self.pages[at / PAGE].as_ref().map_or_else(WaitCycles::default, |page| page[at % PAGE]);
-        causes.add(Cause::Stage, self.stages[at]);
+        causes.add(Cause::Stage, waited - self.apart[at]);
         causes
     }
 
-    /// What they all waited for, by where they went.
-    pub fn all(&self) -> HeadWaits {
+    /// What they all waited for, by where they went: `waited` is what all ports count.
+    pub fn all(&self, waited: u64) -> HeadWaits {
         let mut links = WaitCycles::default();
         for port in self.pages.iter().flatten().flat_map(|page| page.iter()) {
             links.add_all(port);
         }
-        links.add(Cause::Stage, self.stages.iter().sum());
+        links.add(Cause::Stage, waited - self.apart.iter().sum::<u64>());
         let (engines, blocks) = (self.engines, self.blocks);
         HeadWaits { links: links.since(&engines).since(&blocks), engines, blocks }
     }
@@ -458,48 +493,55 @@ mod tests {
             waits.note(5, now, cause);
         }
         waits.leave(5, 169, HopTarget::Link, 21);
-        let count = waits.of_port(169);
+        let count = waits.of_port(169, 0);
         assert_eq!((count.of(Cause::Credit), count.of(Cause::Arbitration), count.total()), (10, 1, 11));
         // The entry's next flit begins anew.
         waits.note(5, 30, Cause::Link);
         waits.leave(5, 101, HopTarget::Engine, 31);
-        assert_eq!((waits.all().links.total(), waits.all().engines.total()), (11, 1));
-        assert_eq!((waits.of_port(101).of(Cause::Link), waits.of_port(101).total()), (1, 1));
-        assert_eq!(waits.of_port(169).total(), 11);
+        assert_eq!((waits.all(0).links.total(), waits.all(0).engines.total()), (11, 1));
+        assert_eq!((waits.of_port(101, 0).of(Cause::Link), waits.of_port(101, 0).total()), (1, 1));
+        assert_eq!(waits.of_port(169, 0).total(), 11);
     }
 
     #[test]
     fn packets_wait_for_stages_but_for_what_they_were_refused() {
         let mut waits = Waits::new(10, 8);
-        let counts = |waits: &Waits, port: u32| {
-            let count = waits.of_port(port);
+        let counts = |waits: &Waits, port: u32, waited: u64| {
+            let count = waits.of_port(port, waited);
             [Cause::Stage, Cause::Channel, Cause::Credit, Cause::Arbitration].map(|cause| count.of(cause))
         };
-        let refused = |waits: &mut Waits, queue: usize| waits.refusals(12, queue >> 6).noted |= 1 << (queue & 63);
         // Never refused anything.
-        waits.leave_packet((3, 4), (12, 70), 10, 104);
-        assert_eq!((counts(&waits, 10), waits.of_port(10).total()), ([4, 0, 0, 0], 4));
+        assert_eq!((counts(&waits, 10, 4), waits.of_port(10, 4).total()), ([4, 0, 0, 0], 4));
         // Two cycles of stages, three without a channel, one more stage, four without a credit, one lost.
-        waits.note_refusal(5, 102, Cause::Channel);
-        refused(&mut waits, 70);
+        waits.note_first(5, 102, Cause::Channel);
+        *waits.refusals(12, 1) = Refusals { any: 1 << 6 | 1 << 7, channel: 1 << 6, credit: 0 };
         for (now, cause) in
             [(104, Cause::Channel), (105, Cause::Stage), (106, Cause::Credit), (110, Cause::Arbitration)]
         {
             waits.note(5, now, cause);
         }
-        // Packets of other queues had nothing to do with it.
-        waits.leave_packet((6, 2), (12, 6), 11, 110);
-        waits.leave_packet((7, 2), (12, 71), 11, 110);
-        waits.leave_packet((5, 11), (12, 70), 11, 111);
-        assert_eq!((counts(&waits, 11), waits.of_port(11).total()), ([7, 3, 4, 1], 15));
+        waits.leave_packet((5, 11), (12, 70), 11, (111, 1));
+        // Packets of other queues had nothing to do with it: two left by this port.
+        assert_eq!(waits.refusals(12, 1).any, 1 << 7);
+        assert_eq!((counts(&waits, 11, 15), waits.of_port(11, 15).total()), ([7, 3, 4, 1], 15));
         // Refused in the first cycle; the entry's packet before it left nothing behind.
-        waits.note_refusal(5, 200, Cause::Credit);
-        refused(&mut waits, 3);
-        waits.leave_packet((5, 2), (12, 3), 12, 202);
-        assert_eq!((counts(&waits, 12), waits.of_port(12).total()), ([0, 0, 2, 0], 2));
-        waits.leave_packet((5, 1), (12, 3), 13, 301);
-        assert_eq!(counts(&waits, 13), [1, 0, 0, 0]);
-        assert_eq!((waits.all().links.of(Cause::Stage), waits.all().links.total()), (12, 22));
+        waits.note_first(5, 200, Cause::Credit);
+        waits.leave_packet((5, 2), (12, 3), 12, (202, 1));
+        assert_eq!((counts(&waits, 12, 2), waits.of_port(12, 2).total()), ([0, 0, 2, 0], 2));
+        // Two cycles without a channel, then one between channel and crossing, which is a stage; and one more, without a credit.
+        waits.note_first(5, 300, Cause::Channel);
+        waits.leave_packet((5, 3), (12, 3), 14, (303, 1));
+        assert_eq!(counts(&waits, 14, 3), [1, 2, 0, 0]);
+        waits.note_first(5, 310, Cause::Channel);
+        waits.note_refusal(5, (313, 1), Cause::Credit);
+        waits.leave_packet((5, 4), (12, 3), 15, (314, 1));
+        assert_eq!(counts(&waits, 15, 4), [1, 2, 1, 0]);
+        // Another packet left by the first port; and a set-routed flit by the next one, whose cause is missing.
+        assert_eq!(counts(&waits, 10, 5), [5, 0, 0, 0]);
+        waits.count_apart(13, 3);
+        assert_eq!(waits.of_port(13, 3).total(), 0);
+        let all = waits.all(5 + 15 + 2 + 3 + 3 + 4).links;
+        assert_eq!((all.of(Cause::Stage), all.total()), (14, 29));
     }
 
     #[test]
@@ -511,8 +553,8 @@ mod tests {
         for out in [1, 2] {
             waits.leave_copy((7, out), u32::from(out), HopTarget::Link, 6);
         }
-        assert_eq!((waits.of_port(1).of(Cause::Credit), waits.of_port(1).total()), (3, 3));
-        assert_eq!((waits.of_port(2).of(Cause::Output), waits.of_port(2).of(Cause::Arbitration)), (2, 1));
+        assert_eq!((waits.of_port(1, 0).of(Cause::Credit), waits.of_port(1, 0).total()), (3, 3));
+        assert_eq!((waits.of_port(2, 0).of(Cause::Output), waits.of_port(2, 0).of(Cause::Arbitration)), (2, 1));
         assert!(waits.copies.is_empty());
     }
 
@@ -535,21 +577,21 @@ mod tests {
         waits.set_outputs(7, &set(&[3, 5, 6]));
         for out in [3, 5, 6] {
             waits.leave_copy((7, out), u32::from(out), HopTarget::Link, 30);
-            let count = waits.of_port(u32::from(out));
+            let count = waits.of_port(u32::from(out), 0);
             assert_eq!((count.of(Cause::Credit), count.of(Cause::Engine), count.total()), (13, 7, 20), "output {out}");
         }
-        assert!(waits.copies.is_empty() && (1..=2).all(|port| waits.of_port(port).total() == 0));
+        assert!(waits.copies.is_empty() && (1..=2).all(|port| waits.of_port(port, 0).total() == 0));
         // From several to one in the cycle in which it leaves; nothing is left for the entry's next flit.
         note(&mut waits, &[1, 2], 40);
         waits.set_outputs(7, &set(&[4]));
         waits.leave(7, 4, HopTarget::Engine, 45);
-        assert_eq!((waits.of_port(4).of(Cause::Credit), waits.all().engines.total()), (5, 5));
+        assert_eq!((waits.of_port(4, 0).of(Cause::Credit), waits.all(0).engines.total()), (5, 5));
         note(&mut waits, &[1, 2], 50);
         waits.set_outputs(7, &set(&[1, 2]));
         for out in [1, 2] {
             waits.leave_copy((7, out), u32::from(out), HopTarget::Link, 51);
         }
-        assert_eq!((waits.of_port(1).total(), waits.of_port(2).total(), waits.copies.len()), (1, 1, 0));
+        assert_eq!((waits.of_port(1, 0).total(), waits.of_port(2, 0).total(), waits.copies.len()), (1, 1, 0));
     }
 
     #[test]
@@ -565,7 +607,7 @@ mod tests {
                     1 => waits.leave(7, 4, HopTarget::Link, 13),
                     _ => waits.leave_copy((7, out), u32::from(out), HopTarget::Link, 13),
                 }
-                let count = waits.of_port(u32::from(out));
+                let count = waits.of_port(u32::from(out), 0);
                 assert_eq!((count.of(Cause::Credit), count.total()), (3, 3), "{outs:?}");
             }
         }
@@ -584,7 +626,7 @@ mod tests {
         waits.set_outputs(7, &set(&[3]));
         waits.leave(7, 3, HopTarget::Link, 12);
         assert_eq!(waits.copies.keys().copied().collect::<Vec<_>>(), [(6, 1), (6, 2), (8, 1), (8, 2)]);
-        assert_eq!(waits.of_port(3).total(), 2);
+        assert_eq!(waits.of_port(3, 0).total(), 2);
     }
 
     #[test]

@@ -213,6 +213,7 @@ impl Alarms {
         }
     }
 
+    #[inline]
     fn set_near(&mut self, at: Cycle, block: u32) {
         self.count += 1;
         if self.near.is_empty() {

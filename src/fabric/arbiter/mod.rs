@@ -88,6 +88,20 @@ impl<const W: usize> Bank<W> {
         }
     }
 
+    /// As [`Bank::pick`] of a bank that is known to be round-robin.
+    #[inline(always)]
+    pub fn pick_in_turn(&self, arbiter: usize, requests: &PortSet<W>) -> Option<u16> {
+        debug_assert_eq!(self.policy, Policy::RoundRobin);
+        self.cursors.pick(arbiter, requests)
+    }
+
+    /// As [`Bank::granted`] of a bank that is known to be round-robin.
+    #[inline(always)]
+    pub fn granted_in_turn(&mut self, arbiter: usize, winner: u16) {
+        debug_assert_eq!(self.policy, Policy::RoundRobin);
+        self.cursors.granted(arbiter, winner);
+    }
+
     /// Tells the arbiter that `port` was served in the same cycle as the winner, over outputs the winner did not want.
     /// A matrix remembers it; a round-robin cursor stays behind the winner alone, so that nobody starves.
     #[inline]

@@ -1,6 +1,6 @@
 //! How flits and credits move.
 
-use super::queue::{Arrival, CreditReturn, Crossing, Destination, Input, Slot};
+use super::queue::{Arrival, CreditReturn, Crossing, Destination, Input, NOTED, Slot};
 use super::{CHECKED, DIVIDED, UNOBSERVED, WATCHED, WaveCapture};
 use crate::arena::Arena;
 use crate::ports::{DRAINING, Link, NONE, Port, PortStats, channel_mut};
@@ -264,7 +264,8 @@ impl Flow {
 
     /// Takes the flit at the head of an input queue out and sends its credit back; the flit stays in the pool, where it
     /// is the caller's. `vc` and `link` are the queue's, `occupied` is the word with its occupancy
-    /// bit, `bit` that bit. Returns the entry and how many cycles the flit stood at the head although it was ready.
+    /// bit, `bit` that bit. Returns the entry, how many cycles the flit stood at the head although it was ready, and whether it is
+    /// [`NOTED`].
     #[inline(always)]
     pub fn unlink<const OBS: u8>(
         &mut self,
@@ -273,12 +274,12 @@ impl Flow {
         link: &Link,
         occupied: &mut u64,
         bit: u64,
-    ) -> (u32, u64) {
+    ) -> (u32, u64, bool) {
         let now = self.now;
         debug_assert!(channel.len > 0, "pop from an empty queue: look at head() first");
         let entry = channel.head;
         let slot = &self.pool[entry as usize];
-        let waited = now.saturating_sub(slot.ready);
+        let (waited, noted) = (now.saturating_sub(slot.ready), slot.allowed & NOTED != 0);
         let number = if OBS & CHECKED == 0 { 0 } else { monitor::credit_sent(channel) };
         channel.head = slot.next;
         channel.len -= 1;
@@ -286,8 +287,9 @@ impl Flow {
             // The flit behind it comes to the head in the next cycle, and has not waited there before.
             let behind = &mut self.pool[channel.head as usize];
             behind.ready = behind.ready.max(now + 1);
+        } else {
+            *occupied &= !bit;
         }
-        *occupied &= !(bit * u64::from(channel.len == 0));
         if link.to_port != NONE {
             let upstream = (link.to_port << self.vc_shift) + vc;
             let back = CreditReturn { queue: upstream, to: Destination::new(link.to_node, number) };
@@ -299,7 +301,7 @@ impl Flow {
             }
         }
         self.moves += 1;
-        (entry, waited)
+        (entry, waited, noted)
     }
 
     /// Sends a flit that stands in the pool and in no queue over a link, on channel `vc` of system-wide port `port`, whose
@@ -325,12 +327,15 @@ impl Flow {
         } else {
             0
         };
+        let frees = leaves && !self.drains;
         if leaves {
-            out.owner = if self.drains { DRAINING } else { 0 };
+            out.owner = if frees { 0 } else { DRAINING };
         }
         let side = &mut side[0];
         side.vc_masks.credit &= !(u32::from(spent) << vc);
-        side.vc_masks.free |= u32::from(leaves && !self.drains) << vc;
+        if frees {
+            side.vc_masks.free |= 1 << vc;
+        }
         // What holds channels is point-to-point.
         let set = !HELD && vc < self.vcs.set;
         side.count(port, set, flit.tag.head(), waited, stats);
@@ -399,6 +404,12 @@ impl Flow {
             return WATCHED;
         }
         (if self.monitored { CHECKED } else { UNOBSERVED }) | if self.boundary.divided { DIVIDED } else { 0 }
+    }
+
+    /// Whether all links take a flit in every cycle.
+    #[inline]
+    pub fn is_never_busy(&self) -> bool {
+        self.busy.len() == 0
     }
 
     /// Whether a port's link would be free in cycle `cycle`, if it took a flit now.

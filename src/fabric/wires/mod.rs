@@ -43,7 +43,7 @@ pub use io::{Channels, FramePart, Io};
 #[cfg(test)]
 pub(crate) use queue::Destination;
 pub use queue::Phase;
-pub(crate) use queue::{Arrival, CreditReturn, Crossing, Input, RETRY_ROUTE, Slot, State};
+pub(crate) use queue::{Arrival, CreditReturn, Crossing, Input, NOTED, RETRY_ROUTE, Slot, State};
 
 /// Cycles from granting a flit to being able to spend its credit again, when the receiver takes it at once.
 ///
@@ -66,6 +66,10 @@ pub fn credit_round_trip(latency: u16, cycles_per_flit: u16, post: u16, front: u
 /// Nodes or events of a cycle from which on their registers are not in a near cache when their turn comes, so that memory is
 /// asked ahead of time.
 pub(super) const FAR_AWAY: usize = 1024;
+
+/// Events for which memory is asked together, and how far ahead of them.
+const TOGETHER: usize = 4;
+const AHEAD: usize = 12;
 
 /// Without observers of flits and credits.
 pub(super) const UNOBSERVED: u8 = 0;
@@ -201,6 +205,7 @@ impl Wires {
         if let Some(fault) = plan.fault() {
             panic!("unsound plan: {fault}");
         }
+        assert!(plan.vcs.unicast <= queue::MOST_UNICAST, "{} point-to-point channels", plan.vcs.unicast);
         let vc_shift = u32::from(plan.vcs.total()).next_power_of_two().trailing_zeros();
         let mut nodes = node_infos(plan, cfg, vc_shift);
         let firsts = number(&mut nodes, partition, vc_shift);
@@ -384,17 +389,18 @@ impl Wires {
         let (occupied, bit) = self.nodes.occupancy(node, q as u32);
         let (channel, link) = (&mut self.inputs[q], self.ports.link(port));
         let vc = u32::from(vc);
-        match self.flow.observers {
+        let (entry, waited, _) = match self.flow.observers {
             UNOBSERVED => self.flow.unlink::<UNOBSERVED>(channel, vc, link, occupied, bit),
             CHECKED => self.flow.unlink::<CHECKED>(channel, vc, link, occupied, bit),
             UNOBSERVED_PART => self.flow.unlink::<UNOBSERVED_PART>(channel, vc, link, occupied, bit),
             CHECKED_PART => self.flow.unlink::<CHECKED_PART>(channel, vc, link, occupied, bit),
             _ => {
-                let (entry, waited) = self.flow.unlink::<WATCHED>(channel, vc, link, occupied, bit);
-                self.flow.note(q, entry, super::FlitEvent::Left);
-                (entry, waited)
+                let left = self.flow.unlink::<WATCHED>(channel, vc, link, occupied, bit);
+                self.flow.note(q, left.0, super::FlitEvent::Left);
+                left
             }
-        }
+        };
+        (entry, waited)
     }
 
     /// Whether a port's link can take a flit in this cycle.
@@ -475,47 +481,51 @@ impl Wires {
         // Only parts of a divided system begin elsewhere.
         let divided = OBS & DIVIDED != 0;
         let first = if divided { self.inputs.range().start } else { 0 };
-        // Many registers that no near cache holds: memory is asked for those of the events that follow.
+        // Many registers that no near cache holds: memory is asked for those of the events that follow, for some events at a time.
         let many = arrivals.len() + returns.len() >= FAR_AWAY && !divided;
-        for (k, &Arrival { queue, to, entry }) in arrivals.iter().enumerate() {
-            if many && let Some(soon) = arrivals.get(k + 12) {
+        let together = |events: usize| if many { TOGETHER } else { events.max(1) };
+        for (k, some) in (0..).step_by(TOGETHER).zip(arrivals.chunks(together(arrivals.len()))) {
+            for soon in arrivals.iter().skip(k + AHEAD).take(if many { TOGETHER } else { 0 }) {
                 prefetch(&self.inputs[soon.queue as usize]);
                 prefetch(self.nodes.at(soon.to.node() as usize));
             }
-            let q = queue as usize;
-            if OBS == WATCHED {
-                let ready = self.flow.pool[entry as usize].ready;
-                self.flow.note(q, entry, super::FlitEvent::Entered { ready });
-            }
-            let entered = &mut self.inputs.items_mut()[q - first];
-            append(entered, &mut self.flow.pool, entry);
-            if OBS & CHECKED != 0 && (OBS != WATCHED || self.flow.monitored) {
-                monitor::flit_arrived(q, entered, to.number());
-            }
-            let place = if divided { self.nodes.place(to.node()) } else { to.node() as usize };
-            let (word, bit) = self.nodes.occupancy_at(place, queue);
-            *word |= bit;
-            self.wake.insert_at(place);
-        }
-        for (k, back) in returns.iter().enumerate() {
-            if many && let Some(soon) = returns.get(k + 12) {
-                prefetch(self.ports.link(soon.queue >> shift));
-            }
-            let port = back.queue >> shift;
-            let out = self.ports.credit(back.queue as usize);
-            if OBS & CHECKED != 0 && (OBS != WATCHED || self.flow.monitored) {
-                monitor::credit_arrived(back.queue as usize, out, back.to.number());
-            }
-            let place = if divided { self.nodes.place(back.to.node()) } else { back.to.node() as usize };
-            let flags = self.nodes.at(place).flags;
-            if flags.heeds() {
+            for &Arrival { queue, to, entry } in some {
+                let q = queue as usize;
+                if OBS == WATCHED {
+                    let ready = self.flow.pool[entry as usize].ready;
+                    self.flow.note(q, entry, super::FlitEvent::Entered { ready });
+                }
+                let entered = &mut self.inputs.items_mut()[q - first];
+                append(entered, &mut self.flow.pool, entry);
+                if OBS & CHECKED != 0 && (OBS != WATCHED || self.flow.monitored) {
+                    monitor::flit_arrived(q, entered, to.number());
+                }
+                let place = if divided { self.nodes.place(to.node()) } else { to.node() as usize };
+                let (word, bit) = self.nodes.occupancy_at(place, queue);
+                *word |= bit;
                 self.wake.insert_at(place);
             }
-            if flags.traced()
-                && let Some(capture) = &mut self.flow.capture
-                && capture.traced[port as usize]
-            {
-                capture.channels.push(back.queue);
+        }
+        for (k, some) in (0..).step_by(TOGETHER).zip(returns.chunks(together(returns.len()))) {
+            for soon in returns.iter().skip(k + AHEAD).take(if many { TOGETHER } else { 0 }) {
+                prefetch(self.ports.link(soon.queue >> shift));
+            }
+            for back in some {
+                let out = self.ports.credit(back.queue as usize);
+                if OBS & CHECKED != 0 && (OBS != WATCHED || self.flow.monitored) {
+                    monitor::credit_arrived(back.queue as usize, out, back.to.number());
+                }
+                let place = if divided { self.nodes.place(back.to.node()) } else { back.to.node() as usize };
+                let flags = self.nodes.at(place).flags;
+                if flags.heeds() {
+                    self.wake.insert_at(place);
+                }
+                if flags.traced()
+                    && let Some(capture) = &mut self.flow.capture
+                    && capture.traced[(back.queue >> shift) as usize]
+                {
+                    capture.channels.push(back.queue);
+                }
             }
         }
     }

@@ -80,6 +80,14 @@ impl Input {
 /// The bit of [`Slot::allowed`] that says that route computation is asked again.
 pub(crate) const RETRY_ROUTE: u32 = 1 << 31;
 
+/// The bit of [`Slot::allowed`] that says that the packet was refused something: what it waits for is noted.
+pub(crate) const NOTED: u32 = 1 << 30;
+
+/// The most point-to-point channels: bits of [`Slot::allowed`] that are left.
+pub(super) const MOST_UNICAST: u8 = 30;
+
+const _: () = assert!((RETRY_ROUTE | NOTED) >> MOST_UNICAST == 0b11);
+
 /// One flit in the pool. 32 bytes, so that none lies across two lines of the cache.
 #[derive(Clone, Copy, Debug, watershed_state::Saved)]
 #[repr(align(32))]
@@ -87,7 +95,7 @@ pub(crate) struct Slot {
     pub flit: Flit,
     pub next: u32,
     /// Head flits: point-to-point channels that route computation allows, from the first such channel on; bit 31: it is
-    /// asked again if none is free.
+    /// asked again if none is free. All flits: bit 30, [`NOTED`].
     pub allowed: u32,
     /// The first cycle in which switch allocation may serve the flit; not before the one after that in which the flit
     /// before it has left its queue.
