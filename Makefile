@@ -100,10 +100,10 @@ clean: ## remove everything that was built or written
 	rm -rf out $(TOOLS)
 
 program: cmake ## build the program: target/release/watershed
-	@$(CARGO) build --release
+	@$(CARGO) build --release --bin watershed
 
 dist: cmake ## build the program for long runs: target/dist/watershed, faster, and minutes longer to build
-	@$(CARGO) build --profile dist
+	@$(CARGO) build --profile dist --bin watershed
 
 synth: cmake yosys ## synthesise the points of the twin's grid that are not recorded (ONLY=text: of these; MINUTES=n at most for each), and fit costs to all
 	@WATERSHED_SYNTH=1 WATERSHED_SYNTH_ONLY='$(ONLY)' WATERSHED_SYNTH_MINUTES='$(MINUTES)' $(CARGO) test --quiet --test rtl -- --ignored --nocapture record_the_grid
