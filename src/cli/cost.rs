@@ -10,8 +10,7 @@ use super::run::ScenarioArguments;
 use super::{Exit, print, print_error};
 use watershed_reader::cost::technology::NANGATE45_TEXT;
 use watershed_scenario_interface::Runnable;
-use watershed_scenario_interface::cost::{self, Cost, HardwareTotals};
-use watershed_scenario_interface::cost::{Energy, Events};
+use watershed_scenario_interface::cost::{self, Cost, Energy, Events, HardwareTotals};
 use watershed_scenario_interface::result::Document;
 use watershed_scenario_interface::run::RunOptions;
 

@@ -149,7 +149,7 @@ Signals:
 /// What runs the scenarios of this process.
 static ENGINES: OnceLock<Engines> = OnceLock::new();
 
-/// What runs the scenarios of this process.
+/// The engines that [`main`] was handed.
 fn engines() -> Engines {
     *ENGINES.get().expect("the program begins with its engines")
 }

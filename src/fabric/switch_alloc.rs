@@ -165,7 +165,7 @@ fn is_open<const OBS: u8, const W: usize>(view: &mut SwitchView<'_, W>, local: u
     if view.taken_in.contains((local >> view.shift()) as u16) || view.taken_out.contains(out) {
         return false;
     }
-    // Where links may be busy, somebody watches.
+    // Systems with links of several cycles a flit run the watched code in every cycle: see `Flow::present_observers`.
     if OBS == WATCHED
         && let Err(cycle) = view.flow.is_free(view.base + u32::from(out))
     {

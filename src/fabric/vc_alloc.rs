@@ -135,7 +135,7 @@ fn grant<const OBS: u8, const W: usize>(view: &mut SwitchView<'_, W>, out: u16, 
     let stride = view.stride;
     view.flow.hold::<OBS>(&mut view.sides[usize::from(out) << stride..], port, vc, local as u16 + 1);
     view.inputs[local].state = State::active(vc);
-    // Who is not watched has all its queues in one word.
+    // Switches whose queues need several words run the watched code alone.
     let masks = &mut view.masks[if OBS == WATCHED { local >> 6 } else { 0 }];
     let bit = 1 << (local & 63);
     masks.routed &= !bit;

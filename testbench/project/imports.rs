@@ -239,4 +239,10 @@ fn files_that_import_each_other_are_found() {
     assert_eq!(circles[0].len(), 4);
     let straight = room(&[("lib.rs", "mod a; mod b; use a::A;"), ("a.rs", "use super::b::B;"), ("b.rs", "")]);
     assert!(straight.circles().is_empty());
+    // What a module names of another room is there, and not in the module.
+    let elsewhere =
+        room(&[("lib.rs", "mod a; pub use other::{self, D}; use a::A;"), ("a.rs", "use super::{D, other::E};")]);
+    assert!(elsewhere.circles().is_empty());
+    let here = room(&[("lib.rs", "mod a; struct D; use a::A;"), ("a.rs", "use super::D;")]);
+    assert_eq!(here.circles().len(), 1);
 }

@@ -40,7 +40,7 @@ use super::families::spec;
 use super::run::family::builder;
 use super::spec::ChannelKind;
 use super::switches::{buffer, channel_kinds, pipeline};
-use super::{Loaded, Problem, Problems};
+use super::{Loaded, Problems};
 use watershed_fabric::topology::{Common, Layout};
 use watershed_fabric::{NodeKind, Vcs};
 use watershed_piuma::claim::Wiring;
@@ -350,22 +350,12 @@ fn buffers(scenario: &Scenario, kinds: &[ChannelKind], layout: &Layout, bill: &m
     ports
 }
 
-/// The technology table of a scenario.
-///
-/// # Errors
-/// It cannot be read.
-pub fn technology(loaded: &Loaded) -> Result<Technology, Problems> {
-    let Some(given) = &loaded.scenario.technology else { return Ok(Technology::nangate45().clone()) };
-    let path = if given == technology::NANGATE45 { given.into() } else { loaded.base.join(given) };
-    Technology::load(&path).map_err(|message| loaded.problems(vec![Problem::at("technology", message)]))
-}
-
 /// The cost of a scenario, by its technology table.
 ///
 /// # Errors
 /// The table cannot be read, or the scenario cannot be laid out.
 pub fn cost(loaded: &Loaded) -> Result<Cost, Problems> {
-    cost_by(loaded, &technology(loaded)?)
+    cost_by(loaded, &loaded.technology()?)
 }
 
 /// The cost of a scenario by this technology table.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use watershed_reader::cost::technology::{NANGATE45, Technology};
 use watershed_reader::workload::config::TracedWorkload;
 use watershed_reader::{Problem, Problems, Scenario, Source, data};
 
@@ -48,6 +49,16 @@ impl Loaded {
     /// The files that it was read from.
     pub fn inputs(&self) -> Vec<PathBuf> {
         self.source.files(&self.base)
+    }
+
+    /// The technology table of the scenario.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn technology(&self) -> Result<Technology, Problems> {
+        let Some(given) = &self.scenario.technology else { return Ok(Technology::nangate45().clone()) };
+        let path = if given == NANGATE45 { given.into() } else { self.base.join(given) };
+        Technology::load(&path).map_err(|message| self.problems(vec![Problem::at("technology", message)]))
     }
 
     /// Turns problems that a later check has found into an error that shows their places.

@@ -4,8 +4,8 @@ use std::ops::{Deref, DerefMut};
 use std::path::Path;
 
 use watershed_fabric::topology::Layout;
-use watershed_reader::cost::technology::{NANGATE45, Technology};
-use watershed_reader::{Problem, Problems};
+use watershed_reader::Problems;
+use watershed_reader::cost::technology::Technology;
 use watershed_workload::Trace;
 
 use crate::cost::{Cost, Energy};
@@ -116,16 +116,6 @@ impl Runnable {
     /// What is wrong with the configuration.
     pub fn soundness(&self) -> Result<Soundness, Problems> {
         self.engines.soundness(&self.loaded)
-    }
-
-    /// The technology table of the scenario.
-    ///
-    /// # Errors
-    /// It cannot be read.
-    pub fn technology(&self) -> Result<Technology, Problems> {
-        let Some(given) = &self.scenario.technology else { return Ok(Technology::nangate45().clone()) };
-        let path = if given == NANGATE45 { given.into() } else { self.base.join(given) };
-        Technology::load(&path).map_err(|message| self.problems(vec![Problem::at("technology", message)]))
     }
 
     /// What the hardware costs by the scenario's technology table.
