@@ -302,7 +302,7 @@ where
 
 /// Names the network of a family, and compiles what its cycles pass in the family's own crate.
 ///
-/// Code of generic types is compiled where it is used. Without the two functions that this adds, every crate that builds such a network or
+/// Code of generic types is compiled where it is used. Without the three functions that this adds, every crate that builds such a network or
 /// steps it would compile the whole switch again, and would have to be optimised as the families are.
 #[macro_export]
 macro_rules! system {
@@ -331,6 +331,12 @@ macro_rules! system {
         #[inline(never)]
         pub fn simulation(system: System) -> Box<dyn $crate::Simulation> {
             Box::new(system)
+        }
+
+        /// The same, of one that is lent.
+        #[inline(never)]
+        pub fn simulation_mut(system: &mut System) -> &mut dyn $crate::Simulation {
+            system
         }
     };
 }

@@ -37,7 +37,8 @@ pub fn all(loaded: &Loaded) -> Result<Vec<Embedding>, Problems> {
             .map_or_else(Vec::new, |ready| of(loaded, system.piuma(), Some(&plan), &ready.collectives)));
     }
     let ready = build(loaded, BuildOptions { no_monitors: true, ..BuildOptions::default() })?;
-    Ok(of(loaded, &ready.system, None, &ready.collectives))
+    let system = watershed_piuma::simulation(ready.system);
+    Ok(of(loaded, system.piuma(), None, &ready.collectives))
 }
 
 /// On the links of a system, or of a plan of the same nodes without what else is in its wires.

@@ -4,9 +4,10 @@ use super::run::Run;
 use crate::Loaded;
 use crate::build::PiumaBuild;
 use crate::run::family::{Family, StepOutcome};
+use crate::run::system::Views;
 use watershed_fabric::Step;
 use watershed_kernel::Cycle;
-use watershed_piuma::System;
+use watershed_piuma::{System, simulation_mut};
 
 /// Starts collectives, clocks their claims, makes the stores of programs: all that a run does to a system.
 pub struct Driver<'a>(Run<'a>);
@@ -15,8 +16,9 @@ impl<'a> Driver<'a> {
     /// The system of a scenario, and who drives it.
     pub fn new(loaded: &'a Loaded, ready: PiumaBuild) -> (System, Driver<'a>) {
         let (mut system, ready) = ready.split();
-        let mut run = Run::new(loaded, &mut system, ready);
-        run.begin(&mut system);
+        let simulation = simulation_mut(&mut system);
+        let mut run = Run::new(loaded, simulation.piuma_mut(), ready);
+        run.begin(simulation);
         (system, Driver(run))
     }
 
@@ -25,6 +27,7 @@ impl<'a> Driver<'a> {
     /// # Panics
     /// If a rule of the scenario is broken.
     pub fn step(&mut self, system: &mut System, before: Cycle) -> bool {
+        let system = simulation_mut(system);
         loop {
             let until = self.0.before_step(system);
             let step = system.step_before(before.min(until));
