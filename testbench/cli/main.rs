@@ -17,6 +17,7 @@ mod failures_are_cut_down;
 mod files_have_one_writer;
 #[cfg(unix)]
 mod full_disks_lose_no_results;
+mod hardware_is_counted;
 mod help_fits_the_terminal;
 mod hints_lead_on;
 mod input_never_panics;

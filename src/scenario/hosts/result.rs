@@ -2,7 +2,7 @@
 
 use super::build;
 use super::config::Host;
-use super::file::HostMode;
+use super::file::{HostAlgorithm, HostMode};
 use super::ideal::{self, Ideal};
 use super::volume;
 use crate::Loaded;
@@ -82,7 +82,8 @@ pub fn report(
             let latency = end.saturating_sub(start);
             result.latency_cycles = Some(latency);
             result.latency_ns = Some(loaded.scenario.clock.nanoseconds(latency));
-            checks.push(volumes(host, &counts));
+            let size = (host.file.algorithm, host.ranks.len(), host.words());
+            checks.push(volumes(&host.name, size, &counts));
         }
         results.push(result);
     }
@@ -102,10 +103,12 @@ pub fn data(loaded: &Loaded, system: &System) -> Vec<ResultData> {
     loaded.scenario.hosts.iter().enumerate().map(one).collect()
 }
 
+/// Algorithm, ranks and words of a vector.
+type Size = (HostAlgorithm, usize, u64);
+
 /// P-HOST-2: every rank's rounds, words and messages are exactly those of the algorithm.
-fn volumes(host: &Host, counts: &[Counts]) -> Check {
-    let ranks = host.ranks.len();
-    let expected = |rank: usize| volume::of(host.file.algorithm, ranks as u64, host.words(), rank as u64);
+fn volumes(name: &str, (algorithm, ranks, words_each): Size, counts: &[Counts]) -> Check {
+    let expected = |rank: usize| volume::of(algorithm, ranks as u64, words_each, rank as u64);
     let words = |counts: Counts| {
         let Counts { rounds, sent, received, messages } = counts;
         format!("{rounds} rounds, {sent} words sent, {received} received, {messages} messages")
@@ -121,7 +124,7 @@ fn volumes(host: &Host, counts: &[Counts]) -> Check {
         let busiest = counts.iter().copied().max_by_key(|counts| (counts.sent, counts.rounds)).unwrap_or_default();
         format!("all {ranks} ranks as the algorithm has it; the busiest: {}", words(busiest))
     };
-    Check { name: format!("rounds and volume: {}", host.name), passed: wrong.is_none(), detail }
+    Check { name: format!("rounds and volume: {name}"), passed: wrong.is_none(), detail }
 }
 
 /// Every rank's vector against the same algorithm walked by the oracle.
@@ -164,28 +167,19 @@ pub fn ideal(
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
-    use crate::load_text;
 
     /// For any number of ranks, powers of two or not: there is no tolerance.
     #[test]
     fn one_word_or_round_too_many_fails_the_check() {
-        for algorithm in ["recursive-doubling", "ring", "rabenseifner", "binary-tree", "send-loop"] {
-            for (ranks, elements) in [(1, 3), (2, 1), (3, 7), (5, 1), (6, 64), (7, 129), (8, 5)] {
-                let list: Vec<u32> = (0..ranks).collect();
-                let text = format!(
-                    "family = \"piuma\"\n[topology]\nkind = \"die\"\n[[host]]\nalgorithm = \"{algorithm}\"\n\
-                     participants = {list:?}\nelements = {elements}\n"
-                );
-                let loaded = load_text("t.toml", &text, Path::new("."), "t", &[]).unwrap();
-                let host = &loaded.scenario.hosts[0];
-                let right: Vec<Counts> = (0..u64::from(ranks))
-                    .map(|rank| volume::of(host.file.algorithm, u64::from(ranks), elements, rank))
-                    .collect();
-                assert!(volumes(host, &right).passed);
-                assert!(!volumes(host, &right[1..]).passed, "a rank is missing");
+        use HostAlgorithm::{BinaryTree, Rabenseifner, RecursiveDoubling, Ring, SendLoop};
+        for algorithm in [RecursiveDoubling, Ring, Rabenseifner, BinaryTree, SendLoop] {
+            for (ranks, words) in [(1, 3), (2, 1), (3, 7), (5, 1), (6, 64), (7, 129), (8, 5)] {
+                let size = (algorithm, ranks, words);
+                let right: Vec<Counts> =
+                    (0..ranks as u64).map(|rank| volume::of(algorithm, ranks as u64, words, rank)).collect();
+                assert!(volumes("h", size, &right).passed);
+                assert!(!volumes("h", size, &right[1..]).passed, "a rank is missing");
                 for rank in 0..right.len() {
                     let mutate = [
                         |counts: &mut Counts| counts.rounds += 1,
@@ -198,7 +192,7 @@ mod tests {
                     for change in mutate {
                         let mut wrong = right.clone();
                         change(&mut wrong[rank]);
-                        let check = volumes(host, &wrong);
+                        let check = volumes("h", size, &wrong);
                         assert!(!check.passed && check.detail.contains(&format!("rank {rank} of")), "{}", check.detail);
                     }
                 }
