@@ -302,8 +302,9 @@ where
 
 /// Names the network of a family, and compiles what its cycles pass in the family's own crate.
 ///
-/// Code of generic types is compiled where it is used. Without the three functions that this adds, every crate that builds such a network or
-/// steps it would compile the whole switch again, and would have to be optimised as the families are.
+/// Code of generic types is compiled where it is used. Without the three functions that this adds, every crate that builds such a
+/// network, steps it or hands it on as a [`Simulation`] would compile the whole switch again, and would have to be optimised as the
+/// families are.
 #[macro_export]
 macro_rules! system {
     ($(#[$doc:meta])* $tables:ty, $join:ty, $bump:ty, $end:ty, $words:expr) => {
@@ -333,7 +334,7 @@ macro_rules! system {
             Box::new(system)
         }
 
-        /// The same, of one that is lent.
+        /// The same of a system that the caller keeps.
         #[inline(never)]
         pub fn simulation_mut(system: &mut System) -> &mut dyn $crate::Simulation {
             system
