@@ -155,8 +155,10 @@ impl HeadWaits {
     }
 }
 
-/// A flit that waits: since when for what, and what it has waited for before.
+/// A flit that waits: since when for what, and what it has waited for before. What is mostly asked for stands in front, in one line of
+/// the cache: point-to-point packets wait for the first causes.
 #[derive(Clone, Copy, Debug, Default, watershed_state::Saved)]
+#[repr(C, align(32))]
 struct OpenWait {
     since: Cycle,
     cause: Option<Cause>,
@@ -259,8 +261,7 @@ pub(super) struct Refusals {
 /// Ports of a page.
 const PAGE: usize = 64;
 
-/// The counts of the ports of a part of a system. But for queues and for what is counted apart, 32 bytes a port, memory follows the ports at
-/// which anything ever waited.
+/// The counts of the ports of a part of a system. But for queues, 24 bytes a port, memory follows the ports at which anything ever waited.
 #[derive(Clone, Debug, watershed_state::Saved)]
 pub(super) struct Waits {
     /// The first port of the part.
@@ -272,9 +273,6 @@ pub(super) struct Waits {
     copies: BTreeMap<(u32, u16), OpenWait>,
     /// By first port of a switch, and word of its queues.
     refusals: Vec<Refusals>,
-    /// By port, of the cycles that are counted there: those of set-routed flits, and those that have a cause of packets that were refused
-    /// something. All others are those of stages.
-    apart: Vec<u64>,
     /// By output of a switch: what was there before this cycle's flit.
     before: Vec<ChannelSnapshot>,
     /// Of all these, into engines.
@@ -285,17 +283,27 @@ pub(super) struct Waits {
     pub engine_waited: u64,
 }
 
+/// What flits waited for that left by a port; of a port, too, what is asked for stands in front.
+#[derive(Clone, Copy, Debug, Default, watershed_state::Saved)]
+#[repr(C, align(32))]
+struct PortWaits {
+    /// Of the cycles that are counted at the port: those of set-routed flits, and those that have a cause of packets that were refused
+    /// something. All others are those of stages.
+    apart: u64,
+    causes: WaitCycles,
+}
+
 /// Cycles of the ports of a page.
-type Page = Box<[WaitCycles; PAGE]>;
+type Page = Box<[PortWaits; PAGE]>;
 
 #[cold]
 fn empty_page() -> Page {
-    Box::new([WaitCycles::default(); PAGE])
+    Box::new([PortWaits::default(); PAGE])
 }
 
 /// The cycles of a port, which is counted from the first one.
 #[inline]
-fn page(pages: &mut [Option<Page>], port: u32) -> &mut WaitCycles {
+fn page(pages: &mut [Option<Page>], port: u32) -> &mut PortWaits {
     let at = port as usize;
     let page = pages[at / PAGE].get_or_insert_with(empty_page);
     &mut page[at % PAGE]
@@ -310,7 +318,6 @@ impl Waits {
             open: Vec::new(),
             copies: BTreeMap::new(),
             refusals: vec![Refusals::default(); ports],
-            apart: vec![0; ports],
             before: Vec::new(),
             engines: WaitCycles::default(),
             blocks: WaitCycles::default(),
@@ -393,7 +400,7 @@ impl Waits {
     pub fn leave(&mut self, entry: u32, port: u32, to: HopTarget, now: Cycle) {
         if let Some(open) = self.open.get_mut(entry as usize) {
             let engines = (to == HopTarget::Engine).then_some(&mut self.engines);
-            open.leave_by(page(&mut self.pages, port - self.first), engines, now);
+            open.leave_by(&mut page(&mut self.pages, port - self.first).causes, engines, now);
         }
     }
 
@@ -401,7 +408,7 @@ impl Waits {
     pub fn leave_copy(&mut self, copy: (u32, u16), port: u32, to: HopTarget, now: Cycle) {
         if let Some(mut open) = self.copies.remove(&copy) {
             let engines = (to == HopTarget::Engine).then_some(&mut self.engines);
-            open.leave_by(page(&mut self.pages, port - self.first), engines, now);
+            open.leave_by(&mut page(&mut self.pages, port - self.first).causes, engines, now);
         }
     }
 
@@ -419,19 +426,22 @@ impl Waits {
         let at = port - self.first;
         self.refusals(base, local >> 6).any &= !(1 << (local & 63));
         let open = &mut self.open[entry as usize];
-        let noted = open.leave(open.refused_until(now, stage), page(&mut self.pages, at));
+        let port = page(&mut self.pages, at);
+        let noted = open.leave(open.refused_until(now, stage), &mut port.causes);
         debug_assert!(noted <= waited, "a packet waited {waited} cycles, and {noted} have a cause");
-        self.apart[at as usize] += noted;
+        port.apart += noted;
     }
 
     /// A set-routed flit left by port `port`, and had waited this many cycles.
     pub fn count_apart(&mut self, port: u32, waited: u64) {
-        self.apart[(port - self.first) as usize] += waited;
+        if waited > 0 {
+            page(&mut self.pages, port - self.first).apart += waited;
+        }
     }
 
     /// A block that is no switch takes a flit that waited for this many cycles in the queue of a port.
     pub fn taken(&mut self, port: u32, cause: Cause, waited: u64) {
-        page(&mut self.pages, port - self.first).add(cause, waited);
+        page(&mut self.pages, port - self.first).causes.add(cause, waited);
         self.blocks.add(cause, waited);
     }
 
@@ -465,18 +475,20 @@ impl Waits {
     /// port [counts](super::LinkCount::waited).
     pub fn of_port(&self, port: u32, waited: u64) -> WaitCycles {
         let at = (port - self.first) as usize;
-        let mut causes = self.pages[at / PAGE].as_ref().map_or_else(WaitCycles::default, |page| page[at % PAGE]);
-        causes.add(Cause::Stage, waited - self.apart[at]);
+        let PortWaits { apart, mut causes } =
+            self.pages[at / PAGE].as_ref().map_or_else(PortWaits::default, |page| page[at % PAGE]);
+        causes.add(Cause::Stage, waited - apart);
         causes
     }
 
     /// What they all waited for, by where they went: `waited` is what all ports count.
     pub fn all(&self, waited: u64) -> HeadWaits {
-        let mut links = WaitCycles::default();
+        let (mut links, mut apart) = (WaitCycles::default(), 0);
         for port in self.pages.iter().flatten().flat_map(|page| page.iter()) {
-            links.add_all(port);
+            links.add_all(&port.causes);
+            apart += port.apart;
         }
-        links.add(Cause::Stage, waited - self.apart.iter().sum::<u64>());
+        links.add(Cause::Stage, waited - apart);
         let (engines, blocks) = (self.engines, self.blocks);
         HeadWaits { links: links.since(&engines).since(&blocks), engines, blocks }
     }

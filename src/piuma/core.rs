@@ -148,7 +148,7 @@ enum WriteSource {
 /// let mut core = Core::new(Arc::new(memory));
 /// let kind = JobKind { sends: true, receives: true, data: true };
 /// core.add(Job::new(3, kind, 2, [10, 20].into(), 0, 5)); // two words of collective 3, called in cycle 5
-/// let end = End { core: Some(Box::new(core)), beside: None };
+/// let end = End { core: Some(Box::new(core)), ..End::default() };
 /// // The results arrive in cycles 50 and 51.
 /// let results = (0..2).map(|seq| (50 + seq, 0, Flit::collective(3, RESPONSE, seq, 70 + seq)));
 /// let mut bench = Bench::<_, _, 1>::at_the_end(end, registers, Vcs { set: 2, unicast: 0 }, results);
@@ -620,7 +620,7 @@ mod tests {
 
     #[test]
     fn a_core_with_one_job_is_two_lines_of_a_cache() {
-        assert_eq!((size_of::<Core>(), size_of::<End>()), (128, 16));
+        assert_eq!((size_of::<Core>(), size_of::<End>()), (128, 24));
     }
 
     #[test]

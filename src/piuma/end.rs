@@ -17,17 +17,17 @@ use watershed_state::state;
 pub struct End {
     /// The core, if there is one. Its collective packets go before traffic on the shared port.
     pub core: Option<Box<Core>>,
-    /// What is beside it; mostly nothing.
+    /// Background traffic.
+    pub traffic: Option<Box<Traffic>>,
+    /// What else is beside it; mostly nothing.
     pub beside: Option<Box<EndExtras>>,
 }
 
-state!(End { boxed: core, beside });
+state!(End { boxed: core, traffic, beside });
 
 /// Optional blocks that share the port of an end point with its core.
 #[derive(Clone, Debug, Default)]
 pub struct EndExtras {
-    /// Background traffic.
-    pub traffic: Option<Traffic>,
     /// What runs programs; it needs the core beside it.
     pub processor: Option<Processor>,
     /// Ranks of collectives in software, one after the other; they need the core beside them.
@@ -38,7 +38,7 @@ pub struct EndExtras {
     pub registers: Option<Box<RegisterPort>>,
 }
 
-state!(EndExtras { saved: registers; each: traffic, processor, hosts; boxed: rank });
+state!(EndExtras { saved: registers; each: processor, hosts; boxed: rank });
 
 impl End {
     /// The processor, if there is one.
@@ -96,11 +96,17 @@ impl Block for End {
             let processor = self.beside.as_mut().and_then(|beside| beside.processor.as_mut());
             wake = core.tick(io, processor.map(Processor::local_mut));
         }
+        let traffic = &mut self.traffic;
         let Some(beside) = &mut self.beside else {
-            io.heed_credits(self.core.as_ref().is_some_and(|core| core.wants_credits()));
+            let mut wants = self.core.as_ref().is_some_and(|core| core.wants_credits());
+            if let Some(traffic) = traffic {
+                wake = wake.or(traffic.tick(io));
+                wants = self.core.is_some() || traffic.wants_credits();
+            }
+            io.heed_credits(wants);
             return wake;
         };
-        let EndExtras { traffic, processor, hosts, rank, registers: port } = &mut **beside;
+        let EndExtras { processor, hosts, rank, registers: port } = &mut **beside;
         if let Some(port) = port {
             port.receive(io, registers, processor.as_mut());
         }
@@ -112,7 +118,7 @@ impl Block for End {
             for request in processor.iter_mut().flat_map(Processor::take_requests) {
                 port.request(core, &request, now);
             }
-            wake = wake.or(port.send(io, registers, traffic.as_ref()));
+            wake = wake.or(port.send(io, registers, traffic.as_deref()));
         }
         if let Some(core) = &mut self.core {
             let all = io.shown();
@@ -182,10 +188,10 @@ impl Block for End {
 
 impl MayHaveTraffic for End {
     fn traffic(&self) -> Option<&Traffic> {
-        self.beside.as_ref()?.traffic.as_ref()
+        self.traffic.as_deref()
     }
 
     fn traffic_mut(&mut self) -> Option<&mut Traffic> {
-        self.beside.as_mut()?.traffic.as_mut()
+        self.traffic.as_deref_mut()
     }
 }

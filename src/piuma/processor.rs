@@ -69,7 +69,7 @@
 //! let mut processor = Processor::new(cfg, (0, 1), 0, "core0".into(), 4);
 //! assert!(processor.start(&Arc::new(program), false, 3)); // a thread, from cycle 3 on
 //! let beside = EndExtras { processor: Some(processor), ..EndExtras::default() };
-//! let end = End { core: Some(Box::new(core)), beside: Some(Box::new(beside)) };
+//! let end = End { core: Some(Box::new(core)), beside: Some(Box::new(beside)), ..End::default() };
 //! let mut bench = Bench::<_, _, 1>::at_the_end(end, registers, Vcs { set: 2, unicast: 0 }, []);
 //! while bench.tick() {}
 //! let report = bench.block().processor().unwrap().reports()[0];

@@ -273,7 +273,7 @@ impl<'a> Builder<'a> {
         let messages = registers.shares.messages;
         for (end, mut traffic) in sources.take_traffic(scenario.seed, !options.no_monitors) {
             traffic.leave(messages);
-            ends[end].beside.get_or_insert_default().traffic = Some(traffic);
+            ends[end].traffic = Some(Box::new(traffic));
         }
         let joins = if engine { vec![ceng.clone(); scenario.topology.switches() as usize] } else { Vec::new() };
         let blocks = Blocks { joins, no_join: ceng, bumps: Vec::<NoBump<Registers>>::new(), ends };

@@ -49,7 +49,7 @@
 //! let beside = EndExtras { hosts: vec![host], ..EndExtras::default() };
 //! # let mut core = core;
 //! # core.wait_for(3, false);
-//! let end = End { core: Some(Box::new(core)), beside: Some(Box::new(beside)) };
+//! let end = End { core: Some(Box::new(core)), beside: Some(Box::new(beside)), ..End::default() };
 //! let mut bench = Bench::<_, _, 1>::at_the_end(end, registers, Vcs { set: 2, unicast: 1 }, []);
 //! while bench.tick() {}
 //! let sent: Vec<_> = bench.sent().iter().map(|(cycle, ..)| *cycle).collect();

@@ -315,7 +315,7 @@ fn attach(
 
 /// Core and processor of an end point that has both.
 fn parts(ends: &mut [End], end: u32) -> (&mut Core, &mut Processor) {
-    let End { core, beside } = &mut ends[end as usize];
+    let End { core, beside, .. } = &mut ends[end as usize];
     match (core, beside.as_deref_mut()) {
         (Some(core), Some(EndExtras { processor: Some(processor), .. })) => (core, processor),
         _ => unreachable!("a processor was attached to every end point that takes part"),
