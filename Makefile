@@ -16,6 +16,9 @@ HAS_MPI = { command -v mpirun && command -v mpicc && ls /usr/lib/llvm-*/lib/libc
 ifeq ($(wildcard target/debug/incremental/*),)
 export CARGO_INCREMENTAL ?= 0
 endif
+# As `cargo clippy` does it, but so that documentation is made of what was checked. (That is checked with the features that tests
+# need, and `--examples`, of which there are none, asks for these.)
+LINTED = RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-Dwarnings
 # With nextest, `make rtl test` compares the SystemVerilog once.
 BESIDE_RTL = $(if $(filter rtl,$(MAKECMDGOALS)),-E 'not binary(rtl)')
 RUN_TESTS = if $(CARGO) nextest --version >/dev/null 2>&1; \
@@ -31,8 +34,8 @@ run: program ## build, run the flagship all-reduce, say where its result and its
 
 test: cmake ## check everything CI checks: format, lints, documentation, all tests
 	@$(CARGO) fmt --check
-	@$(CARGO) clippy --quiet --all-targets -- -D warnings
-	@RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --no-deps --document-private-items
+	@$(LINTED) $(CARGO) check --quiet --all-targets
+	@$(LINTED) RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --no-deps --document-private-items --lib --examples
 	@$(CARGO) test --quiet --doc
 	@$(HAS_VERILATOR) || echo "make test: no Verilator here, so src/rtl is not compared with the model (make rtl gets one)"
 	@$(RUN_TESTS)
