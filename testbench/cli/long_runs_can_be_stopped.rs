@@ -88,6 +88,14 @@ mod signals {
         }
     }
 
+    /// A test that fails leaves nothing running.
+    impl Drop for Running {
+        fn drop(&mut self) {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+
     #[test]
     fn signals_end_a_run_with_what_is_done_so_far() {
         let folder = tempfile::tempdir().unwrap();
