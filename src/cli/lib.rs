@@ -231,8 +231,9 @@ fn in_words(error: &str) -> String {
 
 /// The command line, with the status that all commands have in the help of each that lists its statuses.
 fn command_line() -> clap::Command {
+    // The texts have no colours: looking for some would be most of what starting takes.
     fn complete(command: clap::Command) -> clap::Command {
-        let command = match command.get_after_help().map(|help| one_line_a_sentence(&help.to_string())) {
+        let command = match command.get_after_help().map(|help| one_line_a_sentence(&help.ansi().to_string())) {
             Some(help) if help.contains("Exit status:") && !help.contains("\n  3  ") => {
                 command.after_help(help + UNWRITTEN)
             }
