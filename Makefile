@@ -16,8 +16,8 @@ HAS_MPI = { command -v mpirun && command -v mpicc && ls /usr/lib/llvm-*/lib/libc
 ifeq ($(wildcard target/debug/incremental/*),)
 export CARGO_INCREMENTAL ?= 0
 endif
-# As `cargo clippy` does it, but so that documentation is made of what was checked. (That is checked with the features that tests
-# need, and `--examples`, of which there are none, asks for these.)
+# What `cargo clippy` sets. Set for documentation, too, that is made of what was linted, instead of checking all members again. There
+# are no examples: `--examples` lets Cargo choose the features that tests need, or it would build dependencies a second time.
 LINTED = RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-Dwarnings
 # With nextest, `make rtl test` compares the SystemVerilog once.
 BESIDE_RTL = $(if $(filter rtl,$(MAKECMDGOALS)),-E 'not binary(rtl)')

@@ -231,7 +231,8 @@ fn in_words(error: &str) -> String {
 
 /// The command line, with the status that all commands have in the help of each that lists its statuses.
 fn command_line() -> clap::Command {
-    // The texts have no colours: looking for some would be most of what starting takes.
+    // As ANSI text they are taken as they are. As plain text, colours that they do not have would be looked for in each of them, and
+    // that would be most of what starting takes where this is not optimised.
     fn complete(command: clap::Command) -> clap::Command {
         let command = match command.get_after_help().map(|help| one_line_a_sentence(&help.ansi().to_string())) {
             Some(help) if help.contains("Exit status:") && !help.contains("\n  3  ") => {

@@ -17,7 +17,8 @@ use watershed_state::state;
 pub struct End {
     /// The core, if there is one. Its collective packets go before traffic on the shared port.
     pub core: Option<Box<Core>>,
-    /// Background traffic.
+    /// Background traffic. It is not among what else is beside the core: in a network under load most end points have nothing else, and
+    /// looking there for it would be a line of the cache more in every cycle.
     pub traffic: Option<Box<Traffic>>,
     /// What else is beside it; mostly nothing.
     pub beside: Option<Box<EndExtras>>,
