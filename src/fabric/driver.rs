@@ -1,7 +1,8 @@
-//! Changes to a system that its driver may make between two steps. Where ranks evaluate it together, the drivers of all make the same ones.
+//! What the driver of a system does: it runs a span of cycles, sees what came about, and may make changes before the next one. Where ranks
+//! evaluate the system together, the drivers of all make the same ones.
 
 use super::exchange::SyncLevel;
-use super::{Block, Join, Network, Tables};
+use super::{Block, Join, Network, Step, Tables};
 use watershed_kernel::Cycle;
 
 impl<T, J, B, E, const W: usize> Network<T, J, B, E, W>
@@ -11,6 +12,41 @@ where
     B: Block<Tables = T> + Send,
     E: Block<Tables = T> + Send,
 {
+    /// Simulates up to `most` cycles before `end`, see [`step_before`](Self::step_before), and stops after one in which an end point reports
+    /// a completion or a rule is broken, and when `end` has come. Returns the last step, and how many steps [ran](Step::Ran).
+    pub fn run_before(&mut self, end: Cycle, most: u32) -> (Step, u32) {
+        let completions = self.completions();
+        for ran in 0..most {
+            let step = self.step_before(end);
+            if step != Step::Ran {
+                return (step, ran);
+            }
+            let (now, seen) = (self.now(), (self.moves(), self.completions()));
+            self.activity.note_step(now, seen);
+            if seen.1 != completions || self.fault().is_some() || now >= end {
+                return (step, ran + 1);
+            }
+        }
+        (Step::Ran, most)
+    }
+
+    /// The cycle after the last one in which anything happened.
+    pub fn alive_until(&self) -> Cycle {
+        self.activity.alive_until
+    }
+
+    /// Cycles in which a node was awake, whether those between them were skipped or not. In [windows](Self::runs_in_windows) all cycles of one
+    /// count up to the last in which anything happened.
+    pub fn awake_cycles(&self) -> u64 {
+        self.activity.awake_cycles
+    }
+
+    /// The cycle after the last one of a [span](Self::run_before) in which a flit left a queue or an end point reported a completion. Only
+    /// timers have run since.
+    pub fn moved_until(&self) -> Cycle {
+        self.activity.moved_until
+    }
+
     /// One end point, to change what it is to do; it is asked again in the next cycle.
     ///
     /// # Panics

@@ -45,6 +45,8 @@ pub(super) struct RankStatus {
     /// The next cycle in which something happens.
     pub next: Option<Cycle>,
     pub alive_until: Cycle,
+    /// Whether a node was awake in the cycle simulated last.
+    pub awake: bool,
     /// Flits on links.
     pub arrivals: usize,
     pub live: usize,
@@ -73,6 +75,7 @@ impl RankStatus {
             now: self.now,
             next: self.next.into_iter().chain(other.next).min(),
             alive_until: self.alive_until.max(other.alive_until),
+            awake: self.awake || other.awake,
             arrivals: self.arrivals + other.arrivals,
             live: self.live + other.live,
             moves: self.moves + other.moves,

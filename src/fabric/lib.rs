@@ -25,6 +25,7 @@
 //! | [`monitor`](SwitchCfg) | link monitors of checked runs |
 //! | [`stage_waves`] | the stage registers of engines in waves |
 //! | [`network`](Network) | the loop that clocks it all, waves, the watchdog's view |
+//! | `activity`, `driver` | spans of cycles, what came about in them, and changes between two of them |
 //! | [`simulation`](Simulation) | the interface of a run to a system of any family |
 //! | `canonical_state` | [what decides how a system goes on](CanonicalState), for searches |
 //! | [`partition`](Parts) | a system in parts: for threads, and for the cache |
@@ -35,6 +36,7 @@
 //! | [`traffic`] | point-to-point sources and sinks |
 //! | [`bench`](Bench) | a block alone, clocked by hand |
 
+mod activity;
 pub mod arbiter;
 mod arena;
 mod autopsy;

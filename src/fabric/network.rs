@@ -10,6 +10,7 @@
 //! evaluated in every cycle. The results and the waveform are the same byte for byte, in any order of evaluation
 //! (K-CLK-1, K-CLK-2; [`Evaluation`]).
 
+use super::activity::Activity;
 use super::arena::{Arena, BlockSlices, Bumps};
 use super::class::ClassRegisters;
 use super::exchange::{Peers, SyncLevel};
@@ -116,7 +117,7 @@ pub struct Network<T, J, B, E, const W: usize> {
     pub(super) all_bumps: u32,
     pub(super) waves: Option<Box<Waves>>,
     pub(super) vc_names: Vec<String>,
-    pub(super) alive_until: Cycle,
+    pub(super) activity: Activity,
     pub(super) partition: Partition,
     /// Cycles that a part may be ahead of the others, if it may.
     pub(super) window: Option<Cycle>,
@@ -134,7 +135,7 @@ pub struct Network<T, J, B, E, const W: usize> {
 }
 
 state!([T: State, J: State, B: State, E: State, const W: usize] Network<T, J, B, E, W> {
-    saved: first, order, tables, alive_until;
+    saved: first, order, tables, activity;
     boxed: others;
     built: waves, plan, cfg, evaluation, switches, all_bumps, vc_names, partition, window, threads, shape,
         peers, sync_others, workers, offload
@@ -303,7 +304,7 @@ where
             all_bumps,
             waves: None,
             vc_names,
-            alive_until: 0,
+            activity: Activity::default(),
             window,
             threads,
             partition,
@@ -539,6 +540,7 @@ where
         );
         self.first.wires.commit(&mut self.first.awake, self.order.as_mut());
         let any_awake = !self.first.awake.is_empty();
+        self.activity.awake_cycles += u64::from(any_awake);
         if self.evaluation.no_skip {
             self.first.awake.clear();
             self.first.awake.extend(0..self.plan.nodes.len() as u32);
@@ -556,7 +558,7 @@ where
         self.first.wires.flow.now += 1;
         let alive = any_awake || before != (0, 0, self.first.wires.flow.moves) || !self.first.wires.wake.is_empty();
         if alive {
-            self.alive_until = self.first.wires.flow.now;
+            self.activity.alive_until = self.first.wires.flow.now;
         }
         if self.evaluation.no_skip && !alive && self.first.wires.next_event().is_none() {
             self.quiet()
@@ -565,32 +567,11 @@ where
         }
     }
 
-    /// Simulates up to `most` cycles before `end`, see [`step_before`](Self::step_before), and stops after one in which an end point reports
-    /// a completion or a rule is broken, and when `end` has come. Returns the last step, and how many steps [ran](Step::Ran).
-    pub fn run_before(&mut self, end: Cycle, most: u32) -> (Step, u32) {
-        let completions = self.completions();
-        for ran in 0..most {
-            let step = self.step_before(end);
-            if step != Step::Ran {
-                return (step, ran);
-            }
-            if self.completions() != completions || self.fault().is_some() || self.now() >= end {
-                return (step, ran + 1);
-            }
-        }
-        (Step::Ran, most)
-    }
-
     /// However the cycles were walked, with waves or without, a system that fell silent stands at the same one.
     pub(super) fn quiet(&mut self) -> Step {
-        let now = self.first.wires.flow.now.max(self.alive_until + 2);
+        let now = self.first.wires.flow.now.max(self.activity.alive_until + 2);
         self.each_part_mut().for_each(|part| part.wires.flow.now = now);
         Step::Quiet
-    }
-
-    /// The cycle after the last one in which anything happened.
-    pub fn alive_until(&self) -> Cycle {
-        self.alive_until
     }
 
     /// Traffic of every direction of every link, in the order of the plan.

@@ -74,6 +74,7 @@ where
                 now,
                 next,
                 alive_until: part.alive_until,
+                awake: !part.awake.is_empty(),
                 arrivals: flow.arrivals.under_way(),
                 live: wires.live_flits(),
                 moves: flow.moves,
@@ -190,10 +191,12 @@ where
             self.offload.record_step(work, begin.elapsed().saturating_sub(worked));
         }
         self.hand_over();
+        let any_awake = self.total(|all| all.awake, |of| of.each_part().any(|part| !part.awake.is_empty()));
+        self.activity.awake_cycles += u64::from(any_awake);
         self.tables.commit();
         self.each_part_mut().for_each(|part| part.wires.flow.now += 1);
         // A divided system is always skipped: a cycle is simulated because a node is awake or something arrives.
-        self.alive_until = self.now();
+        self.activity.alive_until = self.now();
         Step::Ran
     }
 

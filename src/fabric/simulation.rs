@@ -19,6 +19,10 @@ pub trait Simulation: Any {
     fn now(&self) -> Cycle;
     /// The cycle after the last one in which anything happened.
     fn alive_until(&self) -> Cycle;
+    /// Cycles in which a node was awake; see [`Network::awake_cycles`].
+    fn awake_cycles(&self) -> u64;
+    /// The cycle after the last one in which a flit left a queue or an end point reported a completion; see [`Network::moved_until`].
+    fn moved_until(&self) -> Cycle;
     /// Simulates one cycle, or jumps to the next one in which something happens and simulates that, but none from `end` on.
     fn step_before(&mut self, end: Cycle) -> Step;
     /// Simulates up to `most` such cycles; see [`Network::run_before`].
@@ -126,6 +130,14 @@ where
 
     fn alive_until(&self) -> Cycle {
         Network::alive_until(self)
+    }
+
+    fn awake_cycles(&self) -> u64 {
+        Network::awake_cycles(self)
+    }
+
+    fn moved_until(&self) -> Cycle {
+        Network::moved_until(self)
     }
 
     fn step_before(&mut self, end: Cycle) -> Step {

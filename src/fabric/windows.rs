@@ -93,10 +93,11 @@ where
         self.each_part_mut().for_each(|part| part.wires.flow.now = until - 1);
         self.hand_over();
         self.each_part_mut().for_each(|part| part.wires.flow.now = until);
-        self.alive_until = match &self.peers {
+        self.activity.alive_until = match &self.peers {
             Some(peers) => peers.total.alive_until,
             None => self.each_part().map(|part| part.alive_until).max().unwrap_or(0),
         };
+        self.activity.awake_cycles += self.activity.alive_until.saturating_sub(from);
         Step::Ran
     }
 }

@@ -325,6 +325,11 @@ impl Core {
         self.jobs.as_slice()
     }
 
+    /// Whether its part in a collective begins at a time that will come.
+    pub(super) fn expects(&self, now: Cycle) -> bool {
+        self.jobs().iter().any(|job| job.start > now && job.start != Cycle::MAX)
+    }
+
     /// One of them, to release it.
     pub fn job_mut(&mut self, job: usize) -> &mut Job {
         &mut self.jobs.as_mut_slice()[job]

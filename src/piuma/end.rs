@@ -8,7 +8,7 @@ use super::rank::Rank;
 use super::{REQUEST, Registers};
 use watershed_fabric::traffic::{MayHaveTraffic, Traffic};
 use watershed_fabric::{Block, Channels, Flit, Io, Vcs};
-use watershed_kernel::Wake;
+use watershed_kernel::{Cycle, Wake};
 use watershed_probe::Scope;
 use watershed_state::state;
 
@@ -50,6 +50,15 @@ impl End {
     /// The same, to be changed.
     pub fn processor_mut(&mut self) -> Option<&mut Processor> {
         self.beside.as_mut()?.processor.as_mut()
+    }
+
+    /// Whether the core or what is beside it waits for a time that will come: for a participant of a collective to begin, a thread or a
+    /// rank to have computed, the overhead of a message to end. Traffic waits for nobody.
+    pub fn expects(&self, now: Cycle) -> bool {
+        self.core.as_ref().is_some_and(|core| core.expects(now))
+            || self.processor().is_some_and(|processor| processor.expects(now))
+            || self.hosts().iter().any(|host| host.expects(now))
+            || self.rank().is_some_and(|rank| rank.expects(now))
     }
 
     /// Stores to configuration registers that are at their register, since the last time.

@@ -312,13 +312,6 @@ impl Processor {
         std::mem::take(&mut self.calls.ready)
     }
 
-    /// Says whether calls of an id have to claim.
-    pub fn set_claims(&mut self, id: u16, claims: bool) {
-        if let Some(role) = &mut self.roles[usize::from(id)] {
-            role.claims = claims;
-        }
-    }
-
     /// The end point it is at.
     pub fn number(&self) -> u32 {
         self.ranks.0
@@ -434,6 +427,12 @@ impl Processor {
             let program = Arc::clone(&program);
             stp.handler = Some(Thread { number, program, pc: entry, regs, state: State::Ready, handler: Some(due.1) });
         }
+    }
+
+    /// Whether a thread computes, or begins, until a time that will come.
+    pub(super) fn expects(&self, now: Cycle) -> bool {
+        let mut threads = self.pipelines.iter().flat_map(|pipeline| pipeline.threads.iter().chain(&pipeline.handler));
+        threads.any(|thread| matches!(thread.state, State::Until(at, Activity::Compute) if at > now))
     }
 
     fn next_wake(&mut self, core: &mut Core, now: Cycle) -> Wake {

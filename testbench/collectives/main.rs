@@ -29,6 +29,7 @@ mod several_engines_in_one_network;
 #[path = "../campaign/share.rs"]
 mod share;
 mod spans_change_nothing;
+mod stalls_have_one_cycle;
 mod streams_at_the_rate_of_the_narrowest_part;
 mod support;
 mod threads_change_nothing;

@@ -1,9 +1,9 @@
 //! A run that is looked at only when there is something to see ends as one that is looked at after every cycle (X-RUN-1, K-WD-1).
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use watershed::fabric::Step;
-use watershed::scenario::config::Family;
 use watershed::scenario::load_named;
 use watershed::scenario::result::{Document, Outcome};
 use watershed::scenario::run::{RunOptions, RunResult, run};
@@ -92,14 +92,13 @@ fn of_traces_in_a_window() {
     }
 }
 
-/// Hosts, programs, ranks of workloads, claims, whatever a scenario has. One in five in `make test`.
+/// Of every family, with hosts, programs, ranks of workloads, claims, whatever a scenario has. One in seven in `make test`.
 #[test]
 fn of_shipped_scenarios() {
-    let mut runs = 0;
-    for (path, _) in share::one_in(5, SHIPPED) {
+    let (mut runs, mut families) = (0, BTreeSet::new());
+    for (path, _) in share::one_in(7, SHIPPED) {
         let loaded = load_named(Path::new(path), &[]).unwrap_or_else(|problems| panic!("{problems}"));
-        let family = loaded.scenario.family;
-        if loaded.scenario.topology.end_points() > 64 || !matches!(family, Family::Piuma | Family::Fabric) {
+        if loaded.scenario.topology.end_points() > 64 {
             continue;
         }
         let [spans, cycles] = [false, true].map(|timeline| {
@@ -108,9 +107,10 @@ fn of_shipped_scenarios() {
             serde_json::to_string_pretty(&result.document).unwrap()
         });
         assert!(spans == cycles, "{path}: another document");
+        families.insert(loaded.scenario.family.name());
         runs += 1;
     }
-    assert!(runs > if share::is_whole() { 25 } else { 5 }, "{runs}");
+    assert!(runs > if share::is_whole() { 60 } else { 9 } && families.len() >= 4, "{runs}, {families:?}");
 }
 
 #[test]

@@ -4,8 +4,9 @@ use std::path::Path;
 
 use watershed::piuma::{Job, Registers};
 use watershed::scenario::build::{BuildOptions, PiumaBuild, build};
+use watershed::scenario::config::Wave;
 use watershed::scenario::result::{CollectiveResult, Document};
-use watershed::scenario::run::{RunOptions, RunResult, run};
+use watershed::scenario::run::{RunOptions, RunResult, WaveOptions, run};
 use watershed::scenario::shipped::SHIPPED;
 use watershed::scenario::{Loaded, load_named, load_text};
 
@@ -197,4 +198,26 @@ impl Draw {
         all.truncate(1 + self.below(n) as usize);
         all
     }
+}
+
+/// Runs a scenario cycle by cycle and with idle cycles skipped, in another order, with a waveform, looked at after every cycle, and on two
+/// threads: the document, which is the same each time.
+pub fn walked(text: &str, sets: &[String]) -> Document {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |options: RunOptions<'_>| run_with(text, sets, &RunOptions { all_links: true, ..options }).document;
+    let plain = run(RunOptions::default());
+    let wave = WaveOptions::of(folder.path().join("wave.fst"), Wave::default());
+    for (way, options) in [
+        ("cycle by cycle", RunOptions { no_skip: true, ..RunOptions::default() }),
+        ("in another order", RunOptions { no_skip: true, order_seed: Some(3), ..RunOptions::default() }),
+        ("with a waveform", RunOptions { wave: Some(&wave), ..RunOptions::default() }),
+        ("looked at after every cycle", RunOptions { timeline: true, ..RunOptions::default() }),
+        ("on two threads", RunOptions { threads: 2, ..RunOptions::default() }),
+    ] {
+        let document = run(options);
+        assert_eq!((document.outcome, document.cycles), (plain.outcome, plain.cycles), "{way}: {sets:?}\n{text}");
+        let [here, there] = [&document, &plain].map(|of| serde_json::to_string_pretty(of).unwrap());
+        assert!(here == there, "{way}: another document, {sets:?}\n{text}");
+    }
+    plain
 }

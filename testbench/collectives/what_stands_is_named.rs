@@ -113,9 +113,11 @@ fn the_chain_behind_a_blocked_consumer_ends_at_its_core() {
 
 #[test]
 fn a_participant_that_never_comes_is_named_by_the_engine_that_waits() {
-    // Core 2 comes after the watchdog has lost patience.
-    let set = sets!["collective[0].elements=40"; "limits.watchdog_cycles=5000"; "collective[0].delay_cycles=[0, 0, 90000, 0, 0, 0, 0, 0]"];
-    let text = format!("{FLAGSHIP}{ENDLESS}");
+    // The program of core 2 does not call.
+    let programs = "[[program]]\ncores = [0, 1, 3, 4, 5, 6, 7]\ntext = \"barrier 0\"\n[[program]]\ncores = [2]\ntext = \"compute 900\"\n";
+    let barrier = "[[job]]\nkind = \"barrier\"\npiuma.id = 0\npiuma.called = true\n";
+    let set = sets!["limits.watchdog_cycles=5000"];
+    let text = crate::support::die(&format!("{barrier}{programs}{ENDLESS}"));
     let document = run_with(&text, &set, &RunOptions::default()).document;
     assert_eq!(document.outcome, Outcome::Deadlock);
     let detail = ended_badly(&document);

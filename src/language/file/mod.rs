@@ -222,9 +222,9 @@ pub struct LimitsFile {
     /// A run that is not done by then ends with a failed check.
     #[schemars(range(min = 1, max = 9_007_199_254_740_992_i64))]
     pub max_cycles: u64,
-    /// Cycles without any progress after which the run is a deadlock; 0 turns the watchdog off. armed, pbv: progress of
-    /// a reduction or collective that waits for no time-out, task or delay. Only cycles in which a block is awake
-    /// count, and the time that a frame takes to cross the network is added.
+    /// Cycles without any progress after which the run is a deadlock; 0 turns the watchdog off. Only cycles in which a
+    /// block is awake count, and none while work waits for a time-out, a task or a delay to end. In armed and pbv
+    /// each reduction or collective has to progress, and the time of a frame across the network is added.
     #[schemars(range(min = 0, max = 9_007_199_254_740_992_i64))]
     pub watchdog_cycles: u64,
 }

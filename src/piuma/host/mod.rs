@@ -615,6 +615,15 @@ impl Host {
         }
     }
 
+    /// Whether it begins, or the overhead of a message ends, at a time that will come.
+    pub(super) fn expects(&self, now: Cycle) -> bool {
+        match self.state {
+            State::Idle => self.start > now && self.start != Cycle::MAX,
+            State::Overhead(until) => until > now,
+            _ => false,
+        }
+    }
+
     /// When it has something to do, but for what arrives; `short`: the memory was too slow for what it wanted.
     pub(super) fn wake(&self, io: &Io<'_>, short: bool) -> Wake {
         match self.state {

@@ -705,6 +705,12 @@ impl Rank {
 
     // ---- for others --------------------------------------------------------------------------------------------
 
+    /// Whether it has computed, or the overhead of a message or of a step in software ends, at a time that will come.
+    pub(super) fn expects(&self, now: Cycle) -> bool {
+        self.timers.peek().is_some_and(|Reverse((at, _))| *at > now)
+            || self.hosts.values().any(|host| host.expects(now))
+    }
+
     fn wake(&self, core: &mut Core, io: &Io<'_>, short: bool) -> Wake {
         let (vcs, now) = (io.vcs(), io.now());
         let mut wake = self.timers.peek().map_or(Wake::OnInput, |Reverse((at, _))| Wake::At(*at));

@@ -102,7 +102,7 @@ pub fn text(scenario: &Scenario, document: &Document, written: &[WrittenFile]) -
         Outcome::Finished => {}
         Outcome::Interrupted => line(&mut out, "outcome", "interrupted: this is what was done so far"),
         Outcome::MaxCycles => line(&mut out, "outcome", "not finished: limits.max_cycles was reached"),
-        Outcome::Deadlock => line(&mut out, "outcome", "not finished: nothing moves any more"),
+        Outcome::Deadlock => line(&mut out, "outcome", "not finished: no further progress"),
         Outcome::Broken => line(&mut out, "outcome", "not finished: a rule was broken"),
     }
     for file in written {
@@ -325,6 +325,11 @@ fn count_of(number: u64, thing: &str) -> String {
 
 /// A number of ns without a tail of zeros.
 fn rounded(ns: f64) -> String {
-    let text = format!("{ns:.3}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    decimals(ns, 3)
+}
+
+/// A number with up to `most` decimals, without a tail of zeros.
+pub fn decimals(value: f64, most: usize) -> String {
+    let text = format!("{value:.most$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }

@@ -15,8 +15,6 @@ use watershed_state::{Loader, Mismatch, Saver};
 /// The families of a run, in the order in which the document has their results.
 pub(crate) struct Families<'a> {
     list: Vec<Box<dyn Family + 'a>>,
-    /// Of several: flits moved and completions when something last did, and the cycle then.
-    moved: (u64, u64, Cycle),
 }
 
 /// Lines of several, one below the other.
@@ -27,7 +25,7 @@ fn lines(texts: impl Iterator<Item = String>) -> String {
 impl<'a> Families<'a> {
     /// One or more families.
     pub fn new(list: Vec<Box<dyn Family + 'a>>) -> Families<'a> {
-        Families { list, moved: (0, 0, 0) }
+        Families { list }
     }
 
     fn all(&self) -> impl Iterator<Item = &(dyn Family + 'a)> {
@@ -105,12 +103,6 @@ impl<'a> Families<'a> {
 
     /// After a step, or the last of several.
     pub fn after_step(&mut self, system: &mut System, step: Step) -> StepOutcome {
-        if self.list.len() > 1 && step != Step::Quiet {
-            let now = (system.moves(), system.completions());
-            if now != (self.moved.0, self.moved.1) {
-                self.moved = (now.0, now.1, system.now());
-            }
-        }
         let mut all = StepOutcome::Quiescent;
         for family in self.families_mut() {
             match (family.after_step(system, step), &all) {
@@ -127,12 +119,12 @@ impl<'a> Families<'a> {
         self.all().find_map(Family::broken_rule)
     }
 
-    /// Runs the watchdogs that are due after this many more steps and describes the first stall. A family without work left is not checked.
-    pub fn find_stall(&self, system: &mut System, watchdogs: &mut [Watchdog], steps: u32) -> Option<String> {
+    /// Runs the watchdogs that are due and describes the first stall. A family without work left is not checked.
+    pub fn find_stall(&self, system: &mut System, watchdogs: &mut [Watchdog]) -> Option<String> {
         let alone = self.list.len() == 1;
         let mut found = None;
         for (family, watchdog) in self.all().zip(watchdogs) {
-            if watchdog.is_due(system, steps) && found.is_none() && (alone || !family.is_done()) {
+            if watchdog.is_due(system.awake_cycles()) && found.is_none() && (alone || !family.is_done()) {
                 system.refresh();
                 found = family.find_stall(system, watchdog);
             }
@@ -167,7 +159,7 @@ impl<'a> Families<'a> {
     /// How many cycles the run took: of several families, until nothing moved any more but timers of what has ended.
     pub fn cycles(&self, system: &System, outcome: Outcome) -> Cycle {
         if self.list.len() > 1 && outcome == Outcome::Finished {
-            return self.moved.2;
+            return system.moved_until();
         }
         self.all().map(|family| family.cycles(system, outcome)).max().unwrap_or(0)
     }
@@ -212,7 +204,6 @@ impl<'a> Families<'a> {
 
     /// Appends what has changed since they began.
     pub fn save(&self, to: &mut Saver) {
-        to.value(&self.moved);
         self.all().for_each(|family| family.save(to));
     }
 
@@ -221,7 +212,6 @@ impl<'a> Families<'a> {
     /// # Errors
     /// The state is that of another run.
     pub fn load(&mut self, system: &System, from: &mut Loader<'_>) -> Result<(), Mismatch> {
-        self.moved = from.value()?;
         self.families_mut().try_for_each(|family| family.load(system, from))
     }
 

@@ -185,14 +185,16 @@ pub(crate) trait Family {
         false
     }
 
-    /// Appends what has changed since it began.
-    fn save(&self, to: &mut Saver);
+    /// Appends what has changed since it began, beside the system.
+    fn save(&self, _to: &mut Saver) {}
 
     /// Resumes from a saved state. The state of the system is restored already.
     ///
     /// # Errors
     /// The state is that of another run.
-    fn load(&mut self, system: &System, from: &mut Loader<'_>) -> Result<(), Mismatch>;
+    fn load(&mut self, _system: &System, _from: &mut Loader<'_>) -> Result<(), Mismatch> {
+        Ok(())
+    }
 
     /// Where the cycles of the jobs went.
     fn why(&self, system: &System, ask: WhyQuery<'_>, document: &Document, notes: &mut Vec<String>) -> Vec<Why>;

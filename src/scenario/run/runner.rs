@@ -236,7 +236,7 @@ impl<'a> Runner<'a> {
             if self.system.fault().is_some() || self.families.broken_rule().is_some() {
                 return Outcome::Broken;
             }
-            if let Some(what) = self.families.find_stall(&mut *self.system, &mut self.watchdogs, steps) {
+            if let Some(what) = self.families.find_stall(&mut *self.system, &mut self.watchdogs) {
                 return self.report_deadlock(&what);
             }
             if look == LOOK || self.system.runs_in_windows() {
@@ -282,7 +282,6 @@ impl<'a> Runner<'a> {
     /// This many steps have passed before one in which nothing moves: fewer than the [pause](Self::pause). Returns 1, for that step.
     fn pass(&mut self, steps: u32) -> u32 {
         self.background.iter_mut().for_each(|background| background.pass(steps));
-        self.watchdogs.iter_mut().for_each(|watchdog| watchdog.pass(steps));
         1
     }
 

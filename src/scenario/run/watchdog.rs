@@ -4,30 +4,29 @@
 //! one, the collectives of a PBV one. Each has a count that grows only with its progress. Each is watched separately,
 //! so that progress of one cannot hide a deadlock of another.
 //!
-//! The families differ in legitimate pauses: where processes have time-outs, compute times and retries, an item that
-//! waits for a time in the future is excused until then; see [`Watchdog::restart_patience`].
+//! Where processes have time-outs, compute times and retries, an item that waits for a time in the future is excused until then; see
+//! [`Watchdog::restart_patience`].
 
-use watershed_fabric::{NodeKind, Plan, PlanLink, Simulation};
+use watershed_fabric::{NodeKind, Plan, PlanLink};
 use watershed_kernel::Cycle;
 use watershed_state::state;
 
-/// Steps of a run between two looks: a look asks every end point.
+/// Cycles between two looks in which something is awake: a look asks every end point.
 pub(crate) const LOOK: u32 = 1024;
 
 /// Sees when work stops although some is left.
+///
+/// Only cycles count in which a node is awake: in the others everything waits for a time in the future, or for what is on its way.
+/// So it looks in the same cycles whether the others are skipped or not, with waves or without, in one part or in many.
 pub(crate) struct Watchdog {
-    /// Time without progress after which an item stands; 0 is never.
+    /// Cycles without progress after which an item stands; 0 is never.
     patience: u64,
-    /// Whether only cycles count in which something was awake, or all.
-    only_awake: bool,
-    /// The time that counts.
+    /// Cycles that have counted.
     clock: u64,
-    /// Steps since the last look.
-    steps: u32,
     items: Vec<WatchedItem>,
 }
 
-state!(Watchdog { saved: clock, steps, items; built: patience, only_awake });
+state!(Watchdog { saved: clock, items; built: patience });
 
 #[derive(Clone, Copy, Default, watershed_state::Saved)]
 struct WatchedItem {
@@ -38,51 +37,31 @@ struct WatchedItem {
 }
 
 impl Watchdog {
-    /// Watches `items` items. With a `patience` of 0 it never reports a deadlock. All cycles count.
+    /// Watches `items` items. With a `patience` of 0 it never reports a deadlock.
     pub fn new(patience: u64, items: usize) -> Watchdog {
-        Watchdog { patience, only_awake: false, clock: 0, steps: 0, items: vec![WatchedItem::default(); items] }
+        Watchdog { patience, clock: 0, items: vec![WatchedItem::default(); items] }
     }
 
     /// Watches jobs of frames. A frame makes no visible progress while it crosses the network, so they may also take
-    /// the cycles that frames of `flits` flits need to cross the whole network and back. Only cycles in which a block
-    /// is awake count; in others all wait for a time in the future.
+    /// the cycles that frames of `flits` flits need to cross the whole network and back.
     pub fn of_frames(patience: u64, items: usize, plan: &Plan, flits: u64) -> Watchdog {
         let hop = |link: &PlanLink| u64::from(link.latency) + flits * u64::from(link.cycles_per_flit);
         let slowest = plan.links.iter().map(hop).max().unwrap_or(0);
         let crossing = 2 * slowest * (plan.count(NodeKind::Switch) as u64 + 2);
         let patience = if patience == 0 { 0 } else { patience + crossing };
-        Watchdog { only_awake: true, ..Watchdog::new(patience, items) }
+        Watchdog::new(patience, items)
     }
 
     /// Steps that may pass before it has to be asked.
     pub fn pause(&self) -> u32 {
-        if self.only_awake { 1 } else { LOOK - self.steps }
+        LOOK - (self.clock % u64::from(LOOK)) as u32
     }
 
-    /// Steps have passed, fewer than the [pause](Self::pause).
-    pub fn pass(&mut self, steps: u32) {
-        if !self.only_awake {
-            self.steps += steps;
-        }
-    }
-
-    /// Whether it is time for a look, after this many more [steps](Self::pause): in the same cycle whether idle cycles are skipped or not.
-    pub fn is_due(&mut self, system: &dyn Simulation, steps: u32) -> bool {
-        if self.only_awake {
-            return system.alive_until() == system.now() && self.awake();
-        }
-        self.steps += steps;
-        if self.steps < LOOK && !system.runs_in_windows() {
-            return false;
-        }
-        (self.steps, self.clock) = (0, system.now());
-        true
-    }
-
-    /// A cycle counts in which something was awake. Returns whether it is time for a look.
-    fn awake(&mut self) -> bool {
-        self.clock += 1;
-        self.patience > 0 && self.clock.is_multiple_of(u64::from(LOOK))
+    /// Whether it is time for a look, when this many [cycles](watershed_fabric::Simulation::awake_cycles) have counted: in the same one however often it is
+    /// asked. In windows of cycles it may be a later one.
+    pub fn is_due(&mut self, awake_cycles: u64) -> bool {
+        let before = std::mem::replace(&mut self.clock, awake_cycles);
+        self.patience > 0 && before / u64::from(LOOK) != awake_cycles / u64::from(LOOK)
     }
 
     /// Notes how much has been done for an item by now. Returns the cycle since which nothing was, if that is too long ago.
@@ -181,13 +160,16 @@ mod tests {
     #[test]
     fn only_cycles_count_in_which_something_is_awake() {
         let mut dog = Watchdog::new(2000, 1);
-        let looks: Vec<u64> = (1..=3000).filter(|_| dog.awake()).collect();
+        let looks: Vec<u64> = (1..=3000).filter(|&steps| dog.is_due(steps)).collect();
         assert_eq!(looks, [1024, 2048]);
+        assert!(!dog.is_due(3072 - 1) && dog.pause() == 1 && dog.is_due(3072), "asked when it is due");
+        assert!(!dog.is_due(3072), "a step in which nothing is awake is no second time");
+        assert!(dog.is_due(3072 + 1500) && !dog.is_due(3072 + 1600), "a window is looked at behind its end");
         assert_eq!(dog.check_progress(0, 1 << 40, 0), Some(0));
         assert_eq!(dog.check_progress(0, 1 << 40, 1), None);
         assert_eq!(dog.check_progress(0, 1 << 50, 1), None, "a jump is no time");
         let mut off = Watchdog::new(0, 1);
-        assert!((0..5000).all(|_| !off.awake()));
+        assert!((1..5000).all(|steps| !off.is_due(steps)));
         assert_eq!(off.check_progress(0, 1 << 40, 0), None);
     }
 }

@@ -14,7 +14,7 @@ use super::trees;
 use crate::build::layout;
 use crate::counters::counts;
 use crate::result::{Check, Document, Outcome, ResultData};
-use crate::run::family::{Family, FamilyBuild, Report, Started, StepOutcome, started};
+use crate::run::family::{Family, FamilyBuild, Report, Started, started};
 use crate::run::system::{ArmedSystem, System, Views};
 use crate::run::watchdog::{Watchdog, not_done, stall_message};
 use crate::sources::Sources;
@@ -24,21 +24,18 @@ use crate::{Loaded, Problems};
 use watershed_armed::frame::FRAME_BYTES;
 use watershed_armed::root::RootRound;
 use watershed_armed::{Discard, Leaf, Refusals, Root, RootState, RoundEnd, Soft, WireBlock};
+use watershed_fabric::NodeKind;
 use watershed_fabric::fault::FaultyLink;
-use watershed_fabric::{NodeKind, Step};
 use watershed_kernel::Cycle;
 use watershed_piuma::claim::Wiring;
 use watershed_probe::ladder::Ladder;
 use watershed_scenario_interface::run::{Flip, Progress, RunError, RunOptions};
-use watershed_state::{Loader, Mismatch, Saver};
 
 /// A system of the armed family under way.
 pub(crate) struct Run<'a> {
     pub(super) loaded: &'a Loaded,
     pub(super) armed: &'a Armed,
     pub(super) build: ArmedBuild<()>,
-    /// Flits moved and completions when something last did, and the cycle then.
-    moved: (u64, u64, Cycle),
 }
 
 impl<'a> Run<'a> {
@@ -64,7 +61,7 @@ impl<'a> Run<'a> {
     /// What runs on a system in cycle 0.
     pub(crate) fn new(loaded: &'a Loaded, ready: ArmedBuild<()>) -> Run<'a> {
         let armed = loaded.scenario.armed.as_ref().expect("the armed family has its table");
-        Run { loaded, armed, build: ready, moved: (0, 0, 0) }
+        Run { loaded, armed, build: ready }
     }
 
     /// The run, looking at its system.
@@ -253,15 +250,8 @@ impl Family for Run<'_> {
         Watchdog::of_frames(scenario.limits.watchdog_cycles, jobs, plan, frame)
     }
 
-    fn after_step(&mut self, system: &mut System, step: Step) -> StepOutcome {
-        if step == Step::Quiet {
-            return StepOutcome::Quiescent;
-        }
-        // Timers of processes that have ended may run for long; the run is as long as something moved.
-        if (system.moves(), system.completions()) != (self.moved.0, self.moved.1) {
-            self.moved = (system.moves(), system.completions(), system.now());
-        }
-        StepOutcome::Continue
+    fn waits_for_completions(&self) -> bool {
+        true
     }
 
     /// A reduction stands if work is left and no time-out, compute time or delay is pending (requirement K-WD-1). Frames of
@@ -298,8 +288,9 @@ impl Family for Run<'_> {
         not_done(&self.at(system.armed()).unfinished_end_points())
     }
 
+    /// Timers of processes that have ended may run for long; the run is as long as something moved.
     fn cycles(&self, system: &System, outcome: Outcome) -> Cycle {
-        if outcome == Outcome::Finished { self.moved.2 } else { system.now() }
+        if outcome == Outcome::Finished { system.moved_until() } else { system.now() }
     }
 
     fn progress(&self, system: &System) -> Progress {
@@ -342,15 +333,6 @@ impl Family for Run<'_> {
             Check { name: "no descriptor leaked".into(), passed, detail }
         });
         leaked.into_iter().collect()
-    }
-
-    fn save(&self, to: &mut Saver) {
-        to.value(&self.moved);
-    }
-
-    fn load(&mut self, _: &System, from: &mut Loader<'_>) -> Result<(), Mismatch> {
-        self.moved = from.value()?;
-        Ok(())
     }
 
     fn why(

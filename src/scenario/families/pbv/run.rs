@@ -34,7 +34,6 @@ use watershed_pbv::system::WireBlock;
 use watershed_pbv::system::engines;
 use watershed_probe::ladder::Ladder;
 use watershed_scenario_interface::run::{Flip, Progress, RunError, RunOptions};
-use watershed_state::{Loader, Mismatch, Saver};
 
 /// Bytes of the frame of a large result.
 const FRAME_BYTES: usize = 1056;
@@ -228,6 +227,10 @@ impl Family for Run<'_> {
         Watchdog::of_frames(patience, jobs, plan, cut.flits(FRAME_BYTES) as u64)
     }
 
+    fn waits_for_completions(&self) -> bool {
+        true
+    }
+
     /// A collective stands if work is left and no watchdog, task, patience or delay of its is pending (requirement K-WD-1).
     /// Others go on meanwhile, and must not hide it.
     fn find_stall(&self, system: &System, watchdog: &mut Watchdog) -> Option<String> {
@@ -322,12 +325,6 @@ impl Family for Run<'_> {
     }
 
     /// The nodes know all.
-    fn save(&self, _: &mut Saver) {}
-
-    fn load(&mut self, _: &System, _: &mut Loader<'_>) -> Result<(), Mismatch> {
-        Ok(())
-    }
-
     fn why(
         &self,
         system: &System,

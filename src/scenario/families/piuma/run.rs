@@ -232,17 +232,25 @@ impl Run<'_> {
         }
     }
 
-    /// The cycle since which nothing was served, if that is too long ago and there are flits that want to be, or calls that wait
-    /// for each other.
+    /// The cycle since which nothing was served, if that is too long ago, no end point waits for a time that will come, and there are
+    /// flits that want to be served, or calls that wait for each other.
     fn stalled_since(&self, system: &PiumaSystem, watchdog: &mut Watchdog) -> Option<u64> {
         let (now, [set, unicast]) = (system.now(), system.served());
         let (set, unicast) = (watchdog.check_progress(0, now, set), watchdog.check_progress(1, now, unicast));
-        // Moving traffic must not hide a stalled collective; everything else may wait for collectives.
-        let waits = || system.has_flits(true) || circular_wait::find(&self.loaded.scenario, system).is_some();
-        if let Some(since) = set.filter(|_| waits()) {
-            return Some(since);
+        let set = set?;
+        // Calls that wait for each other wait for ever, whatever else goes on.
+        if circular_wait::find(&self.loaded.scenario, system).is_some() {
+            return Some(set);
         }
-        set.zip(unicast).map(|(set, unicast)| set.max(unicast)).filter(|_| system.has_flits(false))
+        if system.ends().any(|end| end.expects(now)) {
+            (0..WATCHED).for_each(|item| watchdog.restart_patience(item, now));
+            return None;
+        }
+        // Moving traffic must not hide a stalled collective; everything else may wait for collectives.
+        if system.has_flits(true) {
+            return Some(set);
+        }
+        unicast.map(|unicast| set.max(unicast)).filter(|_| system.has_flits(false))
     }
 
     pub(super) fn collectives_left(&self) -> bool {
