@@ -760,7 +760,9 @@ impl Block for Engine {
             self.measure(io, io.now() + 1);
         }
         let shifts = self.side_port.as_ref().map(|&(cycle, _)| cycle);
-        match [self.ce.deadline(), shifts].into_iter().flatten().min() {
+        // What passes may wait for a link that is narrower than a flit.
+        let links = [0, 1].into_iter().filter_map(|port| io.busy_until(port));
+        match [self.ce.deadline(), shifts].into_iter().flatten().chain(links).min() {
             _ if busy => Wake::Next,
             Some(cycle) => Wake::At(cycle.max(io.now() + 1)),
             None => Wake::OnInput,
