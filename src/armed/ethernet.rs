@@ -74,7 +74,7 @@ impl Adapter {
     /// One clock.
     pub(super) fn tick(&mut self, io: &mut Io<'_>, tables: &Tables) -> Wake {
         let cut = tables.cut;
-        let mut moved = pass_through(io, |_, flit, _| flit.tag.vc() >= CHANNELS);
+        let mut moved = false;
         for (from, to) in [(0u16, 1u16), (1, 0)] {
             for vc in [DOWN, UP] {
                 let lane = &mut self.lanes[usize::from(from) * 2 + usize::from(vc)];
@@ -125,6 +125,8 @@ impl Adapter {
                 }
             }
         }
+        // Frames go before what passes.
+        moved |= pass_through(io, |_, flit, _| flit.tag.vc() >= CHANNELS);
         if moved {
             return Wake::Next;
         }

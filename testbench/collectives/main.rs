@@ -15,6 +15,7 @@ mod latency_is_explained;
 mod latency_is_the_sum_of_its_parts;
 mod latency_of_rounds_is_explained;
 mod legality_holds_under_mutation;
+mod links_are_narrow;
 mod nodes_have_subnodes;
 mod nodes_reduce_as_the_paper_says;
 mod nothing_is_lost_under_back_pressure;
