@@ -213,6 +213,23 @@ impl Tree {
         &self.digits[at..at + self.each]
     }
 
+    /// The port towards another switch of any level. Up port j of level l sets digit l to j, and down port j to level l sets it, too; the
+    /// other digits stay. So a switch that differs in a digit below the lower of the two levels is reached through a level below it, and
+    /// one that differs in a digit above through a level above.
+    pub(super) fn hop(&self, switch: u32, to: u32) -> u16 {
+        if to < self.leaves {
+            return self.level_and_port(switch, to).1.unwrap_or(self.down);
+        }
+        let place = |switch: u32| {
+            let level = usize::from(self.level[switch as usize]);
+            (level, self.digits(switch - level as u32 * self.leaves))
+        };
+        let ((level, here), (to_level, there)) = (place(switch), place(to));
+        let low = level.min(to_level);
+        let is_above = level > to_level && here[level..] == there[level..];
+        if is_above || here[..low] != there[..low] { there[level - 1] } else { self.down + there[level] }
+    }
+
     /// Level of a switch, and the port down to a leaf if it lies below.
     #[inline]
     pub(super) fn level_and_port(&self, switch: u32, leaf: u32) -> (usize, Option<u16>) {

@@ -248,8 +248,7 @@ impl Router {
                 let d = here.first(there)?;
                 grid.direct(d, here.at(d), there.at(d))
             }
-            // A switch above the leaves is reached as the leaf with its digits would be: only leaves are asked for.
-            Kind::Tree(tree) => tree.level_and_port(switch, to % tree.leaves).1.unwrap_or(tree.down),
+            Kind::Tree(tree) => tree.hop(switch, to),
             Kind::Dragonfly(groups) => {
                 let (here, there) = (groups.place[switch as usize], groups.place[to as usize]);
                 if here.0 == there.0 { Groups::local(here.1, there.1) } else { groups.towards(here, there.0, 0).0 }

@@ -246,6 +246,32 @@ fn every_route_arrives_by_a_shortest_path() {
     }
 }
 
+/// Signals between registers go to switches without end points, too.
+#[test]
+fn every_switch_is_reached_from_every_other_one_hop_by_hop() {
+    let all = everything().into_iter().chain([(2, 4), (3, 3), (4, 2), (1, 3), (5, 1)].into_iter().flat_map(
+        |(arity, levels)| {
+            let shape = tree(arity, levels, arity + 1);
+            [(shape.describe(), shape.layout(&common(1)))]
+        },
+    ));
+    for (name, layout) in all {
+        let switches = layout.switches() as u32;
+        let neighbours = Neighbours::new(&layout.plan);
+        let longest =
+            (0..switches).flat_map(|from| distances(&layout, from)).filter(|&hops| hops != u32::MAX).max().unwrap_or(0);
+        for (from, to) in (0..switches).flat_map(|from| (0..switches).map(move |to| (from, to))) {
+            let (mut at, mut hops) = (from, 0);
+            while let Some(port) = layout.routing.hop(at, to) {
+                at = neighbours.of(at, port).unwrap_or_else(|| panic!("{name}: nothing at port {port} of {at}")).0;
+                hops += 1;
+                assert!(at < switches && hops <= 2 * longest + 2, "{name}: from {from} to {to}, lost at {at}");
+            }
+            assert_eq!(at, to, "{name}: from {from}");
+        }
+    }
+}
+
 #[test]
 fn minimal_random_takes_shortest_paths_and_several_of_them() {
     for (what, layout) in everything() {
