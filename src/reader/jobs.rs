@@ -468,6 +468,12 @@ impl Translator {
             return;
         }
         let Some(opcode) = opcode(&op, &dtype, &round, flushes) else {
+            // Integers are rounded only where somebody says so.
+            let flushed = if flushes { ", flushed to zero" } else { "" };
+            let how = match &round_key {
+                None if dtype.starts_with(['i', 'u']) => flushed.to_owned(),
+                _ => format!(", rounded {round}{flushed}"),
+            };
             // The key without which there would be one, or the operation.
             let usual = [
                 (dtype_key, opcode(&op, "f64", &round, flushes)),
@@ -476,8 +482,7 @@ impl Translator {
             ];
             let wrong = usual.into_iter().find_map(|(key, usual)| key.filter(|_| usual.is_some()));
             let at = wrong.or(at).unwrap_or_else(|| entries.job.clone());
-            let flushed = if flushes { ", flushed to zero" } else { "" };
-            let what = format!("armed engines have no {op} of {dtype}, rounded {round}{flushed}");
+            let what = format!("armed engines have no {op} of {dtype}{how}");
             self.wrong(&at, what, opcodes(&op));
             return;
         };

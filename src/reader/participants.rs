@@ -39,3 +39,9 @@ pub fn listed(given: &ParticipantsFile, ends: u32, again: &str, path: &str, prob
     }
     list
 }
+
+/// A broadcast whose only participant is its source: an engine has nobody to send to.
+pub(crate) fn nobody_receives(path: &str) -> Problem {
+    Problem::at(format!("{path}.participants"), "nobody receives this broadcast but its source")
+        .expected("at least one participant beside the source")
+}

@@ -145,7 +145,14 @@ impl<'a> Background<'a> {
     pub fn stop(&mut self, system: &mut dyn Simulation) {
         self.stopped = true;
         let now = system.now();
-        system.each_traffic(&mut |traffic| traffic.stop(now));
+        // Each is asked again: an alarm for a packet that does not come any more would be the last thing that happens.
+        for end in 0..system.end_count() {
+            if system.traffic(end).is_some()
+                && let Some(traffic) = system.traffic_mut(end)
+            {
+                traffic.stop(now);
+            }
+        }
     }
 
     /// Before each step.

@@ -10,6 +10,7 @@ mod evaluation_order_changes_nothing;
 mod every_engine_on_every_network;
 mod every_operation_on_every_type_is_exact;
 mod first_principles;
+mod jobs_end_when_they_are_done;
 mod ladders_show_who_sent_what;
 mod latency_is_explained;
 mod latency_is_the_sum_of_its_parts;

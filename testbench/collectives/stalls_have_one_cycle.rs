@@ -57,13 +57,15 @@ fn of_a_context_beside_another_one() {
 
 #[test]
 fn nobody_stands_who_waits_for_what_will_come() {
-    let computes = walked(&barrier_and("compute 20000\\nbarrier 0"), &[]);
-    assert!(computes.passed() && computes.cycles > 20_000, "a thread computes: {}", computes.cycles);
-    let twice = walked(&barrier_and("compute 9000\\ncompute 9000\\nbarrier 0"), &sets!["traffic[0].rate=0.3"]);
-    assert!(twice.passed() && twice.cycles > 18_000, "and again: {}", twice.cycles);
-    let late = "family = 'piuma'\n[topology]\nkind = 'mesh'\nsize = [4, 4]\n[[job]]\nkind = 'allreduce'\ndtype = 'f64'\nelements = 4\n\
-                participants = [0, 1, 15]\npiuma.delay_cycles = [0, 0, 30000]\n[[traffic]]\npattern = 'uniform'\nrate = 0.05\n\
-                packet_flits = 1\n[limits]\nwatchdog_cycles = 2000\n";
+    // Busy enough that the patience would be over several times.
+    let busy = sets!["traffic[0].rate=0.2"; "limits.watchdog_cycles=1000"];
+    let computes = walked(&barrier_and("compute 6000\nbarrier 0"), &busy);
+    assert!(computes.passed() && computes.cycles > 6000, "a thread computes: {}", computes.cycles);
+    let twice = walked(&barrier_and("compute 4000\ncompute 4000\nbarrier 0"), &busy);
+    assert!(twice.passed() && twice.cycles > 8000, "and again: {}", twice.cycles);
+    let late = "family = 'piuma'\n[topology]\nkind = 'mesh'\nsize = [3, 2]\n[[job]]\nkind = 'allreduce'\ndtype = 'f64'\nelements = 4\n\
+                participants = [0, 1, 5]\npiuma.delay_cycles = [0, 0, 8000]\n[[traffic]]\npattern = 'uniform'\nrate = 0.2\n\
+                packet_flits = 1\n[limits]\nwatchdog_cycles = 1000\n";
     let late = walked(late, &[]);
-    assert!(late.passed() && late.cycles > 30_000, "a participant begins late: {}", late.cycles);
+    assert!(late.passed() && late.cycles > 8000, "a participant begins late: {}", late.cycles);
 }

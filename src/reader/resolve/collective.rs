@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::config::{Collective, Data, Participants, Start, SwitchRegisters, Topology, Tree};
 use crate::file::{CollectiveFile, CollectiveKind, DelayFile, ParticipantsFile, ScenarioFile, SwitchRegistersFile};
 use crate::names::{self, Accumulate, DType, NamedValues, Op, Round};
-use crate::participants::listed;
+use crate::participants::{listed, nobody_receives};
 use crate::problem::Problem;
 use crate::random::Stream;
 use crate::source::child;
@@ -108,6 +108,9 @@ impl Resolver<'_> {
             self.data(file, path, dtype, elements, rows)
         };
         let tree = self.tree(file, path, topology);
+        if kind == CollectiveKind::Broadcast && participants.len() == 1 && !matches!(tree, Tree::Registers(_)) {
+            self.report(nobody_receives(path));
+        }
         Collective {
             name,
             kind,

@@ -21,7 +21,7 @@ use crate::armed::file::{ComputeFile, LateFile, LinkLayerFile};
 use crate::collective::{Data, Participants};
 use crate::file::{Auto, ParticipantsFile};
 use crate::names::{Layout, NamedValues, layout};
-use crate::participants::{end_point, listed};
+use crate::participants::{end_point, listed, nobody_receives};
 use crate::problem::Problem;
 use crate::random::Stream;
 use crate::topology::Topology;
@@ -529,6 +529,9 @@ fn one(
     }
     let source = file.source.or(list.first().copied()).unwrap_or(0);
     let sound = file.source.is_none() || end_point(source.into(), ends, &format!("{path}.source"), problems);
+    if file.kind == KindFile::Multicast && list == [source] {
+        problems.push(nobody_receives(path));
+    }
     let mut master = if sound && source < ends { topology.end_point(source).0 } else { 0 };
     if let Some(name) = &file.master {
         master = switch(name, topology, format!("{path}.master"), problems).unwrap_or(0);

@@ -508,7 +508,9 @@ impl<'a> Builder<'a> {
                     ends[end as usize].add_soft(Soft::new(Arc::clone(fallback), rank, end).dormant());
                 }
             }
-            for flow in 0..job.flows {
+            // A reduction id that has no round, as there are more of them than rounds, has nobody to begin or to end.
+            let has_rounds = |flow: &u8| job.round(*flow, 0).is_some_and(|first| !first.closing);
+            for flow in (0..job.flows).filter(has_rounds) {
                 ends[reduction.root as usize].add_root(Root::new(Arc::clone(job), flow, reduction.root));
                 for (at, &end) in reduction.leaves.iter().enumerate() {
                     ends[end as usize].add_leaf(Leaf::new(Arc::clone(job), flow, at as u32 + 1, end));
