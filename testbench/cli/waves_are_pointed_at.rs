@@ -28,6 +28,7 @@ fn each_step_of_why_is_shown_in_the_wave_of_every_family() {
         ("mesh-transpose", "measure.measure_cycles=300"),
         ("fig6-no-engine", "seed=1"),
         ("any-engine", "job.0.engine=software"),
+        ("goal-mesh", "seed=1"),
     ] {
         let folder = tempfile::tempdir().unwrap();
         let (out, wave) = (folder.path().to_str().unwrap(), folder.path().join("w.fst"));

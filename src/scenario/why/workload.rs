@@ -5,15 +5,15 @@ use crate::workload::result::{Step, WorkloadResult};
 
 pub use watershed_scenario_interface::why::WORKLOAD as NAME;
 
-/// The path of a workload that has ended.
+/// The path of a workload that has ended; `end_point` names that of a rank.
 ///
 /// # Errors
 /// It has not.
-pub fn explain(result: &WorkloadResult) -> Result<Why, String> {
+pub fn explain(result: &WorkloadResult, end_point: impl Fn(u64) -> String) -> Result<Why, String> {
     let (Some(end), Some(last)) = (result.end_cycle, result.path.last()) else {
         return Err(format!("{NAME}: it did not end, or took no time"));
     };
-    let parts: Vec<Part> = result.path.iter().map(part).collect();
+    let parts: Vec<Part> = result.path.iter().map(|step| part(step, &end_point(step.rank))).collect();
     let sum: u64 = parts.iter().map(|part| part.to - part.from).sum();
     if sum != end {
         return Err(format!("{NAME}: {sum} of {end} cycles are explained"));
@@ -32,7 +32,7 @@ pub fn explain(result: &WorkloadResult) -> Result<Why, String> {
     })
 }
 
-fn part(step: &Step) -> Part {
+fn part(step: &Step, end_point: &str) -> Part {
     let (kind, phase) = match step.what.as_str() {
         "compute" | "load" | "store" | "metadata" => (Kind::Compute, Phase::Inject),
         "overhead" => (Kind::Software, Phase::Inject),
@@ -41,6 +41,6 @@ fn part(step: &Step) -> Part {
         _ => (Kind::Collective, Phase::Reduce),
     };
     let what = if kind == Kind::Collective { format!(" ({})", step.what) } else { String::new() };
-    let place = format!("rank {}, {}{what}", step.rank, step.node);
+    let place = format!("{end_point}, rank {}, {}{what}", step.rank, step.node);
     Part { from: step.start_cycle, to: step.end_cycle, kind, phase, place }
 }

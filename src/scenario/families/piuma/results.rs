@@ -64,7 +64,10 @@ impl RunView<'_, '_> {
         let system = self.system;
         let mut list = Vec::new();
         if let Some(result) = document.workload.as_ref().filter(|_| ask.source.is_none() && ask.packet.is_none()) {
-            match why::workload::explain(result) {
+            let ranks = self.loaded.scenario.workload.as_ref().map_or(&[][..], |workload| &workload.ranks);
+            let first = (system.plan().nodes.len() - system.end_count()) as u32;
+            let end_point = |rank: u64| system.node_name(first + ranks[rank as usize]).into_owned();
+            match why::workload::explain(result, end_point) {
                 Ok(why) => list.push(why),
                 Err(wrong) => notes.push(wrong),
             }
