@@ -254,6 +254,10 @@ pub fn run(sweep: &Sweep, folder: &Path, options: &Options<'_>) -> Result<Report
     if !report.interrupted {
         report.brackets = plan.brackets().to_vec();
     }
+    // The journal of a whole sweep has the same bytes whether it was computed here, shared, or merged.
+    if !report.interrupted && options.shard.is_none() {
+        store.merge(&[])?;
+    }
     let rows = write_table(sweep, &store, folder)?;
     if let Some(changes) = &mut report.changes {
         let now: HashSet<String> = rows.into_iter().map(|row| row.key).collect();
