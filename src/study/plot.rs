@@ -8,6 +8,9 @@
 use std::fmt::Write;
 
 use serde::Serialize;
+use watershed_scenario_interface::summary::decimals;
+
+pub use watershed_probe::ladder::escape;
 
 /// A diagram.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -65,13 +68,7 @@ fn step(range: f64) -> f64 {
 
 /// A number on an axis, without a tail of zeros.
 fn label(number: f64) -> String {
-    let text = format!("{number:.6}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
-/// Text inside HTML, SVG and XML.
-pub fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    decimals(number, 6)
 }
 
 impl Plot {

@@ -7,6 +7,7 @@ use serde_json::{Value as Json, json};
 
 use watershed_fabric::PlanLink;
 use watershed_fabric::topology::{Budget, Layout, Neighbours, Shape, Topology as _, nodes, survey};
+use watershed_probe::ladder::escape;
 
 /// More switches than these are not listed in the text, only counted.
 const LISTED: usize = 256;
@@ -386,8 +387,4 @@ pub fn svg_of(layout: &Layout, title: &str, tree: Option<Tree<'_>>) -> Option<St
     }
     out.push_str("</svg>\n");
     Some(out)
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

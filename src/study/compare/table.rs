@@ -4,11 +4,11 @@ use std::fmt::Write;
 
 use super::study::Outcome;
 use super::{Comparison, Entry};
+use watershed_scenario_interface::summary::decimals;
 
 /// A number with up to three decimals.
 pub fn plain(value: f64) -> String {
-    let text = format!("{value:.3}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    decimals(value, 3)
 }
 
 fn or_dash<T: ToString>(value: Option<T>) -> String {

@@ -4,6 +4,7 @@
 use std::fmt::Write;
 
 use crate::plot::escape;
+use watershed_scenario_interface::summary::decimals;
 
 /// A line or a cloud of points.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -62,9 +63,7 @@ pub fn short(value: f64) -> String {
         size if size >= 1.0 => 2,
         _ => 4,
     };
-    let text = format!("{scaled:.digits$}");
-    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
-    format!("{text}{suffix}")
+    format!("{}{suffix}", decimals(scaled, digits))
 }
 
 /// Axes with their ticks: from where to where, and where numbers stand.

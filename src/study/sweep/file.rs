@@ -12,6 +12,7 @@ pub use super::form::{
 use watershed_scenario_interface::expr::Expr;
 use watershed_scenario_interface::kind::{self, Kind};
 use watershed_scenario_interface::source::{Node, Value};
+use watershed_scenario_interface::summary::decimals;
 use watershed_scenario_interface::{Problem, Problems, Source, read, run_inputs, schema, shipped};
 
 /// A sweep that has been read and checked.
@@ -93,9 +94,7 @@ pub fn number(value: f64) -> String {
         return "0".into();
     }
     let digits = 11 - value.abs().log10().floor() as i32;
-    let text = if (0..=30).contains(&digits) { format!("{value:.*}", digits as usize) } else { format!("{value}") };
-    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
-    text.to_owned()
+    if (0..=30).contains(&digits) { decimals(value, digits as usize) } else { format!("{value}") }
 }
 
 /// A number with at most six digits, for people.
@@ -104,9 +103,7 @@ pub fn brief(value: f64) -> String {
         return number(value);
     }
     let digits = (5 - value.abs().log10().floor() as i32).max(0) as usize;
-    let text = format!("{value:.digits$}");
-    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
-    text.to_owned()
+    decimals(value, digits)
 }
 
 impl Levels {
