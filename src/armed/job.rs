@@ -14,7 +14,6 @@
 
 use super::admission::{Keys, Owner};
 use super::composed::Composition;
-use super::header::NO_RESULT;
 use std::sync::Arc;
 use watershed_arith::quad::Opcode;
 use watershed_arith::{Mode, Quad};
@@ -318,10 +317,5 @@ impl Job {
     /// Contributions of all nodes to a round.
     pub fn contributions(&self) -> u64 {
         self.members.len() as u64 * u64::from(self.inputs.per_node)
-    }
-
-    /// The `resno` of frames before the first result.
-    pub const fn no_result(&self) -> u16 {
-        NO_RESULT
     }
 }

@@ -1,8 +1,6 @@
 //! The greatest sizes of a scenario. Every limit is checked before anything of that size is allocated, and a scenario
 //! beyond one gets an error that names it.
 
-/// Dimensions of a mesh.
-pub const MESH_DIMENSIONS: u64 = 6;
 /// Switches of a system.
 pub const SWITCHES: u64 = 1 << 22;
 /// Switches of a topology file: its table of shortest ways grows with their square.
@@ -20,10 +18,6 @@ pub const ELEMENTS: u64 = 1 << 28;
 pub const CONTRIBUTIONS: u64 = 1 << 28;
 /// Words of all members of one collective of a trace together: they are there while it runs.
 pub const WORKLOAD_WORDS: u64 = 1 << 30;
-/// Collectives of a scenario.
-pub const COLLECTIVES: u64 = 4096;
-/// Traffic generators of a scenario.
-pub const TRAFFICS: u64 = 4096;
 /// Cycles of a run, and any cycle number in a scenario.
 pub const CYCLES: u64 = 1 << 53;
 /// Bytes of a scenario file.

@@ -248,11 +248,6 @@ impl Directory {
         self.diameter
     }
 
-    /// Whether there is such a device.
-    pub fn has_device(&self, device: u16) -> bool {
-        self.index[usize::from(device)] != 0
-    }
-
     fn home(&self, address: u32) -> Option<DeviceLocation> {
         self.index[(address >> 16) as usize].checked_sub(1).map(|at| self.homes[at as usize])
     }

@@ -33,7 +33,6 @@ pub struct VcdSink {
     out: Option<Destination>,
     /// The waveform, if it is a file.
     path: Option<PathBuf>,
-    comment: Option<String>,
     save_file: bool,
     save: Option<SaveFile>,
     buffer: Vec<u8>,
@@ -83,7 +82,6 @@ impl VcdSink {
         VcdSink {
             out: Some(out),
             path: None,
-            comment: None,
             save_file: true,
             save: None,
             buffer: Vec::with_capacity(BUFFER + 4096),
@@ -97,14 +95,6 @@ impl VcdSink {
     pub fn in_memory() -> (VcdSink, MemoryFile) {
         let file = MemoryFile::default();
         (Self::to_writer(Box::new(file.clone())), file)
-    }
-
-    /// Puts a comment into the header, for instance the stamp of a result.
-    #[must_use]
-    pub fn with_comment(mut self, comment: impl Into<String>) -> VcdSink {
-        // `$end` inside would end the comment early.
-        self.comment = Some(comment.into().replace('$', "_"));
-        self
     }
 
     /// Leaves out the GTKWave save file and its translation files.
@@ -154,9 +144,6 @@ impl VcdSink {
     fn write_header(&mut self, declarations: &Declarations) -> io::Result<()> {
         let mut writer = vcd::Writer::new(&mut self.buffer);
         writer.version("watershed")?;
-        if let Some(comment) = &self.comment {
-            writer.comment(comment)?;
-        }
         if let Some(period) = declarations.period {
             // For our own reader: with the period it shows cycles.
             writer.comment(&format!("clock period {period} ps"))?;
