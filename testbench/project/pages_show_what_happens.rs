@@ -108,7 +108,7 @@ fn flagship() -> Vec<String> {
     let recipe = makefile.split("\nrun:").nth(1).and_then(|rest| rest.lines().nth(1)).expect("a recipe of run");
     let recipe =
         recipe.trim().trim_start_matches('@').replace("$(PROGRAM)", &program).replace("$(FLAGSHIP)", &scenario);
-    words(&recipe)
+    words(&recipe.replace("$(TARGET)", "target"))
 }
 
 /// Runs one command of a page; what it prints.
