@@ -146,7 +146,7 @@ use super::assembly::Assembly;
 use super::frame::{FRAME_BYTES, FRAME_WORDS, Frame, FrameError};
 use super::header::{Age, Header, MAX_COUNT, age};
 use super::station::{FrameEvent, FrameOrigin, Log, Merges, Tokens};
-use super::tables::{CHANNELS, DOWN, Tables, UP};
+use super::tables::{DOWN, Tables, UP};
 use std::collections::VecDeque;
 use std::hash::Hasher;
 use watershed_arith::quad::Opcode;
@@ -299,11 +299,12 @@ impl Engine {
         // of the engine's own that can leave: it would take a narrow link each time that it is free.
         let leaves = |state: &State| state.leaving.is_some() || !state.exit.is_empty();
         let own_first = self.state.as_deref().is_some_and(leaves) && io.can_send(1, UP);
+        let traffic = io.vcs().set;
         let mut descended = None;
         let this = &mut *self;
         let mut moved = pass_through(io, |from, flit, more| match (from, flit.tag.vc()) {
             (0, UP) => false,
-            (0, vc) if vc >= CHANNELS && own_first => false,
+            (0, vc) if vc >= traffic && own_first => false,
             // One frame at a time waits for a port of the memory; the next one waits in the link.
             (1, DOWN) if flit.tag.tail() && this.state().descended.is_some() => false,
             (1, DOWN) => {

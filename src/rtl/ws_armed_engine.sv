@@ -25,7 +25,7 @@
 // Latency:     a climbing frame whose tail leaves its queue in t is matched in t + 1 and written back in t + 1 + Stages; a result's
 //              head is granted in t + 2 + Stages, a frame that passes in t + 2. A descending flit is granted in the cycle in which it is
 //              at the head of its queue. Links are registered: what is granted in t is on out_valid_o in t + 1.
-// Priority:    of a link: set-routed channels, the highest first, point-to-point ones in turn, then what the engine makes
+// Priority:    of a link: set-routed channels, the highest first, then what the engine makes, point-to-point ones in turn
 // Registers:   now_i is the cycle counter of the chip; entries are written one a cycle and count from the next cycle on
 // Limitations: links that take a flit a cycle; tags of what it sends carry no number (only the model's checks look at them). The
 //              entries of its port are a memory of its own that is searched; of the switch's table it knows nothing.
@@ -139,8 +139,9 @@ module ws_armed_engine
         // Which point-to-point channel goes first changes from cycle to cycle.
         vc = k < SetChannels ? SetChannels - 1 - k :
              SetChannels + (32'(now_i % 48'(Turns)) + k - SetChannels) % Turns;
-        // What climbs is not passed on: it is the entrance's.
-        if (!passes[port] && there[port][vc] && has_credit[1-port][vc] && !(port == 0 && vc == Up)) begin
+        // What climbs is not passed on: it is the entrance's. Traffic waits for a frame of the engine's own that can leave.
+        if (!passes[port] && there[port][vc] && has_credit[1-port][vc] && !(port == 0 && vc == Up) &&
+            !(port == 0 && vc >= SetChannels && exit_valid && has_credit[1][Up])) begin
           passes[port] = 1'b1;
           pass_vc[port] = 5'(vc);
         end

@@ -8,9 +8,11 @@ pub(super) const TOPOLOGIES: &[(&str, u32)] = &[
     ("kind = \"mesh\"\nsize = [2, 1]", 2),
     ("kind = \"mesh\"\nsize = [2, 2]", 4),
     ("kind = \"tree\"\nbranching = [2, 2]", 4),
+    ("kind = \"fat-tree\"\narity = 2\nlevels = 2", 4),
     ("kind = \"mesh\"\nsize = [4, 2]", 8),
     ("kind = \"torus\"\nsize = [3, 3]", 9),
     ("kind = \"hyperx\"\nsize = [3, 3]", 9),
+    ("kind = \"fat-tree\"\narity = 3\nlevels = 2", 9),
     ("kind = \"tree\"\nbranching = [4, 3]", 12),
     ("kind = \"mesh\"\nsize = [4, 4]", 16),
 ];
@@ -22,9 +24,13 @@ const COMMON: Keys = &[
     ("job", "data", &["{ random = \"normal\" }", "{ random = \"mixed\" }"]),
     ("job", "start_cycle", &["1", "17", "500"]),
     ("link", "latency_cycles", &["1", "2", "3", "5", "9"]),
-    ("link", "width_bits", &["64", "32", "16"]),
+    ("link", "width_bits", &["64", "32", "16", "63", "8"]),
+    ("link", "local_width_bits", &["32", "8"]),
     ("switch", "pipeline_stages", &["1", "2", "3", "4"]),
     ("switch", "arbiter", &["\"matrix\"", "\"fixed\""]),
+    // Traffic that nothing stops ends with the last job.
+    ("traffic", "rate", &["0.05", "0.2", "0.001"]),
+    ("traffic", "stop_cycle", &["2000", "300"]),
 ];
 
 const PIUMA: Keys = &[
@@ -33,7 +39,6 @@ const PIUMA: Keys = &[
     ("switch.ceng", "stages", &["1", "2", "4", "6"]),
     ("switch.ceng", "operand_slots", &["1", "3", "8"]),
     ("memory", "bandwidth_gbps", &["51.2", "6.4"]),
-    ("traffic", "rate", &["0.05", "0.2"]),
 ];
 
 const ARMED: Keys = &[
@@ -44,7 +49,8 @@ const ARMED: Keys = &[
     ("armed.engine", "entrance_frames", &["1", "4"]),
     ("armed.engine", "exit_frames", &["1", "2"]),
     ("armed.engine", "memory_ports", &["1", "2"]),
-    ("job", "armed.reduction_ids", &["2", "4"]),
+    ("job", "armed.reduction_ids", &["2", "4", "8"]),
+    ("job", "armed.opening_barrier", &["false"]),
     ("job", "armed.compute_cycles", &["10", "{ random_max = 200 }"]),
 ];
 
@@ -67,6 +73,8 @@ pub(super) const ALWAYS: [(&str, &str, &str); 9] = [
 const PBV: Keys = &[
     ("switch", "collective_buffer_flits", &["16", "24", "32"]),
     ("link", "flit_bits", &["64", "32", "96", "256", "1024"]),
+    ("pbv.engine", "attach", &["\"link\"", "\"node\""]),
+    ("pbv.engine", "per_switch", &["2"]),
     ("pbv.engine", "reduction_units", &["1", "3"]),
     ("pbv.engine", "stages", &["1", "2", "6"]),
     ("pbv.engine", "contexts", &["1", "2"]),

@@ -224,13 +224,16 @@ impl Case {
         }
         if self.family == "fabric" {
             let lines = traffic.get_or_insert_default();
-            for (key, least) in [("rate", "0.05"), ("pattern", "\"uniform\"")] {
+            for (key, least) in [("rate", "0.05"), ("pattern", "\"uniform\""), ("stop_cycle", "2000")] {
                 if !lines.lines().any(|line| line.starts_with(key)) {
                     let _ = writeln!(lines, "{key} = {least}");
                 }
             }
         } else if let Some(lines) = &mut traffic {
             lines.push_str("pattern = \"uniform\"\n");
+            if !lines.contains("rate = ") {
+                lines.push_str("rate = 0.02\n");
+            }
         }
         let members: Vec<String> = (0..self.members).map(|member| member.to_string()).collect();
         let part = format!("participants = [{}]\n", members.join(", "));
@@ -256,7 +259,7 @@ impl Case {
             out.push_str(part);
         }
         if let Some(lines) = traffic {
-            let _ = write!(out, "\n[[traffic]]\nname = \"fuzz-traffic\"\nstop_cycle = 2000\n{lines}");
+            let _ = write!(out, "\n[[traffic]]\nname = \"fuzz-traffic\"\n{lines}");
         }
         out
     }
