@@ -131,7 +131,7 @@ fn an_overlooked_interlock_of_a_descriptor_is_found() {
 
 #[test]
 fn a_write_for_an_earlier_arming_is_found() {
-    is_found("a write for an earlier arming", engines("WS_FAULT_GENERATION", 30_000), "engine.descriptor");
+    is_found("a write for an earlier arming", engines("WS_FAULT_GENERATION", 200_000), "engine.descriptor");
 }
 
 #[test]
