@@ -125,7 +125,7 @@ impl Adapter {
                 }
             }
         }
-        // Frames go before what passes.
+        // Frames go before what passes, as in an engine: that would take a narrow link each time that it is free.
         moved |= pass_through(io, |_, flit, _| flit.tag.vc() >= CHANNELS);
         if moved {
             return Wake::Next;

@@ -324,7 +324,6 @@ impl Family for Run<'_> {
         }]
     }
 
-    /// The nodes know all.
     fn why(
         &self,
         system: &System,
